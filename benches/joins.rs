@@ -34,7 +34,7 @@ const BY_STATION: (&str, &str) =
     ("`GROUP BY station`", "SELECT station, avg(value) FROM t GROUP BY station");
 const MEAN: (&str, &str) = ("`avg(value)`", "SELECT avg(value) FROM t");
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 10] = [
     Case {
         name: "stations, mean by region",
         join: "SELECT s.region, avg(t.value) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region",
@@ -70,6 +70,16 @@ const CASES: [Case; 8] = [
         name: "the same, standard deviation",
         join: "SELECT t.station, stddev(t.value - c.mean) FROM t JOIN (SELECT station, date_part('month', time) AS m, avg(value) AS mean FROM t GROUP BY station, m) c ON t.station = c.station AND date_part('month', t.time) = c.m GROUP BY t.station",
         plain: ("`stddev(value)`", "SELECT stddev(value) FROM t"),
+    },
+    Case {
+        name: "the same, the greatest",
+        join: "SELECT t.station, max(t.value - c.mean) FROM t JOIN (SELECT station, date_part('month', time) AS m, avg(value) AS mean FROM t GROUP BY station, m) c ON t.station = c.station AND date_part('month', t.time) = c.m GROUP BY t.station",
+        plain: MEAN,
+    },
+    Case {
+        name: "mean by region, weighted by the areas of stations",
+        join: "SELECT s.region, sum(t.value * s.area) / sum(s.area) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region",
+        plain: BY_STATION,
     },
     Case {
         name: "a mask of basins by `lat, lon`, mean by basin",
@@ -120,7 +130,7 @@ const ARRAYS: [(&str, &str, &str); 3] = [
 /// Makes the tables that are joined, in memory.
 async fn tables(ctx: &SessionContext) {
     for sql in [
-        "CREATE TABLE stations AS SELECT station, substr(station, 7) AS region FROM (SELECT DISTINCT station FROM t)",
+        "CREATE TABLE stations AS SELECT station, substr(station, 7) AS region, 0.5 + row_number() OVER (ORDER BY station) AS area FROM (SELECT DISTINCT station FROM t)",
         "CREATE TABLE few AS SELECT * FROM stations WHERE substr(station, 6) IN ('10', '20', '07') OR station LIKE '%3_'",
         "CREATE TABLE calendar AS SELECT m AS month, m / 4 AS season FROM (SELECT DISTINCT date_part('month', time) AS m FROM t)",
         "CREATE TABLE basins AS SELECT lat, lon, CAST(lat * lon AS BIGINT) % 7 AS basin FROM (SELECT DISTINCT lat, lon FROM sst)",

@@ -80,6 +80,13 @@ impl Affine {
         is_number(&self.scale, 1.0) && is_number(&self.shift, 0.0)
     }
 
+    /// Whether the order of the values is the reverse of that of `x`. `None` unless the scale is a number that keeps the order
+    /// or reverses it.
+    pub(super) fn reverses(&self) -> Option<bool> {
+        let scale = number(&self.scale).filter(|scale| scale.is_finite() && *scale != 0.0)?;
+        Some(scale < 0.0)
+    }
+
     /// Whether the scale is finite, whatever the other side has: a number, an integer, or a product of these.
     pub(super) fn has_finite_scale(&self, schema: &Schema) -> Result<bool> {
         is_finite(&self.scale, schema)
@@ -89,7 +96,7 @@ impl Affine {
         Self { shift: sum(&self.shift, term), ..self }
     }
 
-    fn times(self, factor: &PhysicalExprRef) -> Self {
+    pub(super) fn times(self, factor: &PhysicalExprRef) -> Self {
         let Self { x, scale, shift } = self;
         // Without a shift there is none of the product, also if the factor is infinite.
         let shift = if is_number(&shift, 0.0) { shift } else { product(&shift, factor) };

@@ -20,14 +20,20 @@
 //! | `joined` | the join: its sides, and which columns come from which |
 //! | `keys` | the keys of the reduction below the join; expressions over its output |
 //! | `states` | the aggregates below the join, and the states above it as expressions over theirs |
-//! | `affine` | `scale * x + shift`, where `x` is of the array and the rest of the other side |
+//! | `affine`, `scaled` | `scale * x + shift`, where `x` is of the array and the rest of the other side |
+//! | `constant` | arguments of the other side only |
+//! | `single_state`, `conditional` | states of one row, and expressions that depend on a condition |
 //! | `pushed` | the plan with the reduction below the join |
 
 mod affine;
+mod conditional;
+mod constant;
 mod joined;
 mod keys;
 mod pushed;
 mod rule;
+mod scaled;
+mod single_state;
 mod states;
 
 pub use rule::EagerAggregateRule;

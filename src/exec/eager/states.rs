@@ -4,6 +4,7 @@
 //!   above the join                below                state above, over the columns of the join
 //!   max(t.value)                  max(value)           max
 //!   avg(t.value - c.mean)         avg(value)           count, sum - c.mean * count
+//!   sum(s.area)                   count(*)             s.area * count
 //!   sum(value) FILTER (s.a > 0)   sum(value)           CASE WHEN s.a > 0 THEN sum ELSE (sum of no row)
 //! ```
 //!
@@ -12,26 +13,25 @@
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{Field, Schema};
 use datafusion::common::{ScalarValue, internal_datafusion_err};
 use datafusion::error::Result;
-use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
-use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::logical_expr::{EmitTo, Operator};
+use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
-use datafusion::physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column as PhysicalColumn, Literal, case, is_not_null, lit,
-};
+use datafusion::physical_expr::expressions::{Column as PhysicalColumn, is_not_null, lit};
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt, split_conjunction};
 
-use super::affine::{Affine, product, sum};
+use super::affine::Affine;
+use super::conditional::either;
+use super::constant::Constant;
 use super::joined::Joined;
 use super::keys::Keys;
+use super::scaled::Scaled;
+use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::fallible::may_fail;
+use crate::exec::weighted_avg::weighted_avg_udaf;
 
 /// An aggregate below the join, over the input that is reduced.
 struct Below {
@@ -41,32 +41,28 @@ struct Below {
 
 /// The states of an aggregate above the join.
 struct Above {
-    /// The number of the aggregate below whose states these are.
+    /// The number of the aggregate below from which these states follow.
     below: usize,
-    /// The condition on rows of the join, over both sides.
-    condition: Option<PhysicalExprRef>,
-    /// The argument as a function of that of the aggregate below; `None` if they are equal.
-    affine: Option<Scaled>,
+    argument: Argument,
+    condition: Option<Condition>,
 }
 
-/// How the states of `scale * x + shift` follow from those of `x`.
-struct Scaled {
-    kind: Kind,
-    scale: PhysicalExprRef,
-    shift: PhysicalExprRef,
+/// A condition on the rows of the join that an aggregate above it counts.
+struct Condition {
+    /// The condition, over both sides.
+    expr: PhysicalExprRef,
+    /// The states of the aggregate without a row.
+    empty: Vec<ScalarValue>,
 }
 
-/// The states of an aggregate of numbers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A count.
-    Count,
-    /// A sum, and the number of the aggregate below that counts its terms.
-    Sum { count: usize },
-    /// A count and a sum.
-    Average,
-    /// A count, a mean, and a sum of squared deviations.
-    Variance,
+/// The argument of an aggregate above the join.
+enum Argument {
+    /// That of the aggregate below.
+    Same,
+    /// A function of that of the aggregate below.
+    Scaled(Scaled),
+    /// An expression over the other side.
+    Constant(Constant),
 }
 
 /// The aggregates of a join, below and above it.
@@ -82,7 +78,7 @@ impl<'a> States<'a> {
     pub(super) fn new(joined: Joined<'a>) -> Result<Self> {
         let mut this = Self { joined, below: vec![], above: vec![], rows: None };
         if joined.adds_null_rows() {
-            this.rows = Some(this.count(lit(1_i64), None)?);
+            this.rows = Some(this.count(&lit(1_i64), None)?);
         }
         Ok(this)
     }
@@ -112,53 +108,90 @@ impl<'a> States<'a> {
             return Ok(false);
         }
         let filter = conjunction_opt(own).map(|filter| self.over_input(&filter)).transpose()?;
-        let condition = conjunction_opt(others);
+        let condition = match conjunction_opt(others) {
+            Some(expr) => Some(Condition { expr, empty: empty_state(function, args, &schema)? }),
+            None => None,
+        };
         if args.iter().all(|arg| self.is_own(arg)) {
             let args = args.iter().map(|arg| self.over_input(arg));
-            let below = self.call(function, args.collect::<Result<_>>()?, filter)?;
-            self.above.push(Above { below, condition, affine: None });
+            let below = self.call(function, args.collect::<Result<_>>()?, filter.as_ref())?;
+            self.above.push(Above { below, argument: Argument::Same, condition });
             return Ok(true);
         }
-        let ([arg], false) = (args, function.is_distinct()) else { return Ok(false) };
-        let affine = Affine::of(arg, &self.joined.own(), &schema)?;
-        let Some(affine) = affine.filter(|affine| !affine.is_plain()) else { return Ok(false) };
-        let is_finite = affine.has_finite_scale(&schema)?;
-        let x = self.over_input(&affine.x)?;
-        let Some(kind) = self.kind(function, &x, filter.as_ref())? else { return Ok(false) };
-        // Infinity times a sum is not the sum of the products, if a term is 0 or if terms have both signs.
-        if !is_finite && matches!(kind, Kind::Sum { .. } | Kind::Average) {
+        if function.is_distinct() {
             return Ok(false);
         }
-        let below = self.call(function, vec![x], filter)?;
-        let affine = Some(Scaled { kind, scale: affine.scale, shift: affine.shift });
-        self.above.push(Above { below, condition, affine });
+        let derived = match args {
+            [arg] if self.is_of_other_side(arg) => {
+                self.of_constant(function, arg, filter.as_ref(), &schema)?
+            }
+            [arg] => self.of_affine(function, arg, None, filter.as_ref(), &schema)?,
+            [arg, weight] => {
+                self.of_affine(function, arg, Some(weight), filter.as_ref(), &schema)?
+            }
+            _ => None,
+        };
+        let Some((below, argument)) = derived else { return Ok(false) };
+        self.above.push(Above { below, argument, condition });
         Ok(true)
     }
 
-    /// Returns the kind of the states of `function`, which needs a count of `x` for some; `None` for others.
-    fn kind(
+    /// Adds what the states of an argument of the other side need below the join; `None` if they do not follow from it.
+    fn of_constant(
         &mut self,
         function: &AggregateFunctionExpr,
-        x: &PhysicalExprRef,
+        arg: &PhysicalExprRef,
         filter: Option<&PhysicalExprRef>,
-    ) -> Result<Option<Kind>> {
-        let fun = function.fun();
-        let variances = [var_samp_udaf(), var_pop_udaf(), stddev_udaf(), stddev_pop_udaf()];
-        Ok(if *fun == *count_udaf() {
-            Some(Kind::Count)
-        } else if *fun == *sum_udaf() {
-            Some(Kind::Sum { count: self.count(Arc::clone(x), filter.cloned())? })
-        } else if *fun == *avg_udaf() {
-            Some(Kind::Average)
-        } else {
-            variances.iter().any(|it| *fun == **it).then_some(Kind::Variance)
-        })
+        schema: &Schema,
+    ) -> Result<Option<(usize, Argument)>> {
+        let Some(constant) = Constant::of(function, arg, schema)? else { return Ok(None) };
+        let rows = self.count(&lit(1_i64), filter)?;
+        Ok(Some((rows, Argument::Constant(constant))))
+    }
+
+    /// Adds what the states of `scale * x + shift` need below the join, possibly with a weight; `None` if they do not follow
+    /// from it.
+    fn of_affine(
+        &mut self,
+        function: &AggregateFunctionExpr,
+        arg: &PhysicalExprRef,
+        weight: Option<&PhysicalExprRef>,
+        filter: Option<&PhysicalExprRef>,
+        schema: &Schema,
+    ) -> Result<Option<(usize, Argument)>> {
+        let affine = Affine::of(arg, &self.joined.own(), schema)?;
+        let scaled = match (affine, weight) {
+            (Some(affine), None) if !affine.is_plain() => Scaled::of(function, affine, schema)?,
+            (Some(affine), Some(weight))
+                if *function.fun() == *weighted_avg_udaf() && self.is_of_other_side(weight) =>
+            {
+                Some(Scaled::weighted(affine, weight, schema)?)
+            }
+            _ => None,
+        };
+        let Some(scaled) = scaled else { return Ok(None) };
+        let x = self.over_input(scaled.x())?;
+        let below = match &scaled.of_x {
+            Some(other) => self.of_x(other, &x, filter)?,
+            None => self.call(function, vec![Arc::clone(&x)], filter)?,
+        };
+        // These follow the first one.
+        for further in &scaled.further {
+            self.of_x(further, &x, filter)?;
+        }
+        Ok(Some((below, Argument::Scaled(scaled))))
     }
 
     /// Whether an expression over both sides needs nothing of the other side.
     fn is_own(&self, expr: &PhysicalExprRef) -> bool {
         let own = self.joined.own();
         columns_of([expr]).iter().all(|at| own.contains(at))
+    }
+
+    /// Whether an expression over both sides is over the other side only.
+    fn is_of_other_side(&self, expr: &PhysicalExprRef) -> bool {
+        let own = self.joined.own();
+        !columns_of([expr]).iter().any(|at| own.contains(at))
     }
 
     /// Rewrites an expression over the reduced side, over its input.
@@ -172,23 +205,33 @@ impl<'a> States<'a> {
         &mut self,
         function: &AggregateFunctionExpr,
         args: Vec<PhysicalExprRef>,
-        filter: Option<PhysicalExprRef>,
+        filter: Option<&PhysicalExprRef>,
     ) -> Result<usize> {
         let function = function
             .with_new_expressions(args, vec![])
             .ok_or_else(|| internal_datafusion_err!("an aggregate takes no other arguments"))?;
-        self.below.push(Below { function: Arc::new(function), filter });
+        self.below.push(Below { function: Arc::new(function), filter: filter.cloned() });
         Ok(self.below.len() - 1)
     }
 
     /// Adds a count below the join; returns its number.
-    fn count(&mut self, arg: PhysicalExprRef, filter: Option<PhysicalExprRef>) -> Result<usize> {
-        let name = format!("count({arg})");
-        let function = AggregateExprBuilder::new(count_udaf(), vec![arg])
+    fn count(&mut self, arg: &PhysicalExprRef, filter: Option<&PhysicalExprRef>) -> Result<usize> {
+        self.of_x(&count_udaf(), arg, filter)
+    }
+
+    /// Adds an aggregate of `x` below the join; returns its number.
+    fn of_x(
+        &mut self,
+        function: &Arc<AggregateUDF>,
+        x: &PhysicalExprRef,
+        filter: Option<&PhysicalExprRef>,
+    ) -> Result<usize> {
+        let name = format!("{}({x})", function.name());
+        let function = AggregateExprBuilder::new(Arc::clone(function), vec![Arc::clone(x)])
             .schema(self.joined.input().schema())
             .alias(name)
             .build()?;
-        self.below.push(Below { function: Arc::new(function), filter });
+        self.below.push(Below { function: Arc::new(function), filter: filter.cloned() });
         Ok(self.below.len() - 1)
     }
 
@@ -202,8 +245,12 @@ impl<'a> States<'a> {
     /// Returns the expressions over both sides that the states above the join need.
     pub(super) fn needed(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.above.iter().flat_map(|above| {
-            let affine = above.affine.iter().flat_map(|it| [&it.scale, &it.shift]);
-            above.condition.iter().chain(affine)
+            let of_argument = match &above.argument {
+                Argument::Same => vec![],
+                Argument::Scaled(scaled) => scaled.needed().collect(),
+                Argument::Constant(constant) => vec![&constant.argument],
+            };
+            above.condition.iter().map(|it| &it.expr).chain(of_argument)
         })
     }
 
@@ -214,14 +261,20 @@ impl<'a> States<'a> {
     pub(super) fn above(&self, keys: &Keys<'_>, width: usize) -> Result<Vec<PhysicalExprRef>> {
         let mut states = vec![];
         for above in &self.above {
-            let mut own = self.columns(above.below, keys, width)?;
-            if let Some(affine) = &above.affine {
-                own = self.scaled(affine, &own, keys, width)?;
-            }
-            if let Some(condition) = &above.condition {
-                let condition = keys.above(condition, width)?;
-                let empty = state_of(&self.below[above.below].function, &self.nulls()?, false)?;
-                own = either(&condition, &own, &empty)?;
+            let below = self.columns(above.below, keys, width)?;
+            let over_join = |expr: &PhysicalExprRef| keys.above(expr, width);
+            let mut own = match &above.argument {
+                Argument::Same => below,
+                Argument::Scaled(scaled) => {
+                    let further = (1..=scaled.further.len())
+                        .map(|after| self.columns(above.below + after, keys, width));
+                    let further = further.collect::<Result<Vec<_>>>()?.concat();
+                    scaled.states(&below, &further, over_join)?
+                }
+                Argument::Constant(constant) => constant.states(&below, over_join)?,
+            };
+            if let Some(Condition { expr, empty }) = &above.condition {
+                own = either(&over_join(expr)?, &own, empty)?;
             }
             states.extend(own);
         }
@@ -246,57 +299,6 @@ impl<'a> States<'a> {
             }
             _ => Ok(columns),
         }
-    }
-
-    /// Returns the states of `scale * x + shift` from those of `x`. All rows of a state have the same scale and shift.
-    fn scaled(
-        &self,
-        affine: &Scaled,
-        of_x: &[PhysicalExprRef],
-        keys: &Keys<'_>,
-        width: usize,
-    ) -> Result<Vec<PhysicalExprRef>> {
-        let (scale, shift) = (keys.above(&affine.scale, width)?, keys.above(&affine.shift, width)?);
-        // Where one of them is NULL, so is the argument of all rows.
-        let known = both(known(&scale)?, known(&shift)?);
-        let zero = |count: &PhysicalExprRef, data_type: DataType| {
-            let zero = [ScalarValue::new_zero(&data_type)?];
-            match &known {
-                Some(known) => Ok::<_, datafusion::error::DataFusionError>(
-                    either(known, std::slice::from_ref(count), &zero)?.remove(0),
-                ),
-                None => Ok(Arc::clone(count)),
-            }
-        };
-        let wide = |count: &PhysicalExprRef| -> PhysicalExprRef {
-            Arc::new(CastExpr::new(Arc::clone(count), DataType::Float64, None))
-        };
-        let shifted = |total: &PhysicalExprRef, count: &PhysicalExprRef| {
-            sum(&product(&scale, total), &product(&shift, &wide(count)))
-        };
-        Ok(match (affine.kind, of_x) {
-            (Kind::Count, [count]) => vec![zero(count, DataType::Int64)?],
-            (Kind::Sum { count }, [total]) => {
-                vec![shifted(total, &self.columns(count, keys, width)?.remove(0))]
-            }
-            (Kind::Average, [count, total]) => {
-                // A group without a value has NULL as both.
-                let count_known = match &known {
-                    Some(known) => case(None, vec![(Arc::clone(known), Arc::clone(count))], None)?,
-                    None => Arc::clone(count),
-                };
-                vec![count_known, shifted(total, count)]
-            }
-            (Kind::Variance, [count, mean, m2]) => {
-                let squared = product(&scale, &scale);
-                vec![
-                    zero(count, DataType::UInt64)?,
-                    zero(&sum(&product(&scale, mean), &shift), DataType::Float64)?,
-                    zero(&product(&squared, m2), DataType::Float64)?,
-                ]
-            }
-            _ => return Err(internal_datafusion_err!("an aggregate has other states")),
-        })
     }
 
     /// Returns the states of an aggregate below the join over one row of NULLs.
@@ -346,56 +348,4 @@ fn has_one_kind_of_state(function: &AggregateFunctionExpr) -> bool {
         "weighted_avg",
     ];
     !function.groups_accumulator_supported() || KNOWN.contains(&function.fun().name())
-}
-
-/// Returns the state of an aggregate over a row, or over none unless the row `counts`. Some functions have NULL as the count
-/// of a group without a value, and so has this.
-fn state_of(
-    function: &AggregateFunctionExpr,
-    row: &RecordBatch,
-    counts: bool,
-) -> Result<Vec<ScalarValue>> {
-    let args = function.expressions().into_iter();
-    let args = args.map(|arg| arg.evaluate(row)?.into_array(1)).collect::<Result<Vec<_>>>()?;
-    if !function.groups_accumulator_supported() {
-        let mut state = function.create_accumulator()?;
-        if counts {
-            state.update_batch(&args)?;
-        }
-        return state.state();
-    }
-    // A group that an accumulator never hears of counts as one with values.
-    let mut states = function.create_groups_accumulator()?;
-    states.update_batch(&args, &[0], Some(&BooleanArray::from(vec![counts])), 1)?;
-    let state = states.state(EmitTo::All)?;
-    state.iter().map(|column| ScalarValue::try_from_array(column, 0)).collect()
-}
-
-/// Returns each of `states` where `condition` is true, and each of `otherwise` elsewhere.
-fn either(
-    condition: &PhysicalExprRef,
-    states: &[PhysicalExprRef],
-    otherwise: &[ScalarValue],
-) -> Result<Vec<PhysicalExprRef>> {
-    let choose = |(state, otherwise): (&PhysicalExprRef, &ScalarValue)| {
-        let otherwise: PhysicalExprRef = Arc::new(Literal::new(otherwise.clone()));
-        case(None, vec![(Arc::clone(condition), Arc::clone(state))], Some(otherwise))
-    };
-    states.iter().zip(otherwise).map(choose).collect()
-}
-
-/// Returns the condition that an expression is not NULL; `None` for a number.
-fn known(expr: &PhysicalExprRef) -> Result<Option<PhysicalExprRef>> {
-    let is_number = |literal: &Literal| !literal.value().is_null();
-    match expr.downcast_ref::<Literal>().is_some_and(is_number) {
-        true => Ok(None),
-        false => is_not_null(Arc::clone(expr)).map(Some),
-    }
-}
-
-fn both(a: Option<PhysicalExprRef>, b: Option<PhysicalExprRef>) -> Option<PhysicalExprRef> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(Arc::new(BinaryExpr::new(a, Operator::And, b))),
-        (a, b) => a.or(b),
-    }
 }

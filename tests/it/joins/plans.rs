@@ -84,6 +84,15 @@ async fn arrays_are_reduced_below_joins() {
             false,
         ),
         (
+            "SELECT r.region, max(t.value - r.rank * 0.5) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+            true,
+        ),
+        (
+            "SELECT sum(t.value * (r.rank * 0.5)) / sum(r.rank), max(r.region) FROM temperature t JOIN regions r USING (station)",
+            true,
+        ),
+        ("SELECT stddev(r.rank) FROM temperature t JOIN regions r USING (station)", false),
+        (
             "SELECT r.region, array_agg(t.value ORDER BY t.time) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
             false,
         ),

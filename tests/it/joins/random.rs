@@ -43,9 +43,13 @@ pub(super) fn table(case: &Case, axis: usize, rng: &mut StdRng) -> RecordBatch {
     };
     let text = |number: Option<i64>| number.map(|number| format!("g{number}"));
     let groups: StringViewArray = some(0.2).into_iter().map(text).collect();
-    let weights: Float64Array =
-        some(0.2).into_iter().map(|it| it.map(|it| it as f64 / 2.0)).collect();
-    let numbers = Int64Array::from(some(0.1));
+    let (weights, numbers) = (some(0.2), Int64Array::from(some(0.1)));
+    let mut weight = |number: i64| match rng.random_range(0..40) {
+        0 => f64::INFINITY,
+        1 => f64::NEG_INFINITY,
+        _ => number as f64 / 2.0,
+    };
+    let weights: Float64Array = weights.into_iter().map(|it| it.map(&mut weight)).collect();
     let columns: Vec<ArrayRef> = vec![keys, Arc::new(groups), Arc::new(weights), Arc::new(numbers)];
     let fields = ["k", "g", "w", "u"].iter().zip(&columns);
     let fields = fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
@@ -82,11 +86,29 @@ fn of_both(rng: &mut StdRng) -> String {
         format!("avg(value - s.w) FILTER (WHERE s.u <= {number} AND value > 0)"),
         format!("count(*) FILTER (WHERE s.g = 'g{number}')"),
         format!("min(value) FILTER (WHERE s.u <> {number})"),
-        // These need rows.
         "sum(s.w * value)".into(),
+        "avg(value * s.w + 1.5)".into(),
+        "sum(value * s.w) / sum(s.w)".into(),
+        "weighted_avg(value, s.w)".into(),
+        "weighted_avg(value - s.u, s.w * 2)".into(),
+        format!("weighted_avg(value, s.w) FILTER (WHERE s.u > {number})"),
+        "weighted_avg(s.w, value)".into(),
         "max(value - s.w)".into(),
+        "min(s.w - value)".into(),
+        "max(value / -2.5 + s.w)".into(),
         "sum(s.w)".into(),
+        "avg(s.w)".into(),
+        "sum(s.u)".into(),
+        "max(s.u)".into(),
+        "min(s.g)".into(),
+        "count(s.g)".into(),
+        format!("avg(s.u) FILTER (WHERE value > {number})"),
+        format!("bool_or(s.u > {number}) FILTER (WHERE s.w > 0)"),
+        // These need rows.
         "count(DISTINCT s.w)".into(),
+        // Not of `s.w`: which NaN is greatest depends on the order of rows.
+        "max(value * s.u)".into(),
+        "stddev(s.w)".into(),
     ];
     choices.choose(rng).unwrap().clone()
 }
