@@ -363,6 +363,9 @@ pub(super) struct Window {
     pub(super) parts: Vec<PartOf>,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
+    /// Per function, whether it has `IGNORE NULLS`, which the message of the window lacks.
+    #[prost(bool, repeated, tag = "4")]
+    pub(super) ignored_nulls: Vec<bool>,
 }
 
 /// The first rows of the partitions of a window.

@@ -12,7 +12,7 @@ use super::declared::Declared;
 use super::messages::{Node, PartOf, Window};
 use super::recipe::Recipe;
 use super::travelled::with_nodes_made;
-use crate::exec::{GridWindowExec, WindowPart};
+use crate::exec::{GridWindowExec, WindowPart, ignored_nulls, with_ignored_nulls};
 
 /// How to make a window along a dimension.
 #[derive(Debug, Clone)]
@@ -41,8 +41,9 @@ impl WindowRecipe {
 
     /// Returns the recipe of a message.
     pub(super) fn of_message(message: Window, decoder: Decoder<'_>) -> Result<Self> {
-        let Window { rows, parts, projection } = message;
-        Ok(Self { rows: decoder.plan(&rows)?, parts, projection })
+        let Window { rows, parts, projection, ignored_nulls } = message;
+        let rows = with_ignored_nulls(decoder.plan(&rows)?, &ignored_nulls)?;
+        Ok(Self { rows, parts, projection })
     }
 }
 
@@ -53,6 +54,7 @@ impl Recipe for WindowRecipe {
             rows: encoder.plan(&self.rows)?,
             parts: self.parts.clone(),
             projection: self.projection.clone(),
+            ignored_nulls: ignored_nulls(self.rows.as_ref()),
         }))
     }
 

@@ -55,6 +55,8 @@ pub use eager::EagerAggregateRule;
 pub use lookup::{GridLookupExec, GridLookupRule};
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use running::{GridWindowExec, GridWindowRule, WindowPart};
+#[cfg(feature = "codec")]
+pub(crate) use running::{ignored_nulls, with_ignored_nulls};
 pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
 pub use top::{GridTopExec, GridTopRule, TopOf};

@@ -73,6 +73,34 @@ impl Fold for Greatest {
     }
 }
 
+/// The first value that is known.
+#[derive(Debug)]
+pub struct FirstKnown;
+
+impl Fold for FirstKnown {
+    type Item = Option<i64>;
+    const IDENTITY: Option<i64> = None;
+
+    #[inline(always)]
+    fn combine(earlier: Option<i64>, later: Option<i64>) -> Option<i64> {
+        earlier.or(later)
+    }
+}
+
+/// The last value that is known.
+#[derive(Debug)]
+pub struct LastKnown;
+
+impl Fold for LastKnown {
+    type Item = Option<i64>;
+    const IDENTITY: Option<i64> = None;
+
+    #[inline(always)]
+    fn combine(earlier: Option<i64>, later: Option<i64>) -> Option<i64> {
+        later.or(earlier)
+    }
+}
+
 /// Counts, means and spreads.
 #[derive(Debug)]
 pub struct Spread;

@@ -51,7 +51,7 @@ mod weighted;
 
 pub use contracted::Coarser;
 pub use dense::reducer;
-pub use folds::{FloatSum, Greatest, IntegerSum, Least, Spread, ValueCount};
+pub use folds::{FirstKnown, FloatSum, Greatest, IntegerSum, LastKnown, Least, Spread, ValueCount};
 pub use group_stats::{GroupStats, Requested, RequestedMember};
 pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;

@@ -18,6 +18,7 @@ use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr
 
 use super::frames::{KnownFrames, peers};
 use super::function::Function;
+use super::ignored_nulls::ignores_nulls;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
@@ -47,7 +48,7 @@ impl Call {
     ) -> Result<Option<Self>> {
         let field = expr.field()?;
         if let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() {
-            return Self::of_standard(standard, field, axis, frames, over_scan);
+            return Self::of_standard(standard, field, axis, frames, over_scan, of_scan);
         }
         let Some(aggregate) = plain_aggregate(expr) else { return Ok(None) };
         let Some(argument) = aggregate.expressions().into_iter().next() else { return Ok(None) };
@@ -77,6 +78,7 @@ impl Call {
         axis: &WindowAxis,
         frames: &mut KnownFrames<'_>,
         over_scan: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
+        of_scan: &Schema,
     ) -> Result<Option<Self>> {
         let function = expr.get_standard_func_expr();
         let Some(udf) = function.as_any().downcast_ref::<WindowUDFExpr>() else { return Ok(None) };
@@ -86,13 +88,21 @@ impl Call {
             return Ok(Some(Self { argument: None, function, field }));
         }
         let [argument, rest @ ..] = udf.args() else { return Ok(None) };
-        if is_volatile(argument) || is_altered(udf) || !rest.iter().all(is_literal) {
+        if is_volatile(argument) || is_reversed(udf) || !rest.iter().all(is_literal) {
             return Ok(None);
         }
-        let argument = Some(over_scan(argument)?);
+        let argument = over_scan(argument)?;
+        if ignores_nulls(udf) {
+            let data_type = argument.data_type(of_scan)?;
+            let total = known(udf, axis.backwards).filter(|_| has_order_keys(&data_type));
+            let Some(total) = total else { return Ok(None) };
+            let function = Function::Total(total, frames.get(expr.get_window_frame())?);
+            return Ok(Some(Self { argument: Some(argument), function, field }));
+        }
         let Some(picks) = picks(expr, udf, field.data_type(), axis, frames)? else {
             return Ok(None);
         };
+        let argument = Some(argument);
         Ok(Some(Self { argument, function: Function::Pick(Arc::new(picks)), field }))
     }
 }
@@ -131,9 +141,19 @@ fn total(aggregate: &AggregateFunctionExpr, of: &DataType, to: &DataType) -> Opt
     })
 }
 
-/// Whether a function skips NULLs, or goes through rows in reverse. DataFusion 55 shows both nowhere but in this text.
-fn is_altered(udf: &WindowUDFExpr) -> bool {
-    !format!("{udf:?}").ends_with("is_reversed: false, ignore_nulls: false }")
+/// Returns how to find the first or last value that is not NULL; `None` for another function.
+fn known(udf: &WindowUDFExpr, backwards: bool) -> Option<Total> {
+    let is_last = match (udf.fun().name(), udf.args().len()) {
+        ("first_value", 1) => backwards,
+        ("last_value", 1) => !backwards,
+        _ => return None,
+    };
+    Some(if is_last { Total::LastKnown } else { Total::FirstKnown })
+}
+
+/// Whether a function goes through rows in reverse. DataFusion 55 shows it nowhere but in this text.
+fn is_reversed(udf: &WindowUDFExpr) -> bool {
+    !format!("{udf:?}").contains("is_reversed: false, ignore_nulls: ")
 }
 
 /// Lets DataFusion evaluate a function of the number and rank of rows alone. Returns its value at each position.

@@ -31,12 +31,15 @@
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
 //! | `running_state`, `totals`, `picks` | the state of a function in a column of chunks |
-//! | `steps` | an aggregate function before and after frames |
+//! | `steps`, `known` | an aggregate function before and after frames |
+//! | `ignored_nulls` | `IGNORE NULLS`, which DataFusion's messages lose |
 
 mod call;
 mod frames;
 mod function;
 mod grid_window;
+mod ignored_nulls;
+mod known;
 mod node;
 mod open_column;
 mod parts;
@@ -51,6 +54,8 @@ mod totals;
 mod window_axis;
 
 pub(super) use grid_window::window_functions;
+#[cfg(feature = "codec")]
+pub(crate) use ignored_nulls::{ignored_nulls, with_ignored_nulls};
 pub use node::GridWindowExec;
 pub use parts::WindowPart;
 pub use rule::GridWindowRule;

@@ -10,9 +10,10 @@ use arrow::datatypes::DataType;
 use datafusion::error::Result;
 
 use super::frames::Frames;
+use super::known::Known;
 use super::running_state::{ColumnShape, Running};
 use super::steps::{Counted, Extreme, Steps, Summed, SummedIntegers, Variance};
-use crate::reduce::{Fold, Greatest, Least, Moments, Sliding, ValueCount};
+use crate::reduce::{FirstKnown, Fold, Greatest, LastKnown, Least, Moments, Sliding, ValueCount};
 
 /// An aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,14 @@ pub(super) enum Total {
     Average,
     Least,
     Greatest,
-    Variance { is_sample: bool, is_root: bool },
+    Variance {
+        is_sample: bool,
+        is_root: bool,
+    },
+    /// The first value that is not NULL.
+    FirstKnown,
+    /// The last value that is not NULL.
+    LastKnown,
 }
 
 impl Total {
@@ -31,6 +39,7 @@ impl Total {
     pub(super) fn bytes_per_cell(self) -> usize {
         match self {
             Self::Count => 8,
+            Self::FirstKnown | Self::LastKnown => 2 * size_of::<Option<i64>>(),
             Self::Variance { .. } => 2 * (size_of::<Moments>() + 4),
             _ => 2 * (8 + 4),
         }
@@ -76,6 +85,8 @@ pub(super) fn totals(
         Total::Variance { is_sample, is_root } => {
             of(Variance { is_sample, is_root }, frames, shape, first)
         }
+        Total::FirstKnown => of(Known::<FirstKnown>::of(data_type), frames, shape, first),
+        Total::LastKnown => of(Known::<LastKnown>::of(data_type), frames, shape, first),
     }
 }
 

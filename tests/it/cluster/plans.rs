@@ -289,6 +289,8 @@ async fn some_queries_do_not_travel() {
     for function in [
         "count(*) FILTER (WHERE value > 3) OVER (PARTITION BY station)",
         "count(*) FILTER (WHERE value > 3) OVER (PARTITION BY station ORDER BY time ROWS 2 PRECEDING)",
+        "lag(nullif(value, 1.5)) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)",
+        // Ours do.
         "last_value(nullif(value, 1.5)) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)",
     ] {
         let sql = format!(

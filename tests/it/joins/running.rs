@@ -91,6 +91,7 @@ fn function(is_finite: bool, ties: bool, rng: &mut StdRng) -> (String, bool) {
         choices.push((format!("ntile({})", n.abs() + 1), false));
         for name in ["first_value(value)", "last_value(value)"] {
             choices.push((name.to_owned(), true));
+            choices.push((format!("{name} IGNORE NULLS"), true));
         }
         choices.push((format!("nth_value(value, {})", n.abs() + 1), true));
     }
@@ -130,6 +131,7 @@ fn random_query(
             false => ("none", String::new()),
         };
         kinds.push(kind.to_owned());
+        kinds.extend(function.contains("IGNORE NULLS").then(|| "ignored".to_owned()));
         kinds.push(function.split('(').next().unwrap_or_default().to_owned());
         columns.push(format!("{function} OVER ({partition}{order} {frame})"));
     }
@@ -182,7 +184,9 @@ async fn windows_along_a_dimension_agree_with_sorted_rows() {
     for kind in ["default", "rows", "range", "groups", "none"] {
         assert!(kinds.get(kind).is_some_and(|count| *count > 40), "{kind}: {kinds:?}");
     }
-    for kind in ["sum", "avg", "var_pop", "min", "max", "count", "lag", "lead", "row_number"] {
+    for kind in
+        ["sum", "avg", "var_pop", "min", "max", "count", "lag", "lead", "row_number", "ignored"]
+    {
         assert!(kinds.get(kind).is_some_and(|count| *count > 40), "{kind}: {kinds:?}");
     }
 }

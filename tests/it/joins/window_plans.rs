@@ -55,6 +55,11 @@ async fn windows_run_along_a_dimension_or_over_rows() {
             false,
         ),
         ("lag(value) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)".into(), "", false),
+        (
+            "last_value(value) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)".into(),
+            "",
+            true,
+        ),
         ("row_number() OVER (PARTITION BY station ORDER BY time, random())".into(), "", false),
         ("lag(value, 24, 0.5) OVER (PARTITION BY station ORDER BY time)".into(), "", true),
     ] {

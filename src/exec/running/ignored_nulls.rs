@@ -1,0 +1,74 @@
+//! `IGNORE NULLS` of window functions, which DataFusion 55 neither shows nor puts into its messages.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::windows::{
+    BoundedWindowAggExec, WindowAggExec, WindowUDFExpr, create_udwf_window_expr,
+};
+
+use super::grid_window::window_functions;
+use crate::error::Error;
+
+/// Returns the function of a window expression that is no aggregate.
+pub(super) fn standard_function(expr: &Arc<dyn WindowExpr>) -> Option<&WindowUDFExpr> {
+    let expr = expr.as_any().downcast_ref::<StandardWindowExpr>()?;
+    expr.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>()
+}
+
+/// Whether a function skips NULLs.
+pub(super) fn ignores_nulls(function: &WindowUDFExpr) -> bool {
+    // DataFusion 55 shows it nowhere but in this text.
+    format!("{function:?}").ends_with("ignore_nulls: true }")
+}
+
+/// Returns, for each function of a window, whether it has `IGNORE NULLS`. Empty for another plan.
+pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Vec<bool> {
+    let functions = window_functions(window).unwrap_or_default().iter();
+    functions.map(|it| standard_function(it).is_some_and(ignores_nulls)).collect()
+}
+
+/// Returns a window whose functions have lost their `IGNORE NULLS` on the way, with them.
+///
+/// # Errors
+/// `Corrupt` if `ignored` is not that of such a window.
+pub(crate) fn with_ignored_nulls(
+    window: Arc<dyn ExecutionPlan>,
+    ignored: &[bool],
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if !ignored.contains(&true) {
+        return Ok(window);
+    }
+    let functions = window_functions(window.as_ref()).unwrap_or_default();
+    let corrupt = || Error::corrupt_region("plan", "IGNORE NULLS of other functions");
+    let [input] = window.children()[..] else { return Err(corrupt().into()) };
+    if functions.len() != ignored.len() {
+        return Err(corrupt().into());
+    }
+    let schema = input.schema();
+    let with = |(expr, ignored): (&Arc<dyn WindowExpr>, &bool)| -> Result<Arc<dyn WindowExpr>> {
+        if !ignored {
+            return Ok(Arc::clone(expr));
+        }
+        let function = standard_function(expr).ok_or_else(corrupt)?;
+        let (fun, name) = (function.fun(), expr.name().to_owned());
+        let function = create_udwf_window_expr(fun, function.args(), &schema, name, true)?;
+        let frame = Arc::clone(expr.get_window_frame());
+        let (partition_by, order_by) = (expr.partition_by(), expr.order_by());
+        Ok(Arc::new(StandardWindowExpr::new(function, partition_by, order_by, frame)))
+    };
+    let functions = functions.iter().zip(ignored).map(with).collect::<Result<Vec<_>>>()?;
+    let input = Arc::clone(input);
+    if let Some(bounded) = window.downcast_ref::<BoundedWindowAggExec>() {
+        let mode = bounded.input_order_mode.clone();
+        let can_repartition = !bounded.partition_keys().is_empty();
+        let window = BoundedWindowAggExec::try_new(functions, input, mode, can_repartition)?;
+        return Ok(Arc::new(window));
+    }
+    let can_repartition = window
+        .downcast_ref::<WindowAggExec>()
+        .is_some_and(|window| !window.partition_keys().is_empty());
+    Ok(Arc::new(WindowAggExec::try_new(functions, input, can_repartition)?))
+}
