@@ -20,7 +20,7 @@ use common::{file, run, runtime, sst, table, values};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 /// The names of windows, what they compute, and whether they are over `sst`.
-const WINDOWS: [(&str, &str, &str); 11] = [
+const WINDOWS: [(&str, &str, &str); 12] = [
     ("mean of 24", "avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)", "t"),
     (
         "mean of 24, centred, by interval",
@@ -57,6 +57,11 @@ const WINDOWS: [(&str, &str, &str); 11] = [
     (
         "mean of 28 times, NULLs, four columns of chunks",
         "avg(value) OVER (PARTITION BY lat, lon ORDER BY time ROWS 27 PRECEDING)",
+        "sst",
+    ),
+    (
+        "last known value, a quarter of the times",
+        "last_value(value) IGNORE NULLS OVER (PARTITION BY lat, lon ORDER BY time)",
         "sst",
     ),
     (
