@@ -44,11 +44,19 @@ pub(super) struct Scaled {
     kind: Kind,
     /// The weight of a weighted average, by which scale and shift are multiplied.
     weight: Option<PhysicalExprRef>,
-    /// The aggregate of `x` from whose states those of the function follow; `None` for the function itself.
-    pub(super) of_x: Option<Arc<AggregateUDF>>,
-    /// Further aggregates of `x` that are needed, with one state each: the count of a sum, and the least and the greatest
-    /// number where the scale may be infinite.
-    pub(super) further: Vec<Arc<AggregateUDF>>,
+    /// The aggregate from whose states those of the function follow; `None` for the function itself, of `x`.
+    pub(super) main: Option<OfX>,
+    /// Further aggregates that are needed, with one state each: the count of a sum, and the least and the greatest number where
+    /// the scale may be infinite.
+    pub(super) further: Vec<OfX>,
+}
+
+/// An aggregate of `x`.
+pub(super) struct OfX {
+    pub(super) function: Arc<AggregateUDF>,
+    /// `x` over both sides. For the least and the greatest number, it is without its cast: casts keep the order of numbers, and
+    /// reductions of variables are faster than those of expressions.
+    pub(super) argument: PhysicalExprRef,
 }
 
 impl Scaled {
@@ -60,11 +68,11 @@ impl Scaled {
     ) -> Result<Option<Self>> {
         let fun = function.fun();
         let variances = [var_samp_udaf(), var_pop_udaf(), stddev_udaf(), stddev_pop_udaf()];
-        let (mut of_x, mut further) = (None, vec![]);
+        let (mut main, mut further) = (None, vec![]);
         let kind = if *fun == *count_udaf() {
             Kind::Count
         } else if *fun == *sum_udaf() {
-            further.push(count_udaf());
+            further.push(OfX { function: count_udaf(), argument: Arc::clone(&affine.x) });
             Kind::Sum
         } else if *fun == *avg_udaf() {
             Kind::Average
@@ -73,15 +81,16 @@ impl Scaled {
         } else if *fun == *min_udaf() || *fun == *max_udaf() {
             let Some(is_reversed) = affine.reverses() else { return Ok(None) };
             let is_least = (*fun == *min_udaf()) != is_reversed;
-            of_x = Some(if is_least { min_udaf() } else { max_udaf() });
+            let [least, greatest] = extremes(&affine.x, schema)?;
+            main = Some(if is_least { least } else { greatest });
             Kind::Extreme
         } else {
             return Ok(None);
         };
         if matches!(kind, Kind::Sum | Kind::Average) && !affine.has_finite_scale(schema)? {
-            further.extend([min_udaf(), max_udaf()]);
+            further.extend(extremes(&affine.x, schema)?);
         }
-        Ok(Some(Self { affine, kind, weight: None, of_x, further }))
+        Ok(Some(Self { affine, kind, weight: None, main, further }))
     }
 
     /// Returns how to aggregate a weighted average with a weight of the other side.
@@ -93,10 +102,10 @@ impl Scaled {
         let affine = affine.times(weight);
         let further = match affine.has_finite_scale(schema)? {
             true => vec![],
-            false => vec![min_udaf(), max_udaf()],
+            false => extremes(&affine.x, schema)?.into(),
         };
-        let (weight, of_x) = (Some(Arc::clone(weight)), Some(avg_udaf()));
-        Ok(Self { affine, kind: Kind::Weighted, weight, of_x, further })
+        let main = Some(OfX { function: avg_udaf(), argument: Arc::clone(&affine.x) });
+        Ok(Self { affine, kind: Kind::Weighted, weight: Some(Arc::clone(weight)), main, further })
     }
 
     /// The expression of the array.
@@ -161,7 +170,7 @@ impl Scaled {
                     zero(&m2, DataType::Float64)?,
                 ]
             }
-            (Kind::Extreme, [extreme], []) => vec![moved(extreme)],
+            (Kind::Extreme, [extreme], []) => vec![moved(&wide(extreme))],
             (Kind::Weighted, [count, total], extremes) => {
                 let total = total_of(&scale, &shift, total, count, extremes)?;
                 let weight = self.weight.as_ref().map(&over_join).transpose()?;
@@ -197,7 +206,7 @@ fn total_of(
             };
             let is_infinite =
                 Arc::new(BinaryExpr::new(is(f64::INFINITY), Operator::Or, is(f64::NEG_INFINITY)));
-            let products = sum(&product(scale, least), &product(scale, greatest));
+            let products = sum(&product(scale, &wide(least)), &product(scale, &wide(greatest)));
             case(None, vec![(is_infinite, sum(&products, &scaled))], Some(scaled))?
         }
         _ => scaled,
@@ -205,7 +214,21 @@ fn total_of(
     Ok(sum(&scaled, &product(shift, &wide(count))))
 }
 
-/// Returns a count as a float.
-fn wide(count: &PhysicalExprRef) -> PhysicalExprRef {
-    Arc::new(CastExpr::new(Arc::clone(count), DataType::Float64, None))
+/// Returns the least and the greatest `x`.
+fn extremes(x: &PhysicalExprRef, schema: &Schema) -> Result<[OfX; 2]> {
+    let argument = match x.downcast_ref::<CastExpr>() {
+        Some(cast) => {
+            let from = cast.expr().data_type(schema)?;
+            // The cast is one to `Float64`, as `x` is.
+            if from.is_integer() || from.is_floating() { cast.expr() } else { x }
+        }
+        None => x,
+    };
+    let of = |function| OfX { function, argument: Arc::clone(argument) };
+    Ok([of(min_udaf()), of(max_udaf())])
+}
+
+/// Returns a number as a `Float64`.
+fn wide(number: &PhysicalExprRef) -> PhysicalExprRef {
+    Arc::new(CastExpr::new(Arc::clone(number), DataType::Float64, None))
 }

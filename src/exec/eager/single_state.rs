@@ -18,7 +18,11 @@ pub(super) fn empty_state(
     schema: &Schema,
 ) -> Result<Vec<ScalarValue>> {
     let null = |arg: &PhysicalExprRef| -> Result<PhysicalExprRef> {
-        Ok(Arc::new(Literal::new(ScalarValue::try_from(&arg.data_type(schema)?)?)))
+        // Parameters, such as a separator, are part of the function.
+        match arg.is::<Literal>() {
+            true => Ok(Arc::clone(arg)),
+            false => Ok(Arc::new(Literal::new(ScalarValue::try_from(&arg.data_type(schema)?)?))),
+        }
     };
     let of_nulls = function
         .with_new_expressions(args.iter().map(null).collect::<Result<_>>()?, vec![])

@@ -27,7 +27,7 @@ use super::conditional::either;
 use super::constant::Constant;
 use super::joined::Joined;
 use super::keys::Keys;
-use super::scaled::Scaled;
+use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::fallible::may_fail;
@@ -170,14 +170,13 @@ impl<'a> States<'a> {
             _ => None,
         };
         let Some(scaled) = scaled else { return Ok(None) };
-        let x = self.over_input(scaled.x())?;
-        let below = match &scaled.of_x {
-            Some(other) => self.of_x(other, &x, filter)?,
-            None => self.call(function, vec![Arc::clone(&x)], filter)?,
+        let below = match &scaled.main {
+            Some(main) => self.of_x(&main.function, &self.over_input(&main.argument)?, filter)?,
+            None => self.call(function, vec![self.over_input(scaled.x())?], filter)?,
         };
         // These follow the first one.
-        for further in &scaled.further {
-            self.of_x(further, &x, filter)?;
+        for OfX { function, argument } in &scaled.further {
+            self.of_x(function, &self.over_input(argument)?, filter)?;
         }
         Ok(Some((below, Argument::Scaled(scaled))))
     }
