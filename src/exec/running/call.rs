@@ -18,7 +18,7 @@ use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr
 
 use super::frames::{KnownFrames, peers};
 use super::function::Function;
-use super::ignored_nulls::ignores_nulls;
+use super::functions::ignores_nulls;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;

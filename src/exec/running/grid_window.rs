@@ -7,10 +7,10 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use super::call::Call;
 use super::frames::KnownFrames;
+use super::functions::window_functions;
 use super::parts::{ColumnSize, WindowPart, bytes, divided};
 use super::window_axis::WindowAxis;
 use crate::array::ColumnSource;
@@ -148,12 +148,4 @@ impl GridWindow {
     pub(super) fn source(&self, column: usize) -> Option<ColumnSource> {
         self.scan.columns().get(column).copied()
     }
-}
-
-/// Returns the functions of a window; `None` for another operator.
-pub(in crate::exec) fn window_functions(
-    plan: &dyn ExecutionPlan,
-) -> Option<&[Arc<dyn WindowExpr>]> {
-    let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(|it| it.window_expr());
-    bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(|it| it.window_expr()))
 }

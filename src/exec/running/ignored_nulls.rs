@@ -9,20 +9,8 @@ use datafusion::physical_plan::windows::{
     BoundedWindowAggExec, WindowAggExec, WindowUDFExpr, create_udwf_window_expr,
 };
 
-use super::grid_window::window_functions;
+use super::functions::{ignores_nulls, window_functions};
 use crate::error::Error;
-
-/// Returns the function of a window expression that is no aggregate.
-pub(super) fn standard_function(expr: &Arc<dyn WindowExpr>) -> Option<&WindowUDFExpr> {
-    let expr = expr.as_any().downcast_ref::<StandardWindowExpr>()?;
-    expr.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>()
-}
-
-/// Whether a function skips NULLs.
-pub(super) fn ignores_nulls(function: &WindowUDFExpr) -> bool {
-    // DataFusion 55 shows it nowhere but in this text.
-    format!("{function:?}").ends_with("ignore_nulls: true }")
-}
 
 /// Returns, for each function of a window, whether it has `IGNORE NULLS`. Empty for another plan.
 pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Vec<bool> {
@@ -71,4 +59,10 @@ pub(crate) fn with_ignored_nulls(
         .downcast_ref::<WindowAggExec>()
         .is_some_and(|window| !window.partition_keys().is_empty());
     Ok(Arc::new(WindowAggExec::try_new(functions, input, can_repartition)?))
+}
+
+/// Returns the function of a window expression that is no aggregate.
+fn standard_function(expr: &Arc<dyn WindowExpr>) -> Option<&WindowUDFExpr> {
+    let expr = expr.as_any().downcast_ref::<StandardWindowExpr>()?;
+    expr.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>()
 }

@@ -263,8 +263,9 @@ fn copied(result: &DfResult<Vec<RecordBatch>>) -> DfResult<Vec<RecordBatch>> {
     }
 }
 
-/// Runs a query in another session, which gets its plan as bytes; `None` if its table has no location, or if DataFusion's
-/// messages would lose the `IGNORE NULLS` of a window over rows.
+/// Runs a query in another session, which gets its plan as bytes. `None` if its table has no location.
+///
+/// Also `None` for a window over rows with `IGNORE NULLS`, which DataFusion's messages lose.
 async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<Vec<RecordBatch>>> {
     if sql.contains("IGNORE NULLS") {
         let plan = ours.sql(sql).await.ok()?.create_physical_plan().await.ok()?;
