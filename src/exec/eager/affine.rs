@@ -18,12 +18,14 @@ use crate::exec::columns::columns_of;
 /// A function of one expression of the reduced side, over the columns of both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Affine {
+    /// The function itself.
+    expr: PhysicalExprRef,
     /// An expression over the reduced side only.
     pub(super) x: PhysicalExprRef,
     /// The factor of `x`.
     pub(super) scale: PhysicalExprRef,
-    /// The term that is added to the product.
-    pub(super) shift: PhysicalExprRef,
+    /// The columns of the reduced side.
+    own: Range<usize>,
 }
 
 impl Affine {
@@ -34,50 +36,48 @@ impl Affine {
         own: &Range<usize>,
         schema: &Schema,
     ) -> Result<Option<Self>> {
-        if expr.data_type(schema)? != DataType::Float64 {
-            return Ok(None);
-        }
-        let columns = columns_of([expr]);
-        if columns.iter().all(|at| own.contains(at)) {
-            let x = (!columns.is_empty()).then(|| Arc::clone(expr));
-            return Ok(x.map(|x| Self { x, scale: lit(1.0), shift: lit(0.0) }));
-        }
-        if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
-            return Ok(Self::of(negative.arg(), own, schema)?.map(|it| it.times(&lit(-1.0))));
-        }
-        let Some(binary) = expr.downcast_ref::<BinaryExpr>() else { return Ok(None) };
-        let (left, right) = (binary.left(), binary.right());
-        let is_other =
-            |expr: &PhysicalExprRef| !columns_of([expr]).iter().any(|at| own.contains(at));
-        Ok(match (binary.op(), is_other(left), is_other(right)) {
-            (Operator::Plus, true, false) => Self::of(right, own, schema)?.map(|it| it.plus(left)),
-            (Operator::Plus, false, true) => Self::of(left, own, schema)?.map(|it| it.plus(right)),
-            (Operator::Minus, false, true) => {
-                Self::of(left, own, schema)?.map(|it| it.plus(&product(&lit(-1.0), right)))
-            }
-            (Operator::Minus, true, false) => {
-                Self::of(right, own, schema)?.map(|it| it.times(&lit(-1.0)).plus(left))
-            }
-            (Operator::Multiply, true, false) => {
-                Self::of(right, own, schema)?.map(|it| it.times(left))
-            }
-            (Operator::Multiply, false, true) => {
-                Self::of(left, own, schema)?.map(|it| it.times(right))
-            }
-            (Operator::Divide, false, true) => {
-                let inverse = match number(right) {
-                    Some(divisor) => lit(1.0 / divisor),
-                    None => binary_of(&lit(1.0), Operator::Divide, right),
-                };
-                Self::of(left, own, schema)?.map(|it| it.times(&inverse))
-            }
-            _ => None,
-        })
+        let of = |(x, scale)| Self { expr: Arc::clone(expr), x, scale, own: own.clone() };
+        Ok(parts(expr, own, schema)?.map(of))
     }
 
     /// Whether the function is `x` itself.
     pub(super) fn is_plain(&self) -> bool {
-        is_number(&self.scale, 1.0) && is_number(&self.shift, 0.0)
+        self.expr.eq(&self.x)
+    }
+
+    /// Returns the function times a factor of the other side.
+    pub(super) fn times(self, factor: &PhysicalExprRef) -> Self {
+        let expr = binary(&self.expr, Operator::Multiply, factor);
+        Self { expr, scale: product(&self.scale, factor), ..self }
+    }
+
+    /// Returns the value of the function at `x`. `over_join` rewrites expressions of the other side over the output of the join.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub(super) fn at(
+        &self,
+        x: &PhysicalExprRef,
+        over_join: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
+    ) -> Result<PhysicalExprRef> {
+        self.rewritten(&self.expr, x, over_join)
+    }
+
+    fn rewritten(
+        &self,
+        expr: &PhysicalExprRef,
+        x: &PhysicalExprRef,
+        over_join: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
+    ) -> Result<PhysicalExprRef> {
+        if expr.eq(&self.x) {
+            return Ok(Arc::clone(x));
+        }
+        if is_other(expr, &self.own) {
+            return over_join(expr);
+        }
+        let children = expr.children().into_iter();
+        let children = children.map(|child| self.rewritten(child, x, over_join));
+        Arc::clone(expr).with_new_children(children.collect::<Result<_>>()?)
     }
 
     /// Whether the order of the values is the reverse of that of `x`. `None` unless the scale is a number that keeps the order
@@ -91,20 +91,55 @@ impl Affine {
     pub(super) fn has_finite_scale(&self, schema: &Schema) -> Result<bool> {
         is_finite(&self.scale, schema)
     }
+}
 
-    fn plus(self, term: &PhysicalExprRef) -> Self {
-        Self { shift: sum(&self.shift, term), ..self }
+/// Returns `x` and its factor in an affine function; `None` for other expressions.
+fn parts(
+    expr: &PhysicalExprRef,
+    own: &Range<usize>,
+    schema: &Schema,
+) -> Result<Option<(PhysicalExprRef, PhysicalExprRef)>> {
+    if expr.data_type(schema)? != DataType::Float64 {
+        return Ok(None);
     }
-
-    pub(super) fn times(self, factor: &PhysicalExprRef) -> Self {
-        let Self { x, scale, shift } = self;
-        // Without a shift there is none of the product, also if the factor is infinite.
-        let shift = if is_number(&shift, 0.0) { shift } else { product(&shift, factor) };
-        Self { x, scale: product(&scale, factor), shift }
+    let columns = columns_of([expr]);
+    if columns.iter().all(|at| own.contains(at)) {
+        return Ok((!columns.is_empty()).then(|| (Arc::clone(expr), lit(1.0))));
+    }
+    let scaled = |inner: &PhysicalExprRef, factor: &PhysicalExprRef| {
+        let parts = parts(inner, own, schema)?;
+        Ok(parts.map(|(x, scale)| (x, product(&scale, factor))))
+    };
+    if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
+        return scaled(negative.arg(), &lit(-1.0));
+    }
+    let Some(operation) = expr.downcast_ref::<BinaryExpr>() else { return Ok(None) };
+    let (left, right) = (operation.left(), operation.right());
+    match (operation.op(), is_other(left, own), is_other(right, own)) {
+        (Operator::Plus | Operator::Minus, false, true) => parts(left, own, schema),
+        (Operator::Plus, true, false) => parts(right, own, schema),
+        (Operator::Minus, true, false) => scaled(right, &lit(-1.0)),
+        (Operator::Multiply, true, false) => scaled(right, left),
+        (Operator::Multiply, false, true) => scaled(left, right),
+        (Operator::Divide, false, true) => match number(right) {
+            Some(divisor) => scaled(left, &lit(1.0 / divisor)),
+            None => scaled(left, &binary(&lit(1.0), Operator::Divide, right)),
+        },
+        _ => Ok(None),
     }
 }
 
-fn binary_of(a: &PhysicalExprRef, operator: Operator, b: &PhysicalExprRef) -> PhysicalExprRef {
+/// Whether an expression is over the other side only.
+fn is_other(expr: &PhysicalExprRef, own: &Range<usize>) -> bool {
+    !columns_of([expr]).iter().any(|at| own.contains(at))
+}
+
+/// Returns `a`, the operator and `b`.
+pub(super) fn binary(
+    a: &PhysicalExprRef,
+    operator: Operator,
+    b: &PhysicalExprRef,
+) -> PhysicalExprRef {
     Arc::new(BinaryExpr::new(Arc::clone(a), operator, Arc::clone(b)))
 }
 
@@ -113,16 +148,10 @@ pub(super) fn product(a: &PhysicalExprRef, b: &PhysicalExprRef) -> PhysicalExprR
     match (is_number(a, 1.0), is_number(b, 1.0)) {
         (true, _) => Arc::clone(b),
         (_, true) => Arc::clone(a),
-        _ => binary_of(a, Operator::Multiply, b),
-    }
-}
-
-/// Returns `a + b`, or one of them if the other is 0.
-pub(super) fn sum(a: &PhysicalExprRef, b: &PhysicalExprRef) -> PhysicalExprRef {
-    match (is_number(a, 0.0), is_number(b, 0.0)) {
-        (true, _) => Arc::clone(b),
-        (_, true) => Arc::clone(a),
-        _ => binary_of(a, Operator::Plus, b),
+        _ => match (number(a), number(b)) {
+            (Some(a), Some(b)) => lit(a * b),
+            _ => binary(a, Operator::Multiply, b),
+        },
     }
 }
 

@@ -73,7 +73,7 @@ impl Constant {
     pub(super) fn states(
         &self,
         rows: &[PhysicalExprRef],
-        over_join: impl Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
+        over_join: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
     ) -> Result<Vec<PhysicalExprRef>> {
         let [rows] = rows else {
             return Err(internal_datafusion_err!("a count has other states"));

@@ -101,13 +101,13 @@ impl<'a> Rewrite<'a> {
         let groups = aggregate.group_expr().expr().iter().map(|(key, _)| over_sides(key));
         let groups: Vec<PhysicalExprRef> = groups.collect::<Result<_>>()?;
         let predicate = below.predicate.as_ref().map(|it| joined.over_sides(it)).transpose()?;
-        let mut states = States::new(joined)?;
+        let mut states = States::new(joined, !groups.is_empty())?;
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
             let args = function.expressions();
             let args: Vec<_> = args.iter().map(over_sides).collect::<Result<_>>()?;
             let filter = filter.as_ref().map(over_sides).transpose()?;
             let is_volatile = args.iter().chain(&filter).any(is_volatile);
-            if is_volatile || !states.add(function, &args, filter.as_ref(), !groups.is_empty())? {
+            if is_volatile || !states.add(function, &args, filter.as_ref())? {
                 return Ok(None);
             }
         }

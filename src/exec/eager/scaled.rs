@@ -16,13 +16,12 @@ use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::{AggregateUDF, Operator};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, case, lit};
+use datafusion::physical_expr::expressions::{CastExpr, case, is_not_null, lit};
 
-use super::affine::{Affine, product, sum};
-use super::conditional::{both, either, known};
+use super::affine::{Affine, binary, product};
+use super::conditional::either;
 
 /// The states of an aggregate of numbers.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A count.
     Count,
@@ -34,16 +33,15 @@ enum Kind {
     Variance,
     /// The least or the greatest number.
     Extreme,
-    /// A count, a sum of products with a weight, and a sum of these weights.
-    Weighted,
+    /// A count, a sum of products with a weight of the other side, and a sum of these weights.
+    Weighted(PhysicalExprRef),
 }
 
 /// An aggregate of `scale * x + shift`.
 pub(super) struct Scaled {
+    /// The argument; the product with the weight for a weighted average.
     affine: Affine,
     kind: Kind,
-    /// The weight of a weighted average, by which scale and shift are multiplied.
-    weight: Option<PhysicalExprRef>,
     /// The aggregate from whose states those of the function follow; `None` for the function itself, of `x`.
     pub(super) main: Option<OfX>,
     /// Further aggregates that are needed, with one state each: the count of a sum, and the least and the greatest number where
@@ -87,10 +85,14 @@ impl Scaled {
         } else {
             return Ok(None);
         };
-        if matches!(kind, Kind::Sum | Kind::Average) && !affine.has_finite_scale(schema)? {
-            further.extend(extremes(&affine.x, schema)?);
+        if !affine.has_finite_scale(schema)? {
+            match kind {
+                Kind::Sum | Kind::Average => further.extend(extremes(&affine.x, schema)?),
+                Kind::Variance => return Ok(None),
+                _ => {}
+            }
         }
-        Ok(Some(Self { affine, kind, weight: None, main, further }))
+        Ok(Some(Self { affine, kind, main, further }))
     }
 
     /// Returns how to aggregate a weighted average with a weight of the other side.
@@ -105,17 +107,12 @@ impl Scaled {
             false => extremes(&affine.x, schema)?.into(),
         };
         let main = Some(OfX { function: avg_udaf(), argument: Arc::clone(&affine.x) });
-        Ok(Self { affine, kind: Kind::Weighted, weight: Some(Arc::clone(weight)), main, further })
+        Ok(Self { affine, kind: Kind::Weighted(Arc::clone(weight)), main, further })
     }
 
     /// The expression of the array.
     pub(super) fn x(&self) -> &PhysicalExprRef {
         &self.affine.x
-    }
-
-    /// Returns the expressions over both sides that the states need.
-    pub(super) fn needed(&self) -> impl Iterator<Item = &PhysicalExprRef> {
-        [&self.affine.scale, &self.affine.shift].into_iter().chain(&self.weight)
     }
 
     /// Returns the states of the function from those of `x`, and from the states of further aggregates. `over_join` rewrites
@@ -127,57 +124,42 @@ impl Scaled {
         &self,
         of_x: &[PhysicalExprRef],
         further: &[PhysicalExprRef],
-        over_join: impl Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
+        over_join: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
     ) -> Result<Vec<PhysicalExprRef>> {
-        let (scale, shift) = (over_join(&self.affine.scale)?, over_join(&self.affine.shift)?);
-        // Where one of them is NULL, so is the argument of all rows.
-        let known = both(known(&scale)?, known(&shift)?);
-        let zero = |state: &PhysicalExprRef, data_type: DataType| {
+        let at = |x: &PhysicalExprRef| self.affine.at(x, over_join);
+        // Where the other side is NULL, so is the argument of all rows.
+        let known = is_not_null(at(&lit(0.0))?)?;
+        let zero = |state: PhysicalExprRef, data_type: DataType| {
             let zero = [ScalarValue::new_zero(&data_type)?];
-            match &known {
-                Some(known) => {
-                    either(known, std::slice::from_ref(state), &zero).map(|mut it| it.remove(0))
-                }
-                None => Ok(Arc::clone(state)),
-            }
+            either(&known, &[state], &zero).map(|mut states| states.remove(0))
         };
-        let moved = |number: &PhysicalExprRef| sum(&product(&scale, number), &shift);
-        Ok(match (self.kind, of_x, further) {
-            (Kind::Count, [count], []) => vec![zero(count, DataType::Int64)?],
+        Ok(match (&self.kind, of_x, further) {
+            (Kind::Count, [count], []) => vec![zero(Arc::clone(count), DataType::Int64)?],
             (Kind::Sum, [total], [count, extremes @ ..]) => {
-                vec![total_of(&scale, &shift, total, count, extremes)?]
+                vec![total_of(&at, total, count, extremes)?]
             }
             (Kind::Average, [count, total], extremes) => {
                 // A group without a value has NULL as both.
-                let count_known = match &known {
-                    Some(known) => case(None, vec![(Arc::clone(known), Arc::clone(count))], None)?,
-                    None => Arc::clone(count),
-                };
-                vec![count_known, total_of(&scale, &shift, total, count, extremes)?]
+                let counted = case(None, vec![(known, Arc::clone(count))], None)?;
+                vec![counted, total_of(&at, total, count, extremes)?]
             }
             (Kind::Variance, [count, mean, m2], []) => {
-                let (mean, squared) = (moved(mean), product(&scale, &scale));
+                let (mean, scale) = (at(mean)?, over_join(&self.affine.scale)?);
+                let m2 = product(&product(&scale, &scale), m2);
                 // Infinite numbers have no spread: it is NaN.
-                let nothing = Arc::new(BinaryExpr::new(
-                    Arc::clone(&mean),
-                    Operator::Minus,
-                    Arc::clone(&mean),
-                ));
-                let m2 = sum(&product(&squared, m2), &(nothing as PhysicalExprRef));
+                let m2 = binary(&m2, Operator::Plus, &binary(&mean, Operator::Minus, &mean));
                 vec![
-                    zero(count, DataType::UInt64)?,
-                    zero(&mean, DataType::Float64)?,
-                    zero(&m2, DataType::Float64)?,
+                    zero(Arc::clone(count), DataType::UInt64)?,
+                    zero(mean, DataType::Float64)?,
+                    zero(m2, DataType::Float64)?,
                 ]
             }
-            (Kind::Extreme, [extreme], []) => vec![moved(&wide(extreme))],
-            (Kind::Weighted, [count, total], extremes) => {
-                let total = total_of(&scale, &shift, total, count, extremes)?;
-                let weight = self.weight.as_ref().map(&over_join).transpose()?;
-                let weights = product(weight.as_ref().unwrap_or(&scale), &wide(count));
-                let some: PhysicalExprRef =
-                    Arc::new(BinaryExpr::new(Arc::clone(count), Operator::Gt, lit(0_u64)));
-                let counts = both(known, Some(Arc::clone(&some))).unwrap_or(some);
+            (Kind::Extreme, [extreme], []) => vec![at(&wide(extreme))?],
+            (Kind::Weighted(weight), [count, total], extremes) => {
+                let total = total_of(&at, total, count, extremes)?;
+                let weights = product(&over_join(weight)?, &wide(count));
+                let some = binary(count, Operator::Gt, &lit(0_u64));
+                let counts = binary(&known, Operator::And, &some);
                 let none = [DataType::UInt64, DataType::Float64, DataType::Float64];
                 let none = none.iter().map(ScalarValue::try_from).collect::<Result<Vec<_>>>()?;
                 either(&counts, &[Arc::clone(count), total, weights], &none)?
@@ -187,31 +169,23 @@ impl Scaled {
     }
 }
 
-/// Returns the sum of `scale * x + shift` from the sum and the count of `x`.
+/// Returns the sum of an affine function from the sum and the count of `x`: its value `at` the mean, times the count.
 ///
-/// An infinite scale times the sum is not the sum of the products: these are NaN if a number is 0, or if numbers have both signs.
-/// So are the products with the least and the greatest number, or their sum.
+/// With an infinite scale, the sum is NaN if values have both signs, or if one is NaN. The values at the least and the greatest
+/// `x` tell.
 fn total_of(
-    scale: &PhysicalExprRef,
-    shift: &PhysicalExprRef,
+    at: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
     total: &PhysicalExprRef,
     count: &PhysicalExprRef,
     extremes: &[PhysicalExprRef],
 ) -> Result<PhysicalExprRef> {
-    let scaled = product(scale, total);
-    let scaled = match extremes {
-        [least, greatest] => {
-            let is = |number: f64| -> PhysicalExprRef {
-                Arc::new(BinaryExpr::new(Arc::clone(scale), Operator::Eq, lit(number)))
-            };
-            let is_infinite =
-                Arc::new(BinaryExpr::new(is(f64::INFINITY), Operator::Or, is(f64::NEG_INFINITY)));
-            let products = sum(&product(scale, &wide(least)), &product(scale, &wide(greatest)));
-            case(None, vec![(is_infinite, sum(&products, &scaled))], Some(scaled))?
-        }
-        _ => scaled,
-    };
-    Ok(sum(&scaled, &product(shift, &wide(count))))
+    let mean = binary(total, Operator::Divide, &wide(count));
+    let sum = binary(&at(&mean)?, Operator::Multiply, &wide(count));
+    let [least, greatest] = extremes else { return Ok(sum) };
+    let is_finite = binary(&binary(&sum, Operator::Minus, &sum), Operator::Eq, &lit(0.0));
+    let both = binary(&at(&wide(least))?, Operator::Plus, &at(&wide(greatest))?);
+    let infinite = binary(&sum, Operator::Plus, &both);
+    case(None, vec![(is_finite, sum)], Some(infinite))
 }
 
 /// Returns the least and the greatest `x`.

@@ -31,6 +31,7 @@ use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::fallible::may_fail;
+use crate::exec::reduce::is_never_nan;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 
 /// An aggregate below the join, over the input that is reduced.
@@ -68,6 +69,8 @@ enum Argument {
 /// The aggregates of a join, below and above it.
 pub(super) struct States<'a> {
     joined: Joined<'a>,
+    /// Whether the stage above the join has groups.
+    is_grouped: bool,
     below: Vec<Below>,
     above: Vec<Above>,
     /// The number of the aggregate below that counts rows, if the join adds rows of NULLs.
@@ -75,16 +78,16 @@ pub(super) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    pub(super) fn new(joined: Joined<'a>) -> Result<Self> {
-        let mut this = Self { joined, below: vec![], above: vec![], rows: None };
+    pub(super) fn new(joined: Joined<'a>, is_grouped: bool) -> Result<Self> {
+        let mut this = Self { joined, is_grouped, below: vec![], above: vec![], rows: None };
         if joined.adds_null_rows() {
             this.rows = Some(this.count(&lit(1_i64), None)?);
         }
         Ok(this)
     }
 
-    /// Adds an aggregate with its arguments and filter over both sides. The stage above the join `is_grouped` or not. Returns
-    /// whether its states follow from states below the join.
+    /// Adds an aggregate with its arguments and filter over both sides. Returns whether its states follow from states below the
+    /// join.
     ///
     /// # Errors
     /// Internal errors only.
@@ -93,9 +96,9 @@ impl<'a> States<'a> {
         function: &AggregateFunctionExpr,
         args: &[PhysicalExprRef],
         filter: Option<&PhysicalExprRef>,
-        is_grouped: bool,
     ) -> Result<bool> {
-        if !function.order_bys().is_empty() || !is_grouped && !has_one_kind_of_state(function) {
+        if !function.order_bys().is_empty() || !self.is_grouped && !has_one_kind_of_state(function)
+        {
             return Ok(false);
         }
         // Conditions on the array alone filter its cells, and the others filter states.
@@ -105,6 +108,11 @@ impl<'a> States<'a> {
         // Below the join are rows without a match, on which these must not fail.
         let schema = self.joined.schema();
         if own.iter().chain(args).any(|expr| may_fail(expr, &schema)) {
+            return Ok(false);
+        }
+        let is_constant =
+            args.len() == 1 && self.is_of_other_side(&args[0]) && !self.is_own(&args[0]);
+        if !is_constant && self.has_two_extremes(function, args)? {
             return Ok(false);
         }
         let filter = conjunction_opt(own).map(|filter| self.over_input(&filter)).transpose()?;
@@ -134,6 +142,27 @@ impl<'a> States<'a> {
         let Some((below, argument)) = derived else { return Ok(false) };
         self.above.push(Above { below, argument, condition });
         Ok(true)
+    }
+
+    /// Whether the least or greatest argument differs with and without groups. DataFusion 55 takes NaN for the greatest number
+    /// without groups. With groups, it depends on the order of rows.
+    fn has_two_extremes(
+        &self,
+        function: &AggregateFunctionExpr,
+        args: &[PhysicalExprRef],
+    ) -> Result<bool> {
+        if self.is_grouped || !["min", "max"].contains(&function.fun().name()) {
+            return Ok(false);
+        }
+        let schema = self.joined.schema();
+        for arg in args {
+            let is_number =
+                self.is_own(arg) && is_never_nan(&self.over_input(arg)?, self.joined.input())?;
+            if arg.data_type(&schema)?.is_floating() && !is_number {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Adds what the states of an argument of the other side need below the join; `None` if they do not follow from it.
@@ -241,16 +270,9 @@ impl<'a> States<'a> {
         self.below.iter().map(|it| (Arc::clone(&it.function), it.filter.clone())).unzip()
     }
 
-    /// Returns the expressions over both sides that the states above the join need.
+    /// Returns the expressions over both sides that the states above the join need. Expressions of the other side need nothing.
     pub(super) fn needed(&self) -> impl Iterator<Item = &PhysicalExprRef> {
-        self.above.iter().flat_map(|above| {
-            let of_argument = match &above.argument {
-                Argument::Same => vec![],
-                Argument::Scaled(scaled) => scaled.needed().collect(),
-                Argument::Constant(constant) => vec![&constant.argument],
-            };
-            above.condition.iter().map(|it| &it.expr).chain(of_argument)
-        })
+        self.above.iter().filter_map(|above| above.condition.as_ref()).map(|it| &it.expr)
     }
 
     /// Returns the states above the join, over its output, with `width` columns of the reduced side.
@@ -268,9 +290,9 @@ impl<'a> States<'a> {
                     let further = (1..=scaled.further.len())
                         .map(|after| self.columns(above.below + after, keys, width));
                     let further = further.collect::<Result<Vec<_>>>()?.concat();
-                    scaled.states(&below, &further, over_join)?
+                    scaled.states(&below, &further, &over_join)?
                 }
-                Argument::Constant(constant) => constant.states(&below, over_join)?,
+                Argument::Constant(constant) => constant.states(&below, &over_join)?,
             };
             if let Some(Condition { expr, empty }) = &above.condition {
                 own = either(&over_join(expr)?, &own, empty)?;

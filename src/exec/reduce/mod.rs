@@ -38,7 +38,7 @@ mod strategy;
 mod stream;
 
 pub(super) use group_pruning::elements;
-pub(super) use input::InputOperators;
+pub(super) use input::{InputOperators, is_never_nan};
 pub(super) use keys::number_axis;
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;

@@ -105,6 +105,41 @@ async fn arrays_are_reduced_below_joins() {
     }
 }
 
+/// Without groups, NaN is the greatest number, wherever it is among the cells. Divisions by zero are infinite.
+#[tokio::test]
+async fn nan_and_infinity_are_those_of_rows() {
+    let value = |cell: i32| if cell == 17 { f64::NAN } else { f64::from(cell % 7) };
+    let data = (0..48).flat_map(|cell| value(cell).to_le_bytes()).collect();
+    let dataset = TestDataset::new("v", F64, &[24, 2], &[6, 2], data);
+    let file = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_nan_as_null(false);
+    ctx.register_array("t", file.location(), options).await.unwrap();
+    query(&ctx, "CREATE TABLE s AS SELECT column1 AS k, column2 AS w, column3 AS z FROM (VALUES (0, 10.0, 0.0), (1, -3.0, 2.0)) v").await.unwrap();
+    for (aggregate, is_grouped) in [
+        ("max(t.value)", false),
+        ("max(s.w - t.value)", false),
+        ("min(s.w - t.value)", false),
+        ("max(s.w - t.value)", true),
+        ("avg((t.value - s.w) / s.z)", true),
+        ("avg((t.value + 10.5 - s.w) / s.z)", true),
+        ("sum((t.value - s.w) * (s.w / s.z))", false),
+        ("weighted_avg((t.value - s.w) / s.z, 2 * s.w)", true),
+    ] {
+        let from = "t JOIN s ON t.dim_1 = s.k WHERE t.dim_0 < 8";
+        let sql = match is_grouped {
+            true => format!("SELECT s.k, {aggregate} FROM {from} GROUP BY s.k"),
+            false => format!("SELECT {aggregate} FROM {from}"),
+        };
+        let [with, without] = both(&ctx, "eager_aggregation", &sql).await;
+        assert_eq!(with, without, "{sql}");
+    }
+    let sql = "SELECT max(s.w - t.value), max(t.value) FROM t JOIN s ON t.dim_1 = s.k";
+    let [with, without] = both(&ctx, "eager_aggregation", sql).await;
+    assert_eq!(with, without);
+    assert_eq!(with, [["NaN", "NaN"]]);
+}
+
 /// The filter of a join skips chunks of the reduction below it.
 #[tokio::test]
 async fn a_join_skips_chunks_of_a_reduction() {
