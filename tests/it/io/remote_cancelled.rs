@@ -57,20 +57,35 @@ async fn settled(link: &Link) {
     }
 }
 
+/// Drops a stream after its first batch. Returns the numbers of requests before, and of all.
+async fn requests_of_dropped(link: &Link, sql: &str) -> (usize, usize) {
+    let ctx = session(link).await;
+    link.server.set_latency(LATENCY);
+    let stream = stream(&ctx, sql).await;
+    assert!(ctx.runtime_env().memory_pool.reserved() > 0);
+    let before = link.server.requests().len();
+    drop(stream);
+    nothing_reserved(&ctx).await;
+    settled(link).await;
+    link.server.set_latency(Duration::ZERO);
+    (before, link.server.take_requests().len())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_stream_makes_no_more_requests() {
     let link = Link::new(ObjectServer::start([("bucket/v.tet", file())]));
     for sql in ["SELECT value FROM t", "SELECT * FROM t WHERE value <> 3"] {
-        let ctx = session(&link).await;
-        link.server.set_latency(LATENCY);
-        let stream = stream(&ctx, sql).await;
-        assert!(ctx.runtime_env().memory_pool.reserved() > 0);
-        drop(stream);
-        nothing_reserved(&ctx).await;
-        settled(&link).await;
-        let requests = link.server.take_requests().len();
-        assert!(requests + 4 * AT_ONCE < CHUNKS, "{requests} of {CHUNKS} requests: {sql}");
-        link.server.set_latency(Duration::ZERO);
+        let mut tries = 0;
+        let (before, all) = loop {
+            let (before, all) = requests_of_dropped(&link, sql).await;
+            // Fetches begin side by side. On a busy machine, the first chunk may be the last to be requested.
+            if before < CHUNKS / 2 {
+                break (before, all);
+            }
+            tries += 1;
+            assert!(tries < 10, "the first batch always comes after {before} of {CHUNKS} chunks");
+        };
+        assert!(all + 4 * AT_ONCE < CHUNKS, "{before} requests, then {all} of {CHUNKS}: {sql}");
     }
 }
 
