@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr, lit};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, NegativeExpr, lit};
 
+use super::expressions::{binary, number, product};
+use super::joined::uses;
 use crate::exec::columns::columns_of;
 
 /// A function of one expression of the reduced side, over the columns of both sides.
@@ -72,7 +73,7 @@ impl Affine {
         if expr.eq(&self.x) {
             return Ok(Arc::clone(x));
         }
-        if is_other(expr, &self.own) {
+        if !uses(expr, &self.own) {
             return over_join(expr);
         }
         let children = expr.children().into_iter();
@@ -115,7 +116,7 @@ fn parts(
     }
     let Some(operation) = expr.downcast_ref::<BinaryExpr>() else { return Ok(None) };
     let (left, right) = (operation.left(), operation.right());
-    match (operation.op(), is_other(left, own), is_other(right, own)) {
+    match (operation.op(), !uses(left, own), !uses(right, own)) {
         (Operator::Plus | Operator::Minus, false, true) => parts(left, own, schema),
         (Operator::Plus, true, false) => parts(right, own, schema),
         (Operator::Minus, true, false) => scaled(right, &lit(-1.0)),
@@ -126,32 +127,6 @@ fn parts(
             None => scaled(left, &binary(&lit(1.0), Operator::Divide, right)),
         },
         _ => Ok(None),
-    }
-}
-
-/// Whether an expression is over the other side only.
-fn is_other(expr: &PhysicalExprRef, own: &Range<usize>) -> bool {
-    !columns_of([expr]).iter().any(|at| own.contains(at))
-}
-
-/// Returns `a`, the operator and `b`.
-pub(super) fn binary(
-    a: &PhysicalExprRef,
-    operator: Operator,
-    b: &PhysicalExprRef,
-) -> PhysicalExprRef {
-    Arc::new(BinaryExpr::new(Arc::clone(a), operator, Arc::clone(b)))
-}
-
-/// Returns `a * b`, or one of them if the other is 1.
-pub(super) fn product(a: &PhysicalExprRef, b: &PhysicalExprRef) -> PhysicalExprRef {
-    match (is_number(a, 1.0), is_number(b, 1.0)) {
-        (true, _) => Arc::clone(b),
-        (_, true) => Arc::clone(a),
-        _ => match (number(a), number(b)) {
-            (Some(a), Some(b)) => lit(a * b),
-            _ => binary(a, Operator::Multiply, b),
-        },
     }
 }
 
@@ -168,17 +143,5 @@ fn is_finite(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
             Ok(is_finite(binary.left(), schema)? && is_finite(binary.right(), schema)?)
         }
         _ => Ok(false),
-    }
-}
-
-fn is_number(expr: &PhysicalExprRef, wanted: f64) -> bool {
-    number(expr) == Some(wanted)
-}
-
-/// Returns the number that an expression is; `None` for other expressions.
-fn number(expr: &PhysicalExprRef) -> Option<f64> {
-    match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::Float64(number) => *number,
-        _ => None,
     }
 }

@@ -14,10 +14,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, lit};
+use datafusion::physical_expr::expressions::{CastExpr, is_not_null, lit};
 
-use super::affine::product;
-use super::conditional::{both, either, known};
+use super::expressions::{binary, either, product};
 use super::single_state::empty_state;
 
 /// An aggregate of an argument of the other side.
@@ -89,10 +88,8 @@ impl Constant {
             Kind::Average => vec![count(0), product(&argument, &count(1))],
             Kind::Same => vec![Arc::clone(&argument)],
         };
-        let some = Arc::new(BinaryExpr::new(Arc::clone(rows), Operator::Gt, lit(0_i64)));
-        match both(known(&argument)?, Some(some)) {
-            Some(counts) => either(&counts, &states, &self.empty),
-            None => Ok(states),
-        }
+        let some = binary(rows, Operator::Gt, &lit(0_i64));
+        let counts = binary(&is_not_null(argument)?, Operator::And, &some);
+        either(&counts, &states, &self.empty)
     }
 }

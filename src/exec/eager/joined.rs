@@ -10,7 +10,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
-use crate::exec::columns::move_columns;
+use crate::exec::columns::{columns_of, move_columns};
 
 /// A hash join, one side of which is to be aggregated.
 ///
@@ -93,6 +93,11 @@ impl<'a> Joined<'a> {
         };
         move_columns(expr, &place)
     }
+}
+
+/// Whether an expression uses one of the columns `own`.
+pub(super) fn uses(expr: &PhysicalExprRef, own: &Range<usize>) -> bool {
+    columns_of([expr]).iter().any(|at| own.contains(at))
 }
 
 fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 
-use super::joined::Joined;
+use super::joined::{Joined, uses};
 use crate::exec::columns::{columns_of, move_columns};
 
 /// The keys of a reduction: what expressions above the join need to know of a cell.
@@ -59,7 +59,7 @@ impl<'a> Keys<'a> {
         let own = self.joined.own();
         if let Some(key) = self.as_key(expr)? {
             self.add(&key);
-        } else if columns_of([expr]).iter().any(|at| own.contains(at)) {
+        } else if uses(expr, &own) {
             for child in expr.children() {
                 self.add_needed(child)?;
             }
@@ -80,7 +80,7 @@ impl<'a> Keys<'a> {
             let name = &self.keys[number].1;
             return Ok(Arc::new(PhysicalColumn::new(name, self.reduced(width).start + number)));
         }
-        if !columns_of([expr]).iter().any(|at| own.contains(at)) {
+        if !uses(expr, &own) {
             // The reduced side has another number of columns, and may be the left one.
             let place = |at: usize| {
                 Some(if at < own.start { at } else { at - own.end + own.start + width })

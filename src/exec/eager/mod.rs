@@ -22,12 +22,13 @@
 //! | `states` | the aggregates below the join, and the states above it as expressions over theirs |
 //! | `affine`, `scaled` | `scale * x + shift`, where `x` is of the array and the rest of the other side |
 //! | `constant` | arguments of the other side only |
-//! | `single_state`, `conditional` | states of one row, and expressions that depend on a condition |
+//! | `single_state` | the states of one row, or of none |
+//! | `expressions` | small expressions of which states are made |
 //! | `pushed` | the plan with the reduction below the join |
 
 mod affine;
-mod conditional;
 mod constant;
+mod expressions;
 mod joined;
 mod keys;
 mod pushed;

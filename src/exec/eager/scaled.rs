@@ -18,8 +18,8 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, case, is_not_null, lit};
 
-use super::affine::{Affine, binary, product};
-use super::conditional::either;
+use super::affine::Affine;
+use super::expressions::{binary, either, product, wide};
 
 /// The states of an aggregate of numbers.
 enum Kind {
@@ -200,9 +200,4 @@ fn extremes(x: &PhysicalExprRef, schema: &Schema) -> Result<[OfX; 2]> {
     };
     let of = |function| OfX { function, argument: Arc::clone(argument) };
     Ok([of(min_udaf()), of(max_udaf())])
-}
-
-/// Returns a number as a `Float64`.
-fn wide(number: &PhysicalExprRef) -> PhysicalExprRef {
-    Arc::new(CastExpr::new(Arc::clone(number), DataType::Float64, None))
 }

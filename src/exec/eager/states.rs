@@ -3,7 +3,7 @@
 //! ```text
 //!   above the join                below                state above, over the columns of the join
 //!   max(t.value)                  max(value)           max
-//!   avg(t.value - c.mean)         avg(value)           count, sum - c.mean * count
+//!   avg(t.value - c.mean)         avg(value)           count, (sum / count - c.mean) * count
 //!   sum(s.area)                   count(*)             s.area * count
 //!   sum(value) FILTER (s.a > 0)   sum(value)           CASE WHEN s.a > 0 THEN sum ELSE (sum of no row)
 //! ```
@@ -23,9 +23,9 @@ use datafusion::physical_expr::expressions::{Column as PhysicalColumn, is_not_nu
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt, split_conjunction};
 
 use super::affine::Affine;
-use super::conditional::either;
 use super::constant::Constant;
-use super::joined::Joined;
+use super::expressions::either;
+use super::joined::{Joined, uses};
 use super::keys::Keys;
 use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
@@ -111,7 +111,7 @@ impl<'a> States<'a> {
             return Ok(false);
         }
         let is_constant =
-            args.len() == 1 && self.is_of_other_side(&args[0]) && !self.is_own(&args[0]);
+            args.len() == 1 && !self.is_own(&args[0]) && !uses(&args[0], &self.joined.own());
         if !is_constant && self.has_two_extremes(function, args)? {
             return Ok(false);
         }
@@ -130,9 +130,7 @@ impl<'a> States<'a> {
             return Ok(false);
         }
         let derived = match args {
-            [arg] if self.is_of_other_side(arg) => {
-                self.of_constant(function, arg, filter.as_ref(), &schema)?
-            }
+            [arg] if is_constant => self.of_constant(function, arg, filter.as_ref(), &schema)?,
             [arg] => self.of_affine(function, arg, None, filter.as_ref(), &schema)?,
             [arg, weight] => {
                 self.of_affine(function, arg, Some(weight), filter.as_ref(), &schema)?
@@ -192,7 +190,7 @@ impl<'a> States<'a> {
         let scaled = match (affine, weight) {
             (Some(affine), None) if !affine.is_plain() => Scaled::of(function, affine, schema)?,
             (Some(affine), Some(weight))
-                if *function.fun() == *weighted_avg_udaf() && self.is_of_other_side(weight) =>
+                if *function.fun() == *weighted_avg_udaf() && !uses(weight, &self.joined.own()) =>
             {
                 Some(Scaled::weighted(affine, weight, schema)?)
             }
@@ -214,12 +212,6 @@ impl<'a> States<'a> {
     fn is_own(&self, expr: &PhysicalExprRef) -> bool {
         let own = self.joined.own();
         columns_of([expr]).iter().all(|at| own.contains(at))
-    }
-
-    /// Whether an expression over both sides is over the other side only.
-    fn is_of_other_side(&self, expr: &PhysicalExprRef) -> bool {
-        let own = self.joined.own();
-        !columns_of([expr]).iter().any(|at| own.contains(at))
     }
 
     /// Rewrites an expression over the reduced side, over its input.
