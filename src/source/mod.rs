@@ -13,6 +13,7 @@
 //! | `place`, `locations` | a path or URL that can be read; several of them, and patterns |
 //! | `origin` | what a table was opened from |
 //! | `array_format`, `formats` | the traits of a format; which format a place has |
+//! | `format_options` | the options of all formats |
 //! | `opened_array` | an array of either kind, and the arrays of one table |
 //! | `tet`, `tiledb`, `zarr`, `netcdf` | the built-in formats |
 //! | `hierarchy` | groups of variables, which Zarr and NetCDF share |
@@ -30,6 +31,7 @@ mod description;
 mod digest;
 mod elsewhere;
 mod fact_table;
+mod format_options;
 mod formats;
 pub(crate) mod hierarchy;
 mod known;
@@ -53,7 +55,7 @@ pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
-pub(crate) use formats::mosaic_options;
+pub(crate) use format_options::mosaic_options;
 pub use formats::{Formats, Found};
 pub use locations::Locations;
 pub(crate) use locations::{Places, is_pattern};
