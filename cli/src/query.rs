@@ -54,8 +54,8 @@ pub(crate) struct Query {
     remote: Remote,
     /// The requests of the session before this statement.
     earlier: RequestCounts,
-    /// How often the query may run again.
-    retries: usize,
+    /// Whether the query may run on workers.
+    has_workers: bool,
     /// Whether rows were printed.
     has_printed: AtomicBool,
 }
@@ -129,7 +129,7 @@ impl Query {
             planning,
             remote,
             earlier,
-            retries: output.retries,
+            has_workers: output.has_workers,
             has_printed: AtomicBool::new(false),
         })
     }
@@ -177,7 +177,8 @@ impl Query {
 
     /// Prints batch by batch to `out`, and adds their rows to `count`.
     ///
-    /// If the query may run again, a result of one batch is printed at its end: a worker may fail before.
+    /// If the query may run on workers, a result of one batch is printed at its end. If a worker fails before, no row is printed,
+    /// and the query may run again.
     async fn print_each(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -188,7 +189,7 @@ impl Query {
         // On a terminal, the rows themselves show progress and take the place of the line.
         let is_seen = io::stdout().is_terminal();
         let mut printer = self.printer();
-        let mut may_wait = self.retries > 0 && !self.plan.boundedness().is_unbounded();
+        let mut may_wait = self.has_workers && !self.plan.boundedness().is_unbounded();
         let mut first = None;
         while let Some(batch) = rows.try_next().await? {
             if batch.num_rows() == 0 {

@@ -46,6 +46,8 @@ pub(crate) struct Output {
     pub(crate) pager: Pager,
     /// How often a query runs again if a worker fails.
     pub(crate) retries: usize,
+    /// Whether queries may run on workers.
+    pub(crate) has_workers: bool,
 }
 
 impl Session {
@@ -72,6 +74,7 @@ impl Session {
             progress: !engine.no_progress && Progress::is_possible(),
             pager: Pager::default(),
             retries: engine.cluster.retries,
+            has_workers: !engine.cluster.workers.is_empty(),
         };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }

@@ -261,7 +261,8 @@ mod tests {
             maxrows: MaxRows::Limited(40),
             color: false,
         };
-        Output { print, timing: false, progress: false, pager: Pager::default(), retries: 0 }
+        let pager = Pager::default();
+        Output { print, timing: false, progress: false, pager, retries: 0, has_workers: false }
     }
 
     #[tokio::test]
