@@ -148,6 +148,10 @@ impl ChunkSource for Broadcast {
         self.source.memory_budget()
     }
 
+    fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
+    }
+
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let own: Vec<ChunkTask> = tasks.iter().map(|task| self.task(task)).collect();
         let stored = self.source.locate(&own, values).await?;

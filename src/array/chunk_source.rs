@@ -47,6 +47,12 @@ pub trait ChunkSource: Debug + Send + Sync {
         MemoryBudget::default()
     }
 
+    /// Returns the most chunks that a scan may read. An array may have far more chunks than are written, as a
+    /// domain of 2⁶³ cells has, and a plan lists those that it reads.
+    fn most_chunks(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Locates `values` of the chunks of `tasks`. The result has one list per task, with one entry per
     /// value, in the order of the arguments.
     ///

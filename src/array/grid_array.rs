@@ -182,6 +182,11 @@ impl GridArray {
         self.source.memory_budget()
     }
 
+    /// Returns the most chunks that a scan may read, see [`ChunkSource::most_chunks`].
+    pub fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
+    }
+
     /// Locates `values` of the chunks of `tasks`: one list per task, with one entry per value.
     ///
     /// # Errors

@@ -55,5 +55,7 @@ pub use sparse::{
     CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
     TileNumber,
 };
-pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
+pub use values::{
+    CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, Unreadable, ValueColumn,
+};
 pub(crate) use values::{Form, NOT_A_TIME, declared_fill, element_of};

@@ -43,6 +43,27 @@ pub enum CellKind {
         /// The values that the indices refer to.
         values: ArrayRef,
     },
+    /// Cells whose meaning cannot be read, such as indices into a damaged list. They can be counted, not shown.
+    Unreadable(Unreadable),
+}
+
+/// Why the cells of a variable cannot be read, which is the error of each query that uses them.
+#[derive(Debug, Clone)]
+pub struct Unreadable {
+    /// The bytes of a cell.
+    pub width: u64,
+    /// The type that the column would have.
+    pub data_type: DataType,
+    /// The error.
+    pub error: Error,
+}
+
+impl PartialEq for Unreadable {
+    fn eq(&self, other: &Self) -> bool {
+        self.width == other.width
+            && self.data_type == other.data_type
+            && self.error.to_string() == other.error.to_string()
+    }
 }
 
 /// How cells of one kind become a column.
@@ -81,6 +102,7 @@ impl CellColumn {
             CellKind::Bytes => DataType::BinaryView,
             CellKind::List(scalar) => DataType::List(item(scalar)),
             CellKind::Enumerated { values, .. } => values.data_type().clone(),
+            CellKind::Unreadable(cells) => cells.data_type.clone(),
         }
     }
 
@@ -105,6 +127,7 @@ impl CellColumn {
             CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
             CellKind::Enumerated { index, .. } => index.size(),
+            CellKind::Unreadable(cells) => cells.width,
         }
     }
 
@@ -192,6 +215,7 @@ impl CellColumn {
                 let indices = places(&indices, values.len())?;
                 take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
+            CellKind::Unreadable(cells) => return Err(cells.error.clone()),
             _ => return Err(Error::internal("cells without a fixed width")),
         })
     }

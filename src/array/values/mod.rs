@@ -13,7 +13,7 @@ mod temporal;
 mod text;
 mod value_column;
 
-pub use cells::{CellColumn, CellKind};
+pub use cells::{CellColumn, CellKind, Unreadable};
 pub(crate) use declared::{declared_fill, element_of};
 pub(crate) use number::Form;
 pub use number::NumberColumn;

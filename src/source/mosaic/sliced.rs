@@ -93,6 +93,10 @@ impl ChunkSource for Sliced {
         self.source.memory_budget()
     }
 
+    fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
+    }
+
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let overlaps = tasks.iter().map(|task| self.overlap(task)).collect::<Result<Vec<_>>>()?;
         let stored: Vec<ChunkTask> = overlaps.iter().map(|it| it.task(&self.grid)).collect();

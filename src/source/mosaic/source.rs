@@ -176,6 +176,11 @@ impl ChunkSource for Mosaic {
         first.map(|part| part.source.memory_budget()).unwrap_or_default()
     }
 
+    fn most_chunks(&self) -> u64 {
+        let parts = self.parts.iter().flatten().map(|part| part.source.most_chunks());
+        parts.fold(0, u64::saturating_add)
+    }
+
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let mut chunks = vec![vec![StoredChunk::default(); values.len()]; tasks.len()];
         let requests = self.requests(tasks, values);

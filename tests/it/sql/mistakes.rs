@@ -127,7 +127,7 @@ async fn locations() {
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
-        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 63 more
+        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 65 more
     tests/data/tiledb/overlap as grib
         Error during planning: unknown format 'grib'; the formats are tet, tiledb, zarr, netcdf
     "#);
