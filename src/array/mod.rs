@@ -56,6 +56,7 @@ pub use sparse::{
     TileNumber,
 };
 pub use values::{
-    CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, Unreadable, ValueColumn,
+    CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, Temporal, Unreadable,
+    ValueColumn,
 };
 pub(crate) use values::{Form, NOT_A_TIME, declared_fill, element_of};

@@ -11,8 +11,9 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
 use bytes::Bytes;
 
+use super::encoding::Encoding;
 use super::scalar::Scalar;
-use super::text::{self, Encoding};
+use super::text;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
@@ -205,7 +206,7 @@ impl CellColumn {
             }
             CellKind::FixedText(encoding, width) => {
                 let width = (*width).max(1) as usize;
-                let ends = cells.chunks_exact(width).map(|cell| text::end(*encoding, cell));
+                let ends = cells.chunks_exact(width).map(|cell| encoding.end(cell));
                 let span = |(at, end)| ((at * width) as u64)..((at * width + end) as u64);
                 let spans: Vec<Range<u64>> = ends.enumerate().map(span).collect();
                 text::text(*encoding, &spans, &text::shared(cells), nulls.as_ref())?

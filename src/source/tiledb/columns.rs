@@ -72,7 +72,11 @@ pub(super) fn coordinate_value(dimension: &DimensionSchema, view: &TileDbView) -
             let read = ReadOptions { nan_as_null: false, ..view.read.clone() };
             ValueColumn::Number(NumberColumn::plain(element, None, false, &read))
         }
-        _ => ValueColumn::Cells(CellColumn::new(cell_kind(datatype, values, view)?, false, vec![])),
+        _ => {
+            // Coordinates are compared by their bytes, so that their order must be that of the characters.
+            let view = TileDbView { text_encoding: None, ..view.clone() };
+            ValueColumn::Cells(CellColumn::new(cell_kind(datatype, values, &view)?, false, vec![]))
+        }
     };
     let width = if is_text { None } else { usize::try_from(datatype.size()).ok() };
     let cells = CellFormat { width, nullable: false, fill: vec![], fill_is_valid: true };
@@ -195,7 +199,9 @@ fn cell_kind(
     view: &TileDbView,
 ) -> Result<CellKind> {
     let encoding = match datatype {
-        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt => Some(Encoding::Utf8),
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt => {
+            Some(view.text_encoding.unwrap_or(Encoding::Utf8))
+        }
         Datatype::StringUtf16 | Datatype::StringUcs2 => Some(Encoding::Utf16),
         Datatype::StringUtf32 | Datatype::StringUcs4 => Some(Encoding::Utf32),
         _ => None,

@@ -1,5 +1,7 @@
 //! SQL and the interfaces that open tables, for all formats.
 
+/// Text that is not UTF-8.
+mod character_sets;
 /// Random queries, compared with a table in memory.
 mod differential;
 /// Messages about mistakes of users.
