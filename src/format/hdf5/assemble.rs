@@ -47,12 +47,7 @@ pub(super) fn file(whole: Whole, mut parsed: Parsed, blocks: Blocks) -> Result<H
             Err(error) => hierarchy.unreadable.push(unreadable(path, error)),
         }
     }
-    for (path, file) in tree.other_files {
-        let error = Error::unsupported(format!("a link to the file {file:?}; open that file"));
-        hierarchy.unreadable.push(unreadable(path, error));
-    }
-    for path in tree.too_deep {
-        let error = Error::unsupported("a group in too many groups, or with too many links");
+    for (path, error) in tree.unreadable {
         hierarchy.unreadable.push(unreadable(path, error));
     }
     for (path, address) in tree.groups {

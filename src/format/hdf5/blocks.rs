@@ -48,6 +48,8 @@ struct State {
     /// The number of reads that failed because their bytes are not known.
     misses: u64,
     taken: u64,
+    /// Bytes that count instead of those of the file, by position, from the image of the metadata cache.
+    image: Arc<[(u64, Bytes)]>,
 }
 
 impl fmt::Debug for Blocks {
@@ -65,8 +67,9 @@ impl Blocks {
 
     /// Returns blocks of the same file, of which the same are known.
     pub(super) fn fork(&self) -> Self {
-        let known = self.state().known.clone();
-        Self { size: self.size, state: Mutex::new(State { known, ..State::default() }) }
+        let state = self.state();
+        let (known, image) = (state.known.clone(), Arc::clone(&state.image));
+        Self { size: self.size, state: Mutex::new(State { known, image, ..State::default() }) }
     }
 
     /// Keeps the blocks that `other` learned, as far as there is room.
@@ -88,6 +91,11 @@ impl Blocks {
         for number in numbers.into_iter().skip(MAX_KEPT) {
             state.known.remove(&number);
         }
+    }
+
+    /// Makes bytes count instead of those at their positions. They are in order, and do not overlap.
+    pub(super) fn replace(&self, image: Vec<(u64, Bytes)>) {
+        self.state().image = image.into();
     }
 
     /// Returns the length of the file in bytes.
@@ -129,7 +137,7 @@ impl Blocks {
         });
         let first = parts.next().unwrap_or_default();
         if first.len() as u64 == len {
-            return Ok(first);
+            return Ok(replaced(first, at, &state.image));
         }
         let mut bytes = BytesMut::with_capacity(len as usize);
         bytes.extend_from_slice(&first);
@@ -137,7 +145,7 @@ impl Blocks {
         if bytes.len() as u64 != len {
             return Err(Error::internal("a block of another length"));
         }
-        Ok(bytes.freeze())
+        Ok(replaced(bytes.freeze(), at, &state.image))
     }
 
     /// Whether a read failed since the last request because its bytes are not known.
@@ -161,6 +169,23 @@ impl Blocks {
             state.known.insert(number, bytes.slice(from..to));
         }
     }
+}
+
+/// Returns bytes of the file from position `at` on, with those of the image instead of the file's.
+fn replaced(bytes: Bytes, at: u64, image: &[(u64, Bytes)]) -> Bytes {
+    let end = at + bytes.len() as u64;
+    let first = image.partition_point(|(start, piece)| start + piece.len() as u64 <= at);
+    let mut pieces = image.iter().skip(first).take_while(|(start, _)| *start < end).peekable();
+    if pieces.peek().is_none() {
+        return bytes;
+    }
+    let mut bytes = BytesMut::from(bytes);
+    for (start, piece) in pieces {
+        let from = at.saturating_sub(*start) as usize;
+        let target = bytes.iter_mut().skip(start.saturating_sub(at) as usize);
+        target.zip(piece.iter().skip(from)).for_each(|(byte, new)| *byte = *new);
+    }
+    bytes.freeze()
 }
 
 /// The state that a machine keeps from round to round.

@@ -163,7 +163,7 @@ fn value<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a Value> {
 fn attribute<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a Attribute> {
     match value(dataset, name)? {
         Value::Plain(attribute) => Some(attribute),
-        Value::Objects(_) | Value::Other(_) => None,
+        Value::Objects(_) | Value::Other(_) | Value::Unreadable(_) => None,
     }
 }
 

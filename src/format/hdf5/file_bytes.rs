@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::blocks::Blocks;
+use super::parse::checksum;
 use crate::error::{Error, Result};
 
 /// The known bytes of a file, by HDF5 address: relative to the superblock.
@@ -15,7 +16,7 @@ pub(super) struct FileBytes {
 }
 
 /// Where addresses count from, and the bytes per address and per length.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
     /// The position of the superblock in the file.
     pub(super) base: u64,
@@ -80,6 +81,25 @@ impl<'a> Fields<'a> {
         }
         let bytes = self.take(usize::from(width))?;
         Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    /// Returns the next address.
+    pub(super) fn address(&mut self, widths: Widths) -> Result<u64> {
+        self.uint(widths.address)
+    }
+
+    /// Returns the next length.
+    pub(super) fn length(&mut self, widths: Widths) -> Result<u64> {
+        self.uint(widths.length)
+    }
+
+    /// Fails unless the last four bytes are the checksum of those before them.
+    pub(super) fn checked(&self) -> Result<()> {
+        let (content, stored) = self.all.split_last_chunk::<4>().unwrap_or((self.all, &[0; 4]));
+        if checksum(content) == u32::from_le_bytes(*stored) {
+            return Ok(());
+        }
+        Err(Error::corrupt(self.region, self.address, "its checksum is wrong"))
     }
 
     /// Returns the next bytes, which must be `magic`.

@@ -19,8 +19,8 @@ pub(super) struct Filters {
     filters: Vec<Filter>,
     /// Bytes per stored cell.
     width: u64,
-    /// The last step, for texts that other bytes than zeros follow.
-    trim: Option<Trim>,
+    /// The last step, such as for texts that other bytes than zeros follow.
+    last: Option<Arc<dyn StepDecoder>>,
     /// The codec of chunks to which all filters were applied.
     usual: Codec,
 }
@@ -30,11 +30,15 @@ impl Filters {
     ///
     /// # Errors
     /// `Unsupported` if one is unknown.
-    pub(super) fn new(filters: Vec<Filter>, width: u64, trim: Option<Trim>) -> Result<Self> {
+    pub(super) fn new(
+        filters: Vec<Filter>,
+        width: u64,
+        last: Option<Arc<dyn StepDecoder>>,
+    ) -> Result<Self> {
         if filters.len() > 32 {
             return Err(Error::corrupt_region("filter pipeline", "more than 32 filters"));
         }
-        let mut this = Self { filters, width, trim, usual: Codec::Raw };
+        let mut this = Self { filters, width, last, usual: Codec::Raw };
         this.usual = this.make(0)?;
         Ok(this)
     }
@@ -46,7 +50,7 @@ impl Filters {
 
     /// Returns the codec of bytes to which no filter was applied.
     pub(super) fn plain(&self) -> Codec {
-        Pipeline::codec(self.trim().into_iter().collect())
+        Pipeline::codec(self.last().into_iter().collect())
     }
 
     /// Whether there are no filters.
@@ -58,12 +62,12 @@ impl Filters {
         let applied = self.filters.iter().enumerate().filter(|(at, _)| skipped >> at & 1 == 0);
         let steps = applied.rev().map(|(_, filter)| step(filter, self.width));
         let mut steps = steps.collect::<Result<Vec<_>>>()?;
-        steps.extend(self.trim());
+        steps.extend(self.last());
         Ok(Pipeline::codec(steps))
     }
 
-    fn trim(&self) -> Option<Step> {
-        Some(Step::Custom(Arc::new(self.trim?)))
+    fn last(&self) -> Option<Step> {
+        self.last.clone().map(Step::Custom)
     }
 }
 

@@ -61,7 +61,9 @@ pub(super) struct Collection {
 impl Collection {
     /// Reads the collection at `address`.
     pub(super) fn read(file: &FileBytes, address: u64) -> Result<Self> {
-        let head = file.read(address, 8 + u64::from(file.widths.length))?;
+        // Heads of collections and objects end at a multiple of 8 bytes, whatever the width of lengths is.
+        let padding = 8 - usize::from(file.widths.length);
+        let head = file.read(address, 16)?;
         let mut fields = Fields::new(REGION, address, &head);
         fields.magic(b"GCOL\x01")?;
         fields.take(3)?;
@@ -74,6 +76,7 @@ impl Collection {
             let number = fields.uint(2)?;
             fields.take(6)?;
             let len = fields.uint(file.widths.length)?;
+            fields.take(padding)?;
             if number == 0 {
                 break;
             }

@@ -10,32 +10,38 @@
 //!                                                  tiles         codecs::Pipeline
 //! ```
 //!
-//! Headers, heaps and array indexes are parsed by the crate `hdf5-reader`, in `parse`; B-trees of chunks and
-//! filters are ours. The crate reads bytes itself, so it is run on the blocks that are known, and again when those
-//! that it lacks were read.
+//! Messages of headers, and indexes of arrays and names, are parsed by the crate `hdf5-reader`, in `parse`. The
+//! superblock, headers, most heaps, B-trees of chunks and filters are ours. The crate reads bytes itself, so parsing
+//! runs on the blocks that are known, and again when those that it lacks were read.
 //!
 //! The format is the HDF5 File Format Specification version 3.0. NetCDF-4 is a convention upon it: how dimensions
 //! and text are stored is in `dimensions` and `variable`.
 
 mod assemble;
 mod attributes;
+mod bits;
 mod blocks;
+mod cache_image;
 mod context;
 mod dimensions;
 mod file;
 mod file_bytes;
 mod filters;
+mod fractal_heap;
 mod global_heap;
 mod held;
 mod index;
 mod inner;
+mod link;
 mod locate;
 mod open;
 mod parse;
 mod parsed;
 mod raw_header;
 mod raw_type;
+mod shared;
 mod stored;
+mod superblock;
 mod text;
 mod tree;
 mod variable;
@@ -48,7 +54,17 @@ pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
 
 /// The signature of an HDF5 file, at its start or after a user block.
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// Returns the positions of the signature behind a user block: 512, 1024, 2048, …
+///
+/// ```
+/// let ends: Vec<u64> = gridfusion::format::hdf5::user_block_ends().take(3).collect();
+/// assert_eq!(ends, [512, 1024, 2048]);
+/// ```
+pub fn user_block_ends() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(512), |place: &u64| place.checked_mul(2))
+}
 
 /// Whether `head`, the first bytes of a file, holds the HDF5 signature: at the start, or after a user block of 512,
 /// 1024, 2048, … bytes.
@@ -60,7 +76,7 @@ const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// assert!(!is_hdf5(b"CDF\x01"));
 /// ```
 pub fn is_hdf5(head: &[u8]) -> bool {
-    let places = std::iter::successors(Some(512_usize), |place| place.checked_mul(2));
-    let mut places = std::iter::once(0).chain(places).take_while(|place| *place < head.len());
+    let places = std::iter::once(0).chain(user_block_ends().map_while(|at| at.try_into().ok()));
+    let mut places = places.take_while(|place: &usize| *place < head.len());
     places.any(|place| head.get(place..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
 }

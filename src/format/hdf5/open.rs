@@ -12,7 +12,8 @@ use std::collections::HashSet;
 use super::assemble;
 use super::blocks::{Blocks, Replay};
 use super::file::Hdf5File;
-use super::parse::{Object, Parser, Target};
+use super::link::Target;
+use super::parse::{Object, Parser};
 use super::parsed::{Parsed, Whole};
 use crate::error::{Error, Result};
 use crate::format::{Machine, Replies, Step};
@@ -68,7 +69,7 @@ impl OpenHdf5 {
     fn parse(&mut self) -> Result<Whole> {
         let blocks = self.replay.blocks();
         let mut parser = Parser::new(blocks)?;
-        let root = parser.root()?;
+        let root = parser.root();
         self.objects.found(root)?;
         self.objects.parse(&mut parser, || blocks.misses())?;
         let (superblock_version, widths) = (parser.superblock_version(), parser.widths());
@@ -104,7 +105,7 @@ impl Objects {
             if let Ok(Object::Group(group)) = &object {
                 let targets = group.links.iter().filter_map(|link| match link.target {
                     Target::Object(address) => Some(address),
-                    Target::Path(_) | Target::OtherFile(_) => None,
+                    Target::Path(_) | Target::Unreadable(_) => None,
                 });
                 targets.collect::<Vec<_>>().into_iter().try_for_each(|at| self.found(at))?;
             }

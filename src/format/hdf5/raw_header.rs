@@ -1,5 +1,5 @@
-//! The raw messages of an object header, for facts that the metadata parser does not give: where the bytes of a
-//! message lie in the file, and the details of number types.
+//! The raw messages of an object header. Nothing of a message is parsed here, so that one that cannot be read does
+//! not hide the others.
 //!
 //! Format: HDF5 File Format Specification version 3.0, IV.A.1 "Object Headers".
 //!
@@ -13,18 +13,47 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::file_bytes::{Fields, FileBytes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
+/// The kind of a message with the shape of a dataset.
+pub(super) const DATASPACE: u16 = 1;
+/// The kind of a message about the links of a group.
+pub(super) const LINK_INFO: u16 = 2;
 /// The kind of a message with the type of cells.
 pub(super) const DATATYPE: u16 = 3;
+/// The kinds of messages with the cells that were never written, before and since HDF5 1.6.
+pub(super) const OLD_FILL: u16 = 4;
+pub(super) const FILL: u16 = 5;
+/// The kind of a message that is a link.
+pub(super) const LINK: u16 = 6;
+/// The kind of a message with the names of files that hold the cells.
+pub(super) const EXTERNAL_FILES: u16 = 7;
 /// The kind of a message with the layout of a dataset.
 pub(super) const LAYOUT: u16 = 8;
+/// The kind of a message with facts that only writers of a group need.
+pub(super) const GROUP_INFO: u16 = 10;
+/// The kind of a message with the filters of chunks.
+pub(super) const FILTERS: u16 = 11;
+/// The kind of a message that is an attribute.
+pub(super) const ATTRIBUTE: u16 = 12;
+/// The kind of a message with the address of the table of shared messages.
+pub(super) const SHARED_TABLE: u16 = 15;
 /// The kind of a message with the address at which the header goes on.
 const CONTINUATION: u16 = 16;
+/// The kind of a message about the links of a group, before HDF5 1.8.
+pub(super) const SYMBOL_TABLE: u16 = 17;
+/// The kind of a message about the attributes of an object.
+pub(super) const ATTRIBUTE_INFO: u16 = 21;
+/// The kind of a message with the address of metadata that other places of the file do not have yet.
+pub(super) const CACHE_IMAGE: u16 = 24;
+
 /// The most parts of a header.
 const MAX_PARTS: usize = 1024;
 /// The most bytes of a header.
-pub(super) const MAX_HEADER: u64 = 16 << 20;
+const MAX_HEADER: u64 = 16 << 20;
+
+/// The name of the region in errors.
+const REGION: &str = "object header";
 
 /// A message of an object header.
 #[derive(Debug)]
@@ -47,6 +76,15 @@ enum Envelope {
     },
 }
 
+/// A part of a header.
+#[derive(Clone)]
+struct Part {
+    /// The addresses of all its bytes.
+    range: Range<u64>,
+    /// The bytes before its messages.
+    head: u64,
+}
+
 /// Returns the messages of the header at `address`.
 pub(super) fn messages(file: &FileBytes, address: u64) -> Result<Vec<RawMessage>> {
     let (envelope, first) = prefix(file, address)?;
@@ -54,12 +92,12 @@ pub(super) fn messages(file: &FileBytes, address: u64) -> Result<Vec<RawMessage>
     let mut done = 0;
     while let Some(part) = parts.get(done).cloned() {
         done += 1;
-        bytes = bytes.saturating_add(part.end.saturating_sub(part.start));
+        bytes = bytes.saturating_add(part.range.end.saturating_sub(part.range.start));
         if done > MAX_PARTS || bytes > MAX_HEADER {
-            return Err(Fields::new("object header", address, &[]).corrupt("it never ends"));
+            return Err(Fields::new(REGION, address, &[]).corrupt("it never ends"));
         }
         let from = messages.len();
-        split(file, part, envelope, &mut messages)?;
+        split(file, &part, envelope, &mut messages)?;
         for message in messages.iter().skip(from).filter(|message| message.kind == CONTINUATION) {
             parts.push(continuation(file, message, envelope)?);
         }
@@ -67,83 +105,89 @@ pub(super) fn messages(file: &FileBytes, address: u64) -> Result<Vec<RawMessage>
     Ok(messages)
 }
 
-/// Returns the messages' envelope and the addresses of the first part.
-fn prefix(file: &FileBytes, address: u64) -> Result<(Envelope, Range<u64>)> {
+/// Returns the messages' envelope and the first part.
+fn prefix(file: &FileBytes, address: u64) -> Result<(Envelope, Part)> {
     let head = file.read(address, 16)?;
-    let mut fields = Fields::new("object header", address, &head);
+    let mut fields = Fields::new(REGION, address, &head);
     if !head.starts_with(b"OHDR") {
         fields.magic(b"\x01")?;
         fields.take(7)?;
         let (len, start) = (fields.uint(4)?, address.saturating_add(16));
-        return Ok((Envelope::Version1, start..start.saturating_add(len)));
+        return Ok((Envelope::Version1, Part { range: start..start.saturating_add(len), head: 0 }));
     }
-    fields.take(5)?;
+    fields.magic(b"OHDR\x02")?;
     let flags = fields.uint(1)?;
     let times = if flags & 0x20 != 0 { 16 } else { 0 };
     let phases = if flags & 0x10 != 0 { 4 } else { 0 };
     let width = 1_u8 << (flags & 3);
     let at = address.saturating_add(6 + times + phases);
     let len = file.read(at, u64::from(width))?;
-    let len = Fields::new("object header", at, &len).uint(width)?;
-    let start = at.saturating_add(u64::from(width));
-    Ok((Envelope::Version2 { has_order: flags & 4 != 0 }, start..start.saturating_add(len)))
+    let len = Fields::new(REGION, at, &len).uint(width)?;
+    let head = 6 + times + phases + u64::from(width);
+    // A checksum follows the messages.
+    let end = address.saturating_add(head).saturating_add(len).saturating_add(4);
+    let envelope = Envelope::Version2 { has_order: flags & 4 != 0 };
+    Ok((envelope, Part { range: address..end, head }))
 }
 
-/// Returns the addresses of the messages that a continuation refers to.
-fn continuation(file: &FileBytes, message: &RawMessage, envelope: Envelope) -> Result<Range<u64>> {
-    let mut fields = Fields::new("object header", message.address, &message.bytes);
-    let start = fields.uint(file.widths.address)?;
-    let end = start.saturating_add(fields.uint(file.widths.length)?);
-    Ok(match envelope {
-        Envelope::Version1 => start..end,
+/// Returns the part that a continuation refers to.
+fn continuation(file: &FileBytes, message: &RawMessage, envelope: Envelope) -> Result<Part> {
+    let mut fields = Fields::new(REGION, message.address, &message.bytes);
+    let start = fields.address(file.widths)?;
+    let range = start..start.saturating_add(fields.length(file.widths)?);
+    let head = match envelope {
+        Envelope::Version1 => 0,
         // A signature comes first, a checksum last.
-        Envelope::Version2 { .. } => start.saturating_add(4)..end.saturating_sub(4),
-    })
+        Envelope::Version2 { .. } => 4,
+    };
+    Ok(Part { range, head })
 }
 
 /// Adds the messages in a part of the header.
 fn split(
     file: &FileBytes,
-    part: Range<u64>,
+    part: &Part,
     envelope: Envelope,
     messages: &mut Vec<RawMessage>,
 ) -> Result<()> {
-    let bytes = file.read(part.start, part.end.saturating_sub(part.start))?;
-    let mut fields = Fields::new("object header", part.start, &bytes);
-    let least = match envelope {
-        Envelope::Version1 => 8,
-        Envelope::Version2 { has_order } => 4 + if has_order { 2 } else { 0 },
+    let (start, len) = (part.range.start, part.range.end.saturating_sub(part.range.start));
+    if len > MAX_HEADER {
+        return Err(Error::unsupported(format!("an object header of {len} bytes")));
+    }
+    let bytes = file.read(start, len)?;
+    let mut fields = Fields::new(REGION, start, &bytes);
+    let (kind_width, least, after) = match envelope {
+        Envelope::Version1 => (2, 8, 0),
+        Envelope::Version2 { has_order } => {
+            fields.checked()?;
+            (1, 4 + if has_order { 2 } else { 0 }, 4)
+        }
     };
-    while fields.left() >= least {
-        let kind = fields.uint(if matches!(envelope, Envelope::Version1) { 2 } else { 1 })? as u16;
-        let len = fields.uint(2)? as usize;
-        let is_shared = fields.uint(1)? & 2 != 0;
-        fields.take(least - if matches!(envelope, Envelope::Version1) { 5 } else { 4 })?;
+    match part.head {
+        4 => fields.magic(b"OCHK")?,
+        head => _ = fields.take(head as usize)?,
+    }
+    while fields.left() >= least + after {
+        let kind = fields.uint(kind_width)? as u16;
+        let (len, flags) = (fields.uint(2)? as usize, fields.uint(1)?);
+        fields.take(least - 3 - usize::from(kind_width))?;
         let at = fields.position();
+        if len + after > fields.left() {
+            return Err(fields.corrupt(format!("a message of {len} bytes is cut off")));
+        }
         fields.take(len)?;
-        let address = part.start.saturating_add(at as u64);
-        let bytes = bytes.slice(at..at + len);
-        messages.push(RawMessage { kind, is_shared, address, bytes });
+        if kind > CACHE_IMAGE && flags & MUST_BE_KNOWN != 0 {
+            let message = format!("object header messages of kind {kind}, which must be known");
+            return Err(Error::unsupported(message));
+        }
+        let address = start.saturating_add(at as u64);
+        let is_shared = flags & IS_SHARED != 0;
+        messages.push(RawMessage { kind, is_shared, address, bytes: bytes.slice(at..at + len) });
     }
     Ok(())
 }
 
-/// Returns the bytes of a datatype message, wherever it is stored; `None` if it is in the heap of shared messages.
-pub(super) fn datatype(file: &FileBytes, messages: &[RawMessage]) -> Result<Option<Bytes>> {
-    let found = messages.iter().find(|message| message.kind == DATATYPE);
-    let Some(message) = found else { return Ok(None) };
-    if !message.is_shared {
-        return Ok(Some(message.bytes.clone()));
-    }
-    // IV.A.2: version, type of sharing, and from version 2 on the address.
-    let mut fields = Fields::new("shared message", message.address, &message.bytes);
-    let (version, sharing) = (fields.uint(1)?, fields.uint(1)?);
-    if version == 1 {
-        fields.take(6)?;
-    } else if version == 3 && sharing == 1 {
-        return Ok(None);
-    }
-    let committed = self::messages(file, fields.uint(file.widths.address)?)?;
-    let found = committed.into_iter().find(|message| message.kind == DATATYPE);
-    Ok(found.filter(|message| !message.is_shared).map(|message| message.bytes))
-}
+/// The flag of a message that is elsewhere.
+const IS_SHARED: u64 = 2;
+/// The flag of a message without whose meaning nobody can read the object.
+const MUST_BE_KNOWN: u64 = 0x80;

@@ -3,6 +3,7 @@
 mod damage;
 mod driver;
 mod expected;
+mod rare;
 
 use std::path::{Path, PathBuf};
 

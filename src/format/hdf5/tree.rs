@@ -1,17 +1,22 @@
 //! The paths of objects: from links by address to groups and datasets by path.
+//!
+//! A group may have several paths, and may be in itself. Its first path is that by which its datasets are found
+//! first; the others are added after all first paths. No group is followed within itself, so cycles end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::parse::{Object, Target};
+use super::link::Target;
+use super::parse::{Group, Object};
 use super::parsed::Parsed;
+use crate::error::Error;
 
-/// The most groups within groups.
-const MAX_DEPTH: usize = 64;
-/// The most paths of all objects together, and their bytes.
+/// The most paths of all objects together, and their bytes: of first paths, and again of others.
 const MAX_PATHS: usize = 1 << 18;
 const MAX_PATH_BYTES: usize = 1 << 27;
 /// The most links to paths that lead to one another.
 const MAX_LINKS: usize = 16;
+/// The most groups within groups in which other paths are followed.
+const MAX_DEPTH: usize = 4096;
 
 /// The paths of a file.
 #[derive(Debug, Default)]
@@ -20,87 +25,190 @@ pub(super) struct Tree {
     pub(super) groups: Vec<(String, u64)>,
     /// The paths of datasets, and of objects that cannot be parsed. A dataset may have several paths.
     pub(super) datasets: Vec<(String, u64)>,
-    /// Links to other files: their paths and the files.
-    pub(super) other_files: Vec<(String, String)>,
-    /// Groups that are too deep.
-    pub(super) too_deep: Vec<String>,
-}
-
-/// A link to a path: its own path, its group and the path that it stands for.
-struct PathLink {
-    path: String,
-    group: String,
-    target: String,
+    /// Links that cannot be followed, with the reasons.
+    pub(super) unreadable: Vec<(String, Error)>,
 }
 
 impl Tree {
-    /// Follows links from the root. A group is visited once, so that cycles end.
+    /// Follows links from the root.
     pub(super) fn new(root: u64, parsed: &Parsed) -> Self {
-        let (mut tree, mut links) = (Self::default(), vec![]);
-        let mut visited: HashSet<u64> = HashSet::new();
-        let mut stack = vec![(String::new(), root, 0)];
-        // Links may give an object any number of paths, and a long name to each.
-        let (mut paths, mut bytes) = (0, 0);
-        while let Some((path, address, depth)) = stack.pop() {
+        let mut walk = Walk {
+            root,
+            parsed,
+            tree: Self::default(),
+            visits: vec![],
+            visited: HashSet::new(),
+            later: VecDeque::new(),
+            names: HashMap::new(),
+            left: (MAX_PATHS, MAX_PATH_BYTES),
+        };
+        walk.follow(Place { path: String::new(), address: root, parent: None }, false);
+        walk.left = (MAX_PATHS, MAX_PATH_BYTES);
+        while let Some(later) = walk.later.pop_front() {
+            let Some(address) = walk.address(&later) else {
+                log::debug!("{} is a link to nothing", later.path);
+                continue;
+            };
+            let place = Place { path: later.path, address, parent: Some(later.parent) };
+            if !walk.follow(place, true) {
+                break;
+            }
+        }
+        walk.tree
+    }
+}
+
+/// An object to visit.
+struct Place {
+    path: String,
+    address: u64,
+    /// The visit of the group that it is in.
+    parent: Option<usize>,
+}
+
+/// A visit of a group, by one of its paths.
+struct Visit {
+    address: u64,
+    parent: Option<usize>,
+}
+
+/// A further path of an object.
+struct Later<'a> {
+    path: String,
+    /// The visit of the group with the link.
+    parent: usize,
+    to: To<'a>,
+}
+
+enum To<'a> {
+    Address(u64),
+    Path(&'a str),
+}
+
+struct Walk<'a> {
+    root: u64,
+    parsed: &'a Parsed,
+    tree: Tree,
+    visits: Vec<Visit>,
+    visited: HashSet<u64>,
+    later: VecDeque<Later<'a>>,
+    /// The links of groups in which paths were looked up, by name.
+    names: HashMap<u64, HashMap<&'a str, &'a Target>>,
+    /// The paths that may follow, and their bytes.
+    left: (usize, usize),
+}
+
+impl<'a> Walk<'a> {
+    /// Visits an object, and all below it. Puts further paths off unless `all`. Returns whether there was room.
+    fn follow(&mut self, place: Place, all: bool) -> bool {
+        let parsed = self.parsed;
+        let mut stack = vec![place];
+        while let Some(Place { path, address, parent }) = stack.pop() {
             let group = match parsed.get(&address) {
                 Some(Ok(Object::Group(group))) => group,
                 Some(Ok(Object::Dataset(_)) | Err(_)) => {
-                    tree.datasets.push((path, address));
+                    self.tree.datasets.push((path, address));
                     continue;
                 }
                 Some(Ok(Object::Other)) | None => continue,
             };
-            if !visited.insert(address) {
-                continue;
-            }
-            if depth > MAX_DEPTH {
-                tree.too_deep.push(path);
-                continue;
-            }
-            // The last one pushed is visited first.
-            for link in group.links.iter().rev() {
-                paths += 1;
-                bytes += path.len() + link.name.len();
-                if paths > MAX_PATHS || bytes > MAX_PATH_BYTES {
-                    tree.too_deep.push(path);
-                    return tree;
-                }
-                let child = joined(&path, &link.name);
-                match &link.target {
-                    Target::Object(address) => stack.push((child, *address, depth + 1)),
-                    Target::Path(target) => links.push(PathLink {
-                        path: child,
-                        group: path.clone(),
-                        target: target.clone(),
-                    }),
-                    Target::OtherFile(file) => tree.other_files.push((child, file.clone())),
+            if !self.visited.insert(address) {
+                match parent {
+                    Some(parent) if !all => {
+                        self.later.push_back(Later { path, parent, to: To::Address(address) });
+                        continue;
+                    }
+                    _ if self.is_within(parent, address) => continue,
+                    _ => {}
                 }
             }
-            tree.groups.push((path, address));
+            let visit = self.visits.len();
+            self.visits.push(Visit { address, parent });
+            if !self.links(group, &path, visit, &mut stack) {
+                let error =
+                    Error::unsupported("a group in too many groups, or with too many links");
+                self.tree.unreadable.push((path, error));
+                return false;
+            }
+            self.tree.groups.push((path, address));
         }
-        tree.add_links(links);
-        tree
+        true
     }
 
-    /// Adds the datasets that links to paths stand for. Links to groups would show their datasets twice.
-    fn add_links(&mut self, mut links: Vec<PathLink>) {
-        let mut found: HashMap<String, u64> = self.datasets.iter().cloned().collect();
-        for _ in 0..MAX_LINKS {
-            let before = links.len();
-            links.retain(|link| {
-                let target = absolute(&link.group, &link.target);
-                let Some(&address) = found.get(&target) else { return true };
-                found.insert(link.path.clone(), address);
-                self.datasets.push((link.path.clone(), address));
-                false
-            });
-            if links.len() == before {
-                break;
+    /// Puts the objects of a group on the stack. Returns whether there was room.
+    fn links(
+        &mut self,
+        group: &'a Group,
+        path: &str,
+        visit: usize,
+        stack: &mut Vec<Place>,
+    ) -> bool {
+        let first = stack.len();
+        for link in &group.links {
+            let child = joined(path, &link.name);
+            let room = self.left.0.checked_sub(1).zip(self.left.1.checked_sub(child.len()));
+            let Some(left) = room else { return false };
+            self.left = left;
+            match &link.target {
+                Target::Object(address) => {
+                    stack.push(Place { path: child, address: *address, parent: Some(visit) });
+                }
+                Target::Path(target) => {
+                    self.later.push_back(Later {
+                        path: child,
+                        parent: visit,
+                        to: To::Path(target),
+                    });
+                }
+                Target::Unreadable(error) => self.tree.unreadable.push((child, error.clone())),
             }
         }
-        for link in links {
-            log::debug!("{} is a link to {}, which is no dataset", link.path, link.target);
+        // The last one on the stack is visited first.
+        if let Some(added) = stack.get_mut(first..) {
+            added.reverse();
         }
+        true
+    }
+
+    /// Whether a group is one of those around a place. A place in too many groups counts as such.
+    fn is_within(&self, mut parent: Option<usize>, address: u64) -> bool {
+        for _ in 0..MAX_DEPTH {
+            match parent.and_then(|visit| self.visits.get(visit)) {
+                Some(visit) if visit.address == address => return true,
+                Some(visit) => parent = visit.parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns the address of the object that a link stands for.
+    fn address(&mut self, later: &Later<'a>) -> Option<u64> {
+        match later.to {
+            To::Address(address) => Some(address),
+            To::Path(path) => {
+                let group = self.visits.get(later.parent)?.address;
+                self.resolved(group, path, MAX_LINKS)
+            }
+        }
+    }
+
+    /// Returns the address of the object at a path in a group.
+    fn resolved(&mut self, group: u64, path: &'a str, links: usize) -> Option<u64> {
+        let parsed = self.parsed;
+        let mut address = if path.starts_with('/') { self.root } else { group };
+        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            let Some(Ok(Object::Group(group))) = parsed.get(&address) else { return None };
+            let names = self.names.entry(address).or_insert_with(|| {
+                group.links.iter().map(|link| (link.name.as_str(), &link.target)).collect()
+            });
+            address = match names.get(part)? {
+                Target::Object(address) => *address,
+                Target::Path(path) => self.resolved(address, path, links.checked_sub(1)?)?,
+                Target::Unreadable(_) => return None,
+            };
+        }
+        Some(address)
     }
 }
 
@@ -108,27 +216,32 @@ fn joined(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }
 
-/// Returns a path from the root, without empty parts.
-fn absolute(group: &str, path: &str) -> String {
-    let base = if path.starts_with('/') { "" } else { group };
-    let parts = base.split('/').chain(path.split('/'));
-    parts.filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::parse::{Group, Link};
+    use super::super::link::Link;
     use super::*;
-    use crate::error::Error;
 
     fn group(links: Vec<(&str, Target)>) -> crate::error::Result<Object> {
-        let links = links.into_iter().map(|(name, target)| Link { name: name.to_owned(), target });
-        Ok(Object::Group(Group { links: links.collect(), attributes: vec![] }))
+        let link =
+            |(name, target): (&str, Target)| Link { name: name.to_owned(), target, order: None };
+        let links = links.into_iter().map(link).collect();
+        Ok(Object::Group(Group { links, attributes: vec![] }))
+    }
+
+    fn path(path: &str) -> Target {
+        Target::Path(path.to_owned())
+    }
+
+    fn damaged() -> crate::error::Result<Object> {
+        Err(Error::corrupt_region("object header", "damaged"))
+    }
+
+    fn own(all: &[(&str, u64)]) -> Vec<(String, u64)> {
+        all.iter().map(|&(path, address)| (path.to_owned(), address)).collect()
     }
 
     #[test]
     fn paths_follow_links_and_cycles_end() {
-        let path = |path: &str| Target::Path(path.to_owned());
         let root = group(vec![
             ("b", Target::Object(3)),
             ("a", Target::Object(2)),
@@ -136,25 +249,56 @@ mod tests {
             ("chain", path("soft")),
             ("nowhere", path("gone")),
             ("circle", path("circle")),
-            ("far", Target::OtherFile("other.h5".to_owned())),
+            ("far", Target::Unreadable(Error::unsupported("a link to the file \"other.h5\""))),
         ]);
         let inner = group(vec![("x", Target::Object(4)), ("up", Target::Object(1))]);
-        let damaged = || Err(Error::corrupt_region("object header", "damaged"));
         let parsed: Parsed = [(1, root), (2, inner), (3, damaged()), (4, damaged())].into();
         let tree = Tree::new(1, &parsed);
-        let own = |all: &[(&str, u64)]| -> Vec<(String, u64)> {
-            all.iter().map(|&(path, address)| (path.to_owned(), address)).collect()
-        };
         assert_eq!(tree.groups, own(&[("", 1), ("a", 2)]));
-        assert_eq!(tree.datasets, own(&[("b", 3), ("a/x", 4), ("soft", 4), ("chain", 4)]));
-        assert_eq!(tree.other_files, [("far".to_owned(), "other.h5".to_owned())]);
+        let datasets: HashSet<_> = tree.datasets.iter().cloned().collect();
+        let expected = own(&[("b", 3), ("a/x", 4), ("soft", 4), ("chain", 4)]);
+        assert_eq!(tree.datasets[..2], expected[..2]);
+        assert_eq!(datasets, expected.into_iter().collect());
+        assert_eq!(tree.unreadable[0].0, "far");
     }
 
     #[test]
-    fn deep_groups_are_not_followed() {
+    fn groups_have_several_paths() {
+        let root = group(vec![
+            ("alias", path("run")),
+            ("run", Target::Object(2)),
+            ("same", Target::Object(2)),
+            ("through", path("alias/inner/../inner/x")),
+            ("deep", path("/alias/inner/x")),
+        ]);
+        let run = group(vec![("inner", Target::Object(3)), ("top", path("/"))]);
+        let inner = group(vec![("x", Target::Object(4)), ("back", Target::Object(2))]);
+        let parsed: Parsed = [(1, root), (2, run), (3, inner), (4, damaged())].into();
+        let tree = Tree::new(1, &parsed);
+        let mut groups: Vec<_> = tree.groups.into_iter().map(|(path, _)| path).collect();
+        groups.sort();
+        assert_eq!(groups, ["", "alias", "alias/inner", "run", "run/inner", "same", "same/inner"]);
+        let mut datasets: Vec<_> = tree.datasets.into_iter().map(|(path, _)| path).collect();
+        datasets.sort();
+        assert_eq!(datasets, ["alias/inner/x", "deep", "run/inner/x", "same/inner/x"]);
+    }
+
+    #[test]
+    fn any_depth_is_followed() {
         let child = |at: u64| (at, group(vec![("g", Target::Object(at + 1))]));
-        let parsed: Parsed = (0..1000).map(child).collect();
+        let parsed: Parsed = (0..10_000).map(child).collect();
         let tree = Tree::new(0, &parsed);
-        assert_eq!((tree.groups.len(), tree.too_deep.len()), (MAX_DEPTH + 1, 1));
+        assert_eq!((tree.groups.len(), tree.unreadable.len()), (10_000, 0));
+    }
+
+    /// Each group has two links to the next, so that there are 2^40 paths.
+    #[test]
+    fn links_to_one_another_end() {
+        let child = |at: u64| (at, group(vec![("a", Target::Object(at + 1)), ("b", path("a"))]));
+        let parsed: Parsed = (0..40).map(child).collect();
+        let tree = Tree::new(0, &parsed);
+        assert!(tree.groups.len() <= MAX_PATHS && tree.unreadable.len() == 1);
+        let first: HashSet<u64> = tree.groups[..40].iter().map(|(_, address)| *address).collect();
+        assert_eq!(first.len(), 40);
     }
 }

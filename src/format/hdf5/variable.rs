@@ -1,6 +1,8 @@
 //! From a parsed dataset to a variable, and how it is stored.
 
-use super::attributes::attributes;
+use std::sync::Arc;
+
+use super::attributes::{attributes, check_readable};
 use super::context::Context;
 use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
@@ -8,6 +10,7 @@ use super::parse::{Dataset, Layout, StoredCell};
 use super::stored::{Found, Place, StoredVariable};
 use crate::error::{Error, Result};
 use crate::format::ByteOrder;
+use crate::format::codecs::StepDecoder;
 use crate::format::hierarchy::{Axis, CellType, Variable};
 
 /// Bytes of a chunk of a dataset that is stored in one piece.
@@ -29,6 +32,7 @@ pub(super) fn variable(
     if dataset.is_external {
         return Err(Error::unsupported("its cells are in other files"));
     }
+    check_readable(&dataset.attributes)?;
     let axes = context.dimensions.axes(address, dataset);
     let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);
     let shaped = Shaped::new(dataset, cell, axes, is_text)?;
@@ -37,11 +41,13 @@ pub(super) fn variable(
     let is_text = shaped.cell.cell == CellType::Text;
     let width = shaped.cell.width as usize;
     let trim = shaped.cell.after_text.map(|after| Trim { width, after });
+    let trim = trim.map(|trim| Arc::new(trim) as Arc<dyn StepDecoder>);
+    let bits = shaped.cell.bits.map(|bits| Arc::new(bits) as Arc<dyn StepDecoder>);
     let word = match shaped.cell.is_big_endian {
         true => shaped.cell.cell.word() as usize,
         false => 1,
     };
-    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, trim)?;
+    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, trim.or(bits))?;
     let stored = StoredVariable {
         shape: shaped.shape,
         chunk_shape: chunk_shape.clone(),
@@ -120,6 +126,9 @@ impl Shaped {
         let stored = stored.filter(|fill| fill.len() as u64 == self.filtered_width);
         let Some(stored) = stored else { return vec![0; width] };
         let mut fill: Vec<u8> = stored.iter().copied().cycle().take(width).collect();
+        if let Some(bits) = self.cell.bits {
+            bits.apply(&mut fill);
+        }
         if self.cell.is_big_endian {
             fill.chunks_mut(self.cell.cell.word() as usize).for_each(<[u8]>::reverse);
         }

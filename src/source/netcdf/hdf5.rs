@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::format::StoredChunk;
-use crate::format::hdf5::{Hdf5File, OpenHdf5};
+use crate::format::hdf5::{Hdf5File, OpenHdf5, SIGNATURE, user_block_ends};
 use crate::format::hierarchy::{CellType, Hierarchy};
+use crate::format::{Location, StoredChunk};
 use crate::io::ByteSource;
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::tile::{Objects, drive};
@@ -35,6 +35,17 @@ impl Hdf5Reader {
         let file = drive(open, &objects).await?;
         Ok(Self { file, size, objects })
     }
+}
+
+/// Whether a file of `size` bytes has the HDF5 signature behind a user block of `least` bytes or more. Reads a few
+/// bytes at each place where it may be, up to the end of the file, as the HDF5 library does.
+pub(super) async fn is_behind_user_block(objects: &Objects, size: u64, least: u64) -> Result<bool> {
+    let len = SIGNATURE.len() as u64;
+    let places = user_block_ends().skip_while(|at| *at < least);
+    let places = places.take_while(|at| at.saturating_add(len) <= size);
+    let places: Vec<_> = places.map(|at| Location::new("", at..at + len)).collect();
+    let found = objects.read(&places).await?;
+    Ok(found.iter().any(|bytes| bytes.as_ref() == SIGNATURE))
 }
 
 #[async_trait]

@@ -49,7 +49,7 @@ def plain(value):
 
 
 # Datasets that are not read.
-NOT_READ = ["compound", "list", "inner", "twelve", "brain", "virtual", "external", "not_known"]
+NOT_READ = ["compound", "list", "inner", "brain", "virtual", "external", "not_known"]
 
 INTERNAL = ("DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "CLASS", "NAME", "_NCProperties", "_nc3_strict")
 
@@ -69,6 +69,8 @@ def attributes_of_h5(of):
 
 
 def read_h5(of):
+    if of.shape is None:
+        return np.empty(0, of.dtype)
     if of.dtype.kind != "V" or of.dtype.names:
         return of[()]
     # h5py does not convert tagged bytes.
@@ -84,9 +86,11 @@ def describe_h5(path):
     def visit(name, of):
         if not isinstance(of, h5py.Dataset) or name in NOT_READ:
             return
+        # A null dataspace has no cells, as an axis without elements.
+        shape = [0] if of.shape is None else list(of.shape)
         variables[name] = {
-            "shape": list(of.shape or ()),
-            "dims": [None] * len(of.shape or ()),
+            "shape": shape,
+            "dims": [None] * len(shape),
             "attributes": attributes_of_h5(of),
             **cells(read_h5(of)),
         }

@@ -1,25 +1,33 @@
 //! Attributes of objects.
 
-use hdf5_reader::btree_v2::{self, BTreeV2Header, BTreeV2Record};
-use hdf5_reader::fractal_heap::{FractalHeap, FractalHeapDirectBlockCache};
+use hdf5_reader::btree_v2::BTreeV2Record;
 use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::HdfMessage;
-use hdf5_reader::messages::attribute::{self, AttributeMessage};
 use hdf5_reader::messages::attribute_info::AttributeInfoMessage;
-use hdf5_reader::messages::datatype::Datatype;
+use hdf5_reader::messages::datatype::{self, Datatype};
 use hdf5_reader::{ReferenceType, StringPadding, StringSize, VarLenKind};
 
+use super::super::bits::Bits;
 use super::super::file_bytes::{Fields, FileBytes};
+use super::super::fractal_heap::FractalHeap;
 use super::super::global_heap::{Collections, Reference};
+use super::super::link::text;
+use super::super::raw_header::{ATTRIBUTE, ATTRIBUTE_INFO, DATASPACE, DATATYPE, RawMessage};
+use super::super::raw_type;
+use super::super::shared::SharedMessages;
 use super::cell::{integer, is_text_reference, number};
 use super::converted;
-use super::storage::KnownBytes;
+use super::message::message;
+use super::records::records;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::format::hierarchy::Attribute;
 
+/// The name of the region in errors.
+const REGION: &str = "attribute";
+
 /// The value of an attribute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(in crate::format::hdf5) enum Value {
     /// Text or numbers.
     Plain(Attribute),
@@ -27,99 +35,157 @@ pub(in crate::format::hdf5) enum Value {
     Objects(Vec<Vec<u64>>),
     /// A value of another type, which it names.
     Other(&'static str),
+    /// A value that cannot be read, with the reason.
+    Unreadable(Error),
 }
 
-/// Reads all attributes of an object. One that cannot be read is left out, with a warning.
+/// Reads all attributes of an object. One that cannot be read hides no other.
+///
+/// # Errors
+/// If not even the names can be read.
 pub(super) fn attributes(
     file: &FileBytes,
-    messages: &[HdfMessage],
+    messages: &[RawMessage],
+    shared: &mut SharedMessages,
     heaps: &mut Collections,
 ) -> Result<Vec<(String, Value)>> {
-    let mut found: Vec<AttributeMessage> = vec![];
-    for message in messages {
-        match message {
-            HdfMessage::Attribute(attribute) => found.push(attribute.clone()),
-            HdfMessage::AttributeInfo(info) => found.extend(dense(file, info)?),
-            _ => {}
-        }
+    let (mut found, mut failed) = (vec![], Ok(()));
+    for raw in messages {
+        let read = match raw.kind {
+            ATTRIBUTE => shared.resolved(file, raw).map(|bytes| found.push((raw.address, bytes))),
+            ATTRIBUTE_INFO => match message(raw.kind, &raw.bytes, file.widths) {
+                Ok(HdfMessage::AttributeInfo(info)) => dense(file, &info, shared, &mut found),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            },
+            _ => Ok(()),
+        };
+        failed = failed.and(read);
     }
+    failed?;
     let mut values = vec![];
-    for message in found {
-        let before = file.blocks.misses();
-        match value(file, &message, heaps) {
-            Ok(value) => values.push((message.name, value)),
-            // The object is read again once the bytes are known.
-            Err(_) if file.blocks.misses() > before => {}
-            Err(error) => log::warn!("attribute {:?} is left out: {error}", message.name),
-        }
+    for (address, bytes) in found {
+        let parts = Parts::read(address, &bytes)?;
+        let read = parts.message(file, shared).and_then(|message| value(file, &message, heaps));
+        values.push((parts.name, read.unwrap_or_else(Value::Unreadable)));
     }
     Ok(values)
 }
 
-/// Reads attributes from a heap, where objects with many attributes have them.
-fn dense(file: &FileBytes, info: &AttributeInfoMessage) -> Result<Vec<AttributeMessage>> {
-    let widths = file.widths;
-    if widths.is_undefined(info.fractal_heap_address) {
-        return Ok(vec![]);
-    }
-    let heap_ids = |record: BTreeV2Record| match record {
-        BTreeV2Record::AttributeNameHash { heap_id, .. }
-        | BTreeV2Record::AttributeCreationOrder { heap_id, .. } => Some(heap_id),
-        _ => None,
-    };
-    let index = info.btree_name_index_address;
-    let all = heap_objects(file, info.fractal_heap_address, index, heap_ids)?;
-    let parse = |bytes: Vec<u8>| {
-        let mut cursor = Cursor::new(&bytes);
-        attribute::parse(&mut cursor, widths.address, widths.length, bytes.len()).map_err(converted)
-    };
-    all.into_iter().map(parse).collect()
-}
-
-/// Returns the objects of a fractal heap that the records of a B-tree name.
-pub(super) fn heap_objects(
+/// Reads attributes from a heap, where objects with many attributes have them: their address and bytes.
+fn dense(
     file: &FileBytes,
-    heap: u64,
-    index: u64,
-    heap_id: impl Fn(BTreeV2Record) -> Option<Vec<u8>>,
-) -> Result<Vec<Vec<u8>>> {
-    let storage = KnownBytes::new(file);
-    let (address, length) = (file.widths.address, file.widths.length);
-    let heap = FractalHeap::parse_at_storage(&storage, heap, address, length);
-    let header = BTreeV2Header::parse_at_storage(&storage, index, address, length);
-    let (heap, header) = (heap.map_err(converted)?, header.map_err(converted)?);
-    let records = btree_v2::collect_btree_v2_records_storage(
-        &storage,
-        &header,
-        address,
-        length,
-        None,
-        &[],
-        None,
-    );
-    let mut cache = FractalHeapDirectBlockCache::default();
-    let (mut objects, mut failed, mut bytes) = (vec![], None, 0);
-    for heap_id in records.map_err(converted)?.into_iter().filter_map(heap_id) {
-        match heap.get_object_storage_cached(&heap_id, &storage, address, length, &mut cache) {
-            Ok(object) => {
+    info: &AttributeInfoMessage,
+    shared: &mut SharedMessages,
+    found: &mut Vec<(u64, bytes::Bytes)>,
+) -> Result<()> {
+    let (heap, index) = (info.fractal_heap_address, info.btree_name_index_address);
+    if file.widths.is_undefined(heap) {
+        return Ok(());
+    }
+    let (opened, records) = (FractalHeap::read(file, heap), records(file, index));
+    let (mut opened, mut failed, mut total) = (opened?, Ok(()), 0);
+    for record in records? {
+        let BTreeV2Record::AttributeNameHash { heap_id, flags, .. } = record else {
+            return Err(Fields::new(REGION, index, &[]).corrupt("it is not an index of names"));
+        };
+        let object = match flags & 2 {
+            0 => opened.object(file, &heap_id),
+            _ => shared.attribute(file, &heap_id),
+        };
+        match object {
+            Ok(bytes) => {
                 // Any number of records may name the same object.
-                bytes += object.len();
-                check_total(bytes)?;
-                objects.push(object);
+                total += bytes.len();
+                check_total(total)?;
+                found.push((heap, bytes));
             }
             // The other objects are read too, so that all missing blocks are requested at once.
-            Err(error) if file.blocks.has_missed() => failed = Some(converted(error)),
-            Err(error) => return Err(converted(error)),
+            Err(error) if file.blocks.has_missed() => failed = Err(error),
+            Err(error) => return Err(error),
         }
     }
-    failed.map_or(Ok(objects), Err)
+    failed
+}
+
+/// The parts of an attribute: IV.A.2.m "The Attribute Message".
+struct Parts<'a> {
+    name: String,
+    address: u64,
+    /// The type, and whether the bytes are its place.
+    datatype: (&'a [u8], bool),
+    dataspace: (&'a [u8], bool),
+    raw: &'a [u8],
+}
+
+/// An attribute whose type and shape are known.
+struct Message<'a> {
+    datatype: Datatype,
+    /// The bits of integers, unless they use all.
+    bits: Option<Bits>,
+    count: u64,
+    raw: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn read(address: u64, bytes: &'a [u8]) -> Result<Self> {
+        let mut fields = Fields::new(REGION, address, bytes);
+        let (version, flags) = (fields.uint(1)?, fields.uint(1)?);
+        if !(1..=3).contains(&version) {
+            let message = format!("an attribute of version {version}, expected 1 to 3");
+            return Err(Error::unsupported(message));
+        }
+        let lens = [fields.uint(2)?, fields.uint(2)?, fields.uint(2)?];
+        if version == 3 {
+            fields.take(1)?;
+        }
+        let [name, datatype, dataspace] = lens.map(|len| {
+            let part = fields.take(len as usize)?;
+            let padding = if version == 1 { len.wrapping_neg() & 7 } else { 0 };
+            fields.take(padding as usize)?;
+            Ok::<_, Error>(part)
+        });
+        // Version 1 has no flags.
+        let is_shared = |bit: u64| version > 1 && flags & bit != 0;
+        Ok(Self {
+            name: text(name?),
+            address,
+            datatype: (datatype?, is_shared(1)),
+            dataspace: (dataspace?, is_shared(2)),
+            raw: bytes.get(fields.position()..).unwrap_or_default(),
+        })
+    }
+
+    fn message(&self, file: &FileBytes, shared: &mut SharedMessages) -> Result<Message<'a>> {
+        let mut part = |kind, (bytes, is_shared): (&[u8], bool)| match is_shared {
+            true => shared.elsewhere(file, kind, self.address, bytes),
+            false => Ok(bytes::Bytes::copy_from_slice(bytes)),
+        };
+        let (datatype, space) = (part(DATATYPE, self.datatype), part(DATASPACE, self.dataspace));
+        let (raw_type, space) = (datatype?, space?);
+        let datatype = datatype::parse(&mut Cursor::new(&raw_type), raw_type.len());
+        let datatype = datatype.map_err(converted)?.datatype;
+        let bits = raw_type::bits(&raw_type)?;
+        let bits = bits.map_err(|kind| Error::unsupported(format!("its value is of {kind}")))?;
+        let HdfMessage::Dataspace(space) = message(DATASPACE, &space, file.widths)? else {
+            return Err(Error::internal("no dataspace"));
+        };
+        let count = space.num_elements();
+        let count = count.map_err(|error| Error::corrupt_region(REGION, error.to_string()))?;
+        Ok(Message { datatype, bits, count, raw: self.raw })
+    }
 }
 
 /// Reads the value of an attribute.
-fn value(file: &FileBytes, message: &AttributeMessage, heaps: &mut Collections) -> Result<Value> {
-    let count = message.dataspace.num_elements();
-    let count = count.map_err(|error| Error::corrupt_region("attribute", error.to_string()))?;
-    let mut elements = Elements { count, raw: &message.raw_data };
+fn value(file: &FileBytes, message: &Message<'_>, heaps: &mut Collections) -> Result<Value> {
+    let mut elements = Elements { count: message.count, raw: message.raw };
+    let used;
+    if let Some(bits) = message.bits {
+        let mut raw = message.raw.to_vec();
+        bits.apply(&mut raw);
+        used = raw;
+        elements.raw = &used;
+    }
     Ok(match &message.datatype {
         Datatype::FixedPoint { .. }
         | Datatype::Bitfield { .. }
@@ -176,7 +242,7 @@ impl<'a> Elements<'a> {
         let bytes = bytes.ok_or_else(|| {
             let (count, len) = (self.count, self.raw.len());
             let message = format!("{count} elements of {width} bytes in {len} bytes");
-            Error::corrupt_region("attribute", message)
+            Error::corrupt_region(REGION, message)
         })?;
         Ok(bytes.chunks_exact(width))
     }
@@ -258,6 +324,6 @@ fn objects(file: &FileBytes, reference: &Reference, heaps: &mut Collections) -> 
     }
     let collection = heaps.get(file, reference.address)?;
     let bytes = collection.value(reference, u64::from(width))?;
-    let mut fields = Fields::new("attribute", reference.address, bytes);
+    let mut fields = Fields::new(REGION, reference.address, bytes);
     (0..bytes.len() / usize::from(width)).map(|_| fields.uint(width)).collect()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hdf5_reader::messages::datatype::{Datatype, DatatypeMessage};
 use hdf5_reader::{ByteOrder, CompoundField, EnumMember, StringPadding, StringSize, VarLenKind};
 
+use super::super::bits::Bits;
 use super::super::file_bytes::Widths;
 use crate::format::hierarchy::CellType;
 use crate::format::{ElementType, TimeUnit};
@@ -18,6 +19,8 @@ pub(in crate::format::hdf5) struct StoredCell {
     pub(in crate::format::hdf5) is_big_endian: bool,
     /// The bytes after the end of a text, unless they are zeros alone.
     pub(in crate::format::hdf5) after_text: Option<AfterText>,
+    /// The bits of an integer, unless it uses all.
+    pub(in crate::format::hdf5) bits: Option<Bits>,
 }
 
 /// The bytes after the end of a text in its cell.
@@ -32,6 +35,7 @@ pub(in crate::format::hdf5) enum AfterText {
 /// Returns the type of cells; the name of the type if it cannot be read.
 pub(super) fn stored_cell(
     message: &DatatypeMessage,
+    bits: Option<Bits>,
     widths: Widths,
 ) -> std::result::Result<StoredCell, String> {
     let datatype = &message.datatype;
@@ -40,6 +44,7 @@ pub(super) fn stored_cell(
         width: u64::from(message.size),
         is_big_endian: is_big_endian(datatype),
         after_text: None,
+        bits,
     };
     stored.cell = match datatype {
         Datatype::FixedPoint { .. }
@@ -59,7 +64,7 @@ pub(super) fn stored_cell(
             CellType::Text
         }
         Datatype::Compound { size, fields } => complex(*size, fields)?,
-        Datatype::Enum { base, members } => enumeration(base, members)?,
+        Datatype::Enum { base, members } => enumeration(base, members, bits)?,
         Datatype::Opaque { size, tag } => opaque(*size, tag),
         Datatype::VarLen { .. } | Datatype::String { .. } => {
             return Err("lists of any length".to_owned());
@@ -152,7 +157,11 @@ fn complex(size: u32, fields: &[CompoundField]) -> std::result::Result<CellType,
 }
 
 /// h5py writes booleans as an enumeration of FALSE and TRUE.
-fn enumeration(base: &Datatype, members: &[EnumMember]) -> std::result::Result<CellType, String> {
+fn enumeration(
+    base: &Datatype,
+    members: &[EnumMember],
+    bits: Option<Bits>,
+) -> std::result::Result<CellType, String> {
     let index = number(base)?;
     if !matches!(base, Datatype::FixedPoint { .. }) {
         return Err(format!("an enumeration of {index}"));
@@ -164,7 +173,13 @@ fn enumeration(base: &Datatype, members: &[EnumMember]) -> std::result::Result<C
         return Ok(CellType::Boolean);
     }
     let is_big_endian = is_big_endian(base);
-    let value = |member: &EnumMember| integer(&member.value, is_big_endian, !index.is_unsigned());
+    let value = |member: &EnumMember| {
+        let mut value = member.value.clone();
+        if let Some(bits) = bits {
+            bits.apply(&mut value);
+        }
+        integer(&value, is_big_endian, !index.is_unsigned())
+    };
     let names = members.iter().map(|member| (value(member), member.name.clone())).collect();
     Ok(CellType::Enumeration { index, names: Arc::new(names) })
 }

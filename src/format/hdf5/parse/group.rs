@@ -2,85 +2,70 @@
 
 use hdf5_reader::btree_v1;
 use hdf5_reader::btree_v2::BTreeV2Record;
-use hdf5_reader::io::Cursor;
 use hdf5_reader::local_heap::LocalHeap;
 use hdf5_reader::messages::HdfMessage;
-use hdf5_reader::messages::link::{self, LinkMessage, LinkTarget};
 use hdf5_reader::messages::link_info::LinkInfoMessage;
 use hdf5_reader::messages::symbol_table_msg::SymbolTableMessage;
 
 use super::super::file_bytes::{Fields, FileBytes};
-use super::attributes::heap_objects;
+use super::super::fractal_heap::FractalHeap;
+use super::super::link::{self, Link, Target};
+use super::super::raw_header::{LINK, LINK_INFO, RawMessage, SYMBOL_TABLE};
 use super::converted;
+use super::message::message;
+use super::records::records;
 use super::storage::KnownBytes;
 use crate::error::Result;
 
-/// A name in a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::format::hdf5) struct Link {
-    pub(in crate::format::hdf5) name: String,
-    pub(in crate::format::hdf5) target: Target,
-}
-
-/// The object that a name stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::format::hdf5) enum Target {
-    /// The object at an address.
-    Object(u64),
-    /// The object at a path in the file.
-    Path(String),
-    /// An object in another file.
-    OtherFile(String),
-}
-
 /// Returns the links of a group, in the order of creation if the file knows it, else of the file.
-pub(super) fn links(file: &FileBytes, messages: &[HdfMessage]) -> Result<Vec<Link>> {
-    let (mut links, mut ordered): (Vec<Link>, Vec<LinkMessage>) = (vec![], vec![]);
-    for message in messages {
-        match message {
-            HdfMessage::SymbolTable(table) => links.extend(symbol_table(file, table)?),
-            HdfMessage::Link(link) => ordered.push(link.clone()),
-            HdfMessage::LinkInfo(info) => ordered.extend(dense(file, info)?),
-            _ => {}
+pub(super) fn links(file: &FileBytes, messages: &[RawMessage]) -> Result<Vec<Link>> {
+    let (mut links, mut ordered): (Vec<Link>, Vec<Link>) = (vec![], vec![]);
+    for raw in messages {
+        if raw.kind == LINK {
+            ordered.push(link::link(raw.address, &raw.bytes, file.widths)?);
+        } else if matches!(raw.kind, SYMBOL_TABLE | LINK_INFO) {
+            match message(raw.kind, &raw.bytes, file.widths)? {
+                HdfMessage::SymbolTable(table) => links.extend(symbol_table(file, &table)?),
+                HdfMessage::LinkInfo(info) => ordered.extend(dense(file, &info)?),
+                _ => {}
+            }
         }
     }
-    if ordered.iter().all(|link| link.creation_order.is_some()) {
-        ordered.sort_by_key(|link| link.creation_order);
+    if ordered.iter().all(|link| link.order.is_some()) {
+        ordered.sort_by_key(|link| link.order);
     } else {
         ordered.sort_by(|a, b| a.name.cmp(&b.name));
     }
-    links.extend(ordered.into_iter().map(|link| {
-        let target = match link.target {
-            LinkTarget::Hard { address } => Target::Object(address),
-            LinkTarget::Soft { path } => Target::Path(path),
-            LinkTarget::External { filename, .. } => Target::OtherFile(filename),
-        };
-        Link { name: link.name, target }
-    }));
+    links.append(&mut ordered);
     Ok(links)
 }
 
 /// Links in a heap, where groups with many links have them.
-fn dense(file: &FileBytes, info: &LinkInfoMessage) -> Result<Vec<LinkMessage>> {
-    let widths = file.widths;
-    if widths.is_undefined(info.fractal_heap_address) {
+fn dense(file: &FileBytes, info: &LinkInfoMessage) -> Result<Vec<Link>> {
+    let (heap, index) = (info.fractal_heap_address, info.btree_name_index_address);
+    if file.widths.is_undefined(heap) {
         return Ok(vec![]);
     }
-    let heap_id = |record: BTreeV2Record| match record {
-        BTreeV2Record::LinkNameHash { heap_id, .. }
-        | BTreeV2Record::CreationOrder { heap_id, .. } => Some(heap_id),
-        _ => None,
-    };
-    let index = info.btree_name_index_address;
-    let parse = |bytes: Vec<u8>| {
-        let mut cursor = Cursor::new(&bytes);
-        link::parse(&mut cursor, widths.address, widths.length, bytes.len()).map_err(converted)
-    };
-    heap_objects(file, info.fractal_heap_address, index, heap_id)?.into_iter().map(parse).collect()
+    let (opened, records) = (FractalHeap::read(file, heap), records(file, index));
+    let (mut opened, mut links, mut failed) = (opened?, vec![], Ok(()));
+    for record in records? {
+        let (BTreeV2Record::LinkNameHash { heap_id, .. }
+        | BTreeV2Record::CreationOrder { heap_id, .. }) = record
+        else {
+            return Err(Fields::new(REGION, index, &[]).corrupt("it is not an index of links"));
+        };
+        match opened.object(file, &heap_id) {
+            Ok(bytes) => links.push(link::link(heap, &bytes, file.widths)?),
+            // The other links are read too, so that all missing blocks are requested at once.
+            Err(error) if file.blocks.has_missed() => failed = Err(error),
+            Err(error) => return Err(error),
+        }
+    }
+    failed.map(|()| links)
 }
 
 /// The name of the region in errors.
-const REGION: &str = "symbol table";
+const REGION: &str = "links of a group";
 
 /// Links of a group in the format before HDF5 1.8: III.B "Symbol Table Nodes", III.D "Local Heaps".
 fn symbol_table(file: &FileBytes, table: &SymbolTableMessage) -> Result<Vec<Link>> {
@@ -121,16 +106,17 @@ struct Symbol {
 }
 
 fn symbol_table_node(file: &FileBytes, node: u64) -> Result<Vec<Symbol>> {
-    let width = file.widths.address;
+    let widths = file.widths;
     let head = file.read(node, 8)?;
     let mut fields = Fields::new(REGION, node, &head);
     fields.magic(b"SNOD\x01\0")?;
     let count = fields.uint(2)?;
-    let len = count * (2 * u64::from(width) + 24);
+    // The place of a name is a length, not an address.
+    let len = count * (u64::from(widths.length) + u64::from(widths.address) + 24);
     let bytes = file.read(node.saturating_add(8), len)?;
     let mut fields = Fields::new(REGION, node.saturating_add(8), &bytes);
     let mut symbol = || {
-        let (name, object) = (fields.uint(width)?, fields.uint(width)?);
+        let (name, object) = (fields.length(widths)?, fields.address(widths)?);
         let (kind, _) = (fields.uint(4)?, fields.uint(4)?);
         let path = fields.uint(4)?;
         fields.take(12)?;
@@ -147,12 +133,12 @@ impl Symbol {
             let name = name.ok_or_else(|| {
                 Fields::new(REGION, address, &[]).corrupt(format!("no name at byte {at}"))
             })?;
-            Ok(String::from_utf8_lossy(name).into_owned())
+            Ok(link::text(name))
         };
         let target = match self.path {
             Some(path) => Target::Path(text(path)?),
             None => Target::Object(self.object),
         };
-        Ok(Link { name: text(self.name)?, target })
+        Ok(Link { name: text(self.name)?, target, order: None })
     }
 }

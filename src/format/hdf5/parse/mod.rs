@@ -1,6 +1,6 @@
 //! Everything that comes from the crate `hdf5-reader`. No other module names the crate, so that it can be replaced.
 //!
-//! The crate parses object headers, heaps and array indexes from [`Blocks`](super::blocks::Blocks), whose bytes may
+//! The crate parses single messages, local heaps, and the indexes of names and arrays from [`Blocks`](super::blocks::Blocks), whose bytes may
 //! be missing; see there. Its own readers of datasets and attributes are not used, because they ignore errors.
 
 mod array_index;
@@ -9,20 +9,19 @@ mod cell;
 mod filter;
 mod group;
 mod layout;
+mod message;
 mod object;
+mod records;
 mod storage;
 
 pub(super) use array_index::{ArrayIndex, array_index};
 pub(super) use attributes::Value;
 pub(super) use cell::{AfterText, StoredCell};
 pub(super) use filter::LibraryFilter;
-#[cfg(test)]
-pub(super) use group::Link;
-pub(super) use group::Target;
 pub(super) use layout::Layout;
-#[cfg(test)]
-pub(super) use object::Group;
-pub(super) use object::{Dataset, Filter, Object, Parser};
+pub(super) use message::filters;
+pub(super) use object::{Dataset, Filter, Group, Object, Parser};
+pub(super) use records::huge_objects;
 
 use crate::error::Error;
 
@@ -43,16 +42,16 @@ fn converted(error: hdf5_reader::error::Error) -> Error {
         Theirs::UnsupportedDatatypeClass(11) => {
             Error::unsupported("the complex datatype of HDF5 2.0")
         }
-        Theirs::UnsupportedSuperblockVersion(_)
-        | Theirs::UnsupportedDatatypeClass(_)
+        Theirs::UnsupportedDatatypeClass(_)
         | Theirs::UnsupportedLayoutClass(_)
         | Theirs::UnsupportedLayoutVersion(_)
         | Theirs::UnsupportedFilterPipelineVersion(_)
         | Theirs::UnsupportedFillValueVersion(_)
-        | Theirs::UnsupportedLinkVersion(_)
-        | Theirs::UnsupportedAttributeVersion(_)
         | Theirs::UnsupportedChunkIndexType(_)
         | Theirs::UnsupportedFilter(_)
+        | Theirs::UnsupportedDataspaceVersion(_)
+        | Theirs::UnsupportedBTreeVersion(_)
+        | Theirs::UnsupportedEncoding(_)
         | Theirs::ResourceLimit(_) => Error::unsupported(format!("HDF5 metadata: {text}")),
         _ => Error::corrupt_region("HDF5 metadata", text),
     }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hdf5_reader::messages::HdfMessage;
 use hdf5_reader::messages::dataspace::DataspaceMessage;
-use hdf5_reader::messages::datatype::DatatypeMessage;
-use hdf5_reader::{Hdf5File, OpenOptions};
 
 use super::super::blocks::Blocks;
+use super::super::cache_image;
 use super::super::file_bytes::{FileBytes, Widths};
 use super::super::global_heap::Collections;
-use super::super::raw_header::{self, MAX_HEADER};
-use super::super::raw_type::check_standard;
+use super::super::link::Link;
+use super::super::raw_header::{self, RawMessage};
+use super::super::raw_type;
+use super::super::shared::SharedMessages;
+use super::super::superblock::Superblock;
 use super::attributes::{Value, attributes};
 use super::cell::{StoredCell, stored_cell};
-use super::converted;
-use super::group::{Link, links};
+use super::group::links;
 use super::layout::{Layout, layout, old_layout};
-use super::storage::KnownBytes;
+use super::message::{filters, message};
 use crate::error::{Error, Result};
 
 /// An object of a file.
@@ -64,44 +66,34 @@ pub(in crate::format::hdf5) struct Filter {
 
 /// A parser of the blocks that are known in this round. It keeps what it parsed, so it must not serve another round.
 pub(in crate::format::hdf5) struct Parser {
-    theirs: Hdf5File,
+    superblock: Superblock,
     file: FileBytes,
+    shared: SharedMessages,
     heaps: Collections,
 }
 
 impl Parser {
-    /// Reads the superblock.
+    /// Reads the superblock, and the messages about the file.
     pub(in crate::format::hdf5) fn new(blocks: &Arc<Blocks>) -> Result<Self> {
-        let storage = Arc::new(KnownBytes { blocks: Arc::clone(blocks), base: 0 });
-        let options = OpenOptions::default()
-            .with_chunk_cache_bytes(0)
-            .with_max_object_header_bytes(MAX_HEADER as usize);
-        let theirs = Hdf5File::from_storage_with_options(storage, options).map_err(converted)?;
-        let superblock = theirs.superblock();
-        let widths = Widths {
-            base: superblock.base_address,
-            address: superblock.offset_size,
-            length: superblock.length_size,
+        let superblock = Superblock::read(blocks)?;
+        let file = FileBytes { blocks: Arc::clone(blocks), widths: superblock.widths };
+        let extension = match superblock.extension {
+            Some(address) => raw_header::messages(&file, address)?,
+            None => vec![],
         };
-        if ![widths.address, widths.length].iter().all(|width| [2, 4, 8].contains(width)) {
-            let message = format!(
-                "addresses of {} bytes and lengths of {}, expected 2, 4 or 8",
-                widths.address, widths.length
-            );
-            return Err(Error::corrupt_region("superblock", message));
-        }
-        let file = FileBytes { blocks: Arc::clone(blocks), widths };
-        Ok(Self { theirs, file, heaps: Collections::default() })
+        blocks.replace(cache_image::read(&file, &extension)?);
+        let shared = SharedMessages::new(&file, &extension)?;
+        Ok(Self { superblock, file, shared, heaps: Collections::default() })
     }
 
     /// Returns the version of the superblock.
     pub(in crate::format::hdf5) fn superblock_version(&self) -> u8 {
-        self.theirs.superblock().version
+        self.superblock.version
     }
 
     /// Returns the address of the root group.
-    pub(in crate::format::hdf5) fn root(&self) -> Result<u64> {
-        self.theirs.superblock().root_object_header_address().map_err(converted)
+    pub(in crate::format::hdf5) fn root(&self) -> u64 {
+        self.superblock.root
     }
 
     /// Returns where addresses count from, and their widths.
@@ -111,78 +103,89 @@ impl Parser {
 
     /// Reads the object at `address`.
     pub(in crate::format::hdf5) fn object(&mut self, address: u64) -> Result<Object> {
-        let header = self.theirs.get_or_parse_header(address).map_err(converted)?;
-        let messages = &header.messages;
-        let is_group = messages.iter().any(|message| {
-            matches!(
-                message,
-                HdfMessage::SymbolTable(_)
-                    | HdfMessage::Link(_)
-                    | HdfMessage::LinkInfo(_)
-                    | HdfMessage::GroupInfo(_)
-            )
-        });
-        let is_dataset = messages
-            .iter()
-            .any(|message| matches!(message, HdfMessage::DataLayout(_) | HdfMessage::Dataspace(_)));
-        if is_group {
-            let links = links(&self.file, messages);
-            let attributes = attributes(&self.file, messages, &mut self.heaps);
-            Ok(Object::Group(Group { links: links?, attributes: attributes? }))
-        } else if is_dataset {
-            Ok(Object::Dataset(Box::new(self.dataset(address, messages)?)))
+        use raw_header::{DATASPACE, GROUP_INFO, LAYOUT, LINK, LINK_INFO, SYMBOL_TABLE};
+        let messages = raw_header::messages(&self.file, address)?;
+        let has = |kinds: &[u16]| messages.iter().any(|message| kinds.contains(&message.kind));
+        if has(&[SYMBOL_TABLE, LINK, LINK_INFO, GROUP_INFO]) {
+            let links = links(&self.file, &messages);
+            let attributes = self.attributes(&messages);
+            // A group is of use without its attributes.
+            let attributes = attributes
+                .unwrap_or_else(|error| vec![("(all)".to_owned(), Value::Unreadable(error))]);
+            Ok(Object::Group(Group { links: links?, attributes }))
+        } else if has(&[LAYOUT, DATASPACE]) {
+            Ok(Object::Dataset(Box::new(self.dataset(address, &messages)?)))
         } else {
             Ok(Object::Other)
         }
     }
 
-    fn dataset(&mut self, address: u64, messages: &[HdfMessage]) -> Result<Dataset> {
-        let attributes = attributes(&self.file, messages, &mut self.heaps);
-        let raw = raw_header::messages(&self.file, address)?;
+    fn attributes(&mut self, messages: &[RawMessage]) -> Result<Vec<(String, Value)>> {
+        attributes(&self.file, messages, &mut self.shared, &mut self.heaps)
+    }
+
+    fn dataset(&mut self, address: u64, messages: &[RawMessage]) -> Result<Dataset> {
+        let attributes = self.attributes(messages);
         let lacks = |what: &str| Error::corrupt("object header", address, format!("no {what}"));
-        let space = messages.iter().find_map(|message| match message {
-            HdfMessage::Dataspace(space) => Some(space),
-            _ => None,
-        });
-        let (shape, max_shape) = shape(space.ok_or_else(|| lacks("shape"))?)?;
-        let datatype = messages.iter().find_map(|message| match message {
-            HdfMessage::Datatype(datatype) => Some(datatype),
-            _ => None,
-        });
-        let cell = self.cell(datatype.ok_or_else(|| lacks("type"))?, &raw)?;
-        let filters = filters(messages);
-        let found = messages.iter().find_map(|message| match message {
-            HdfMessage::DataLayout(layout) => Some(&layout.layout),
-            _ => None,
-        });
-        let layout = match old_layout(&raw, shape.len(), self.file.widths.address)? {
+        let space = match self.message(raw_header::DATASPACE, messages)? {
+            Some(HdfMessage::Dataspace(space)) => space,
+            _ => return Err(lacks("shape")),
+        };
+        let (shape, max_shape) = shape(&space)?;
+        let raw_type = self.bytes(raw_header::DATATYPE, messages)?.ok_or_else(|| lacks("type"))?;
+        let cell = self.cell(&raw_type)?;
+        let filters = match self.bytes(raw_header::FILTERS, messages)? {
+            Some(bytes) => filters(&bytes, self.file.widths)?,
+            None => vec![],
+        };
+        let layout = match old_layout(messages, shape.len(), self.file.widths.address)? {
             Some(layout) => layout,
-            None => {
-                let found = found.ok_or_else(|| lacks("layout"))?;
-                layout(found, shape.len(), !filters.is_empty(), &raw)?
-            }
+            None => match self.message(raw_header::LAYOUT, messages)? {
+                Some(HdfMessage::DataLayout(found)) => {
+                    layout(&found.layout, shape.len(), !filters.is_empty(), messages)?
+                }
+                _ => return Err(lacks("layout")),
+            },
         };
         Ok(Dataset {
             shape,
             max_shape,
             cell,
             layout,
-            is_external: messages.iter().any(|it| matches!(it, HdfMessage::ExternalFiles(_))),
+            is_external: messages.iter().any(|it| it.kind == raw_header::EXTERNAL_FILES),
             filters,
-            fill: fill(messages),
+            fill: self.fill(messages)?,
             attributes: attributes?,
         })
     }
 
-    fn cell(
-        &self,
-        datatype: &DatatypeMessage,
-        raw: &[raw_header::RawMessage],
-    ) -> Result<std::result::Result<StoredCell, String>> {
-        let stored = stored_cell(datatype, self.file.widths);
-        let raw = raw_header::datatype(&self.file, raw)?;
-        let standard = raw.map_or(Ok(Ok(())), |raw| check_standard(&raw))?;
-        Ok(standard.and(stored))
+    /// Returns the bytes of the message of a kind.
+    fn bytes(&mut self, kind: u16, messages: &[RawMessage]) -> Result<Option<Bytes>> {
+        let message = messages.iter().find(|message| message.kind == kind);
+        message.map(|message| self.shared.resolved(&self.file, message)).transpose()
+    }
+
+    fn message(&mut self, kind: u16, messages: &[RawMessage]) -> Result<Option<HdfMessage>> {
+        let bytes = self.bytes(kind, messages)?;
+        bytes.map(|bytes| message(kind, &bytes, self.file.widths)).transpose()
+    }
+
+    fn cell(&self, raw: &[u8]) -> Result<std::result::Result<StoredCell, String>> {
+        let datatype = match message(raw_header::DATATYPE, raw, self.file.widths)? {
+            HdfMessage::Datatype(datatype) => datatype,
+            _ => return Err(Error::internal("no datatype")),
+        };
+        let bits = raw_type::bits(raw)?;
+        Ok(bits.and_then(|bits| stored_cell(&datatype, bits, self.file.widths)))
+    }
+
+    fn fill(&mut self, messages: &[RawMessage]) -> Result<Option<Vec<u8>>> {
+        for kind in [raw_header::FILL, raw_header::OLD_FILL] {
+            if let Some(HdfMessage::FillValue(fill)) = self.message(kind, messages)? {
+                return Ok(fill.value.filter(|_| fill.defined));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -201,25 +204,4 @@ fn shape(space: &DataspaceMessage) -> Result<(Vec<u64>, Vec<u64>)> {
         return Err(Error::corrupt_region("dataspace", message));
     }
     Ok((shape, max))
-}
-
-fn filters(messages: &[HdfMessage]) -> Vec<Filter> {
-    let pipeline = messages.iter().find_map(|message| match message {
-        HdfMessage::FilterPipeline(pipeline) => Some(pipeline),
-        _ => None,
-    });
-    let filters =
-        pipeline.into_iter().flat_map(|pipeline| &pipeline.filters).map(|filter| Filter {
-            id: filter.id,
-            name: filter.name.clone().map(|name| name.trim_end_matches('\0').to_owned()),
-            parameters: filter.client_data.clone(),
-        });
-    filters.collect()
-}
-
-fn fill(messages: &[HdfMessage]) -> Option<Vec<u8>> {
-    messages.iter().find_map(|message| match message {
-        HdfMessage::FillValue(fill) => fill.value.clone().filter(|_| fill.defined),
-        _ => None,
-    })
 }

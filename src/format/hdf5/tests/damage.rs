@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::driver::open;
-use super::{FILES, folder};
+use super::{FILES, folder, rare};
 use crate::error::{ErrorKind, Result};
 
 /// Opens a file, and reads the first chunks of each variable. Whether it can be opened.
@@ -24,7 +24,8 @@ pub(super) fn checked<T>(result: Result<T>) -> Option<T> {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    FILES.iter().map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
+    let names = FILES.iter().chain(&rare::FILES);
+    names.map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
 }
 
 fn rounds(usual: usize) -> usize {
@@ -86,8 +87,10 @@ fn replaced_fields_are_errors_or_readable() {
 }
 
 /// Structures with checksums, and their lengths with the checksum at the end, if it is always the same.
-const SUMMED: [(&[u8], Option<usize>); 5] = [
+const SUMMED: [(&[u8], Option<usize>); 7] = [
     (b"OHDR", None),
+    (b"SMTB", Some(38)),
+    (b"\x89HDF\r\n\x1a\n\x03", Some(48)),
     (b"BTHD", Some(38)),
     (b"FRHP", Some(146)),
     (b"FAHD", Some(28)),
