@@ -45,6 +45,7 @@ mod stream;
 mod top;
 pub(crate) mod weighted_avg;
 mod window;
+mod write;
 mod yield_budget;
 mod zeros;
 
@@ -61,3 +62,4 @@ pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
 pub use top::{GridTopExec, GridTopRule, TopOf};
 pub use window::WindowReduceRule;
+pub use write::{JsonFloats, JsonFloatsRule, ParquetTypesRule, parquet_type};

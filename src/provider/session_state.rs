@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
@@ -13,7 +14,8 @@ use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
-    GridWindowRule, GridfusionConfig, SparseAnswerRule, WindowReduceRule,
+    GridWindowRule, GridfusionConfig, JsonFloatsRule, ParquetTypesRule, SparseAnswerRule,
+    WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -49,6 +51,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - [`GridLookupRule`], which looks up rows by label instead of hashing
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
+    /// - [`ParquetTypesRule`] and [`JsonFloatsRule`], which write files whose values other programs read alike
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change rules and settings that exist already, nor the formats in these settings.
@@ -110,8 +113,19 @@ fn add_rules(builder: &mut SessionStateBuilder) {
         }
     }
     // Statistics of tiles answer stages of aggregations, and the rules before make these stages.
-    let answers: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(SparseAnswerRule);
-    if !rules.iter().any(|it| it.name() == answers.name()) {
-        rules.push(answers);
+    let last: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(SparseAnswerRule), Arc::new(JsonFloatsRule)];
+    for rule in last {
+        if !rules.iter().any(|it| it.name() == rule.name()) {
+            rules.push(rule);
+        }
+    }
+    let is_known = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
+        rules.iter().any(|it| it.name() == ParquetTypesRule.name())
+    };
+    let in_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_known(&it.rules));
+    let added = builder.analyzer_rules().get_or_insert_default();
+    if !in_analyzer && !is_known(added) {
+        added.push(Arc::new(ParquetTypesRule));
     }
 }

@@ -6,6 +6,7 @@
 mod cluster;
 mod completions;
 mod copy;
+mod copy_types;
 #[path = "../../../tests/it/docs/blocks.rs"]
 mod doc_blocks;
 #[cfg(unix)] // a shell runs the commands
