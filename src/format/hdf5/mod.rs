@@ -10,8 +10,7 @@
 //!                                                  tiles         codecs::Pipeline
 //! ```
 //!
-//! Headers, heaps and array indexes are parsed by the crate `hdf5-reader`, in `parse`; B-trees of chunks and
-//! filters are ours. The crate reads bytes itself, so it is run on the blocks that are known, and again when those
+//! Headers and heaps are parsed by the crate `hdf5-reader`, in `parse`; indexes of chunks and filters are ours. The crate reads bytes itself, so it is run on the blocks that are known, and again when those
 //! that it lacks were read.
 //!
 //! The format is the HDF5 File Format Specification version 3.0. NetCDF-4 is a convention upon it: how dimensions
@@ -20,6 +19,7 @@
 mod assemble;
 mod attributes;
 mod blocks;
+mod check_index;
 mod context;
 mod dimensions;
 mod file;
@@ -43,6 +43,7 @@ mod variable;
 #[cfg(test)]
 mod tests;
 
+pub use check_index::CheckIndex;
 pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;

@@ -1,9 +1,8 @@
 //! Everything that comes from the crate `hdf5-reader`. No other module names the crate, so that it can be replaced.
 //!
-//! The crate parses object headers, heaps and array indexes from [`Blocks`](super::blocks::Blocks), whose bytes may
+//! The crate parses object headers and heaps from [`Blocks`](super::blocks::Blocks), whose bytes may
 //! be missing; see there. Its own readers of datasets and attributes are not used, because they ignore errors.
 
-mod array_index;
 mod attributes;
 mod cell;
 mod filter;
@@ -12,7 +11,6 @@ mod layout;
 mod object;
 mod storage;
 
-pub(super) use array_index::{ArrayIndex, array_index};
 pub(super) use attributes::Value;
 pub(super) use cell::{AfterText, StoredCell};
 pub(super) use filter::LibraryFilter;
