@@ -41,6 +41,16 @@ pub(crate) trait VariableStore: Debug + Send + Sync {
     /// # Errors
     /// As [`VariableStore::locate`].
     async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>>;
+
+    /// Reads the whole index of a variable's chunks, compares its counts, and looks up each chunk as a query does. Returns
+    /// the number of chunks; `None` if chunks have no index.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index contradicts itself. Otherwise as [`VariableStore::locate`].
+    async fn check_index(&self, variable: usize) -> Result<Option<u64>> {
+        let _ = variable;
+        Ok(None)
+    }
 }
 
 /// The facts about a file or store.
