@@ -397,6 +397,9 @@ pub(super) struct Lookup {
     pub(super) is_left: bool,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
+    /// Dynamic filters over the output.
+    #[prost(message, repeated, tag = "4")]
+    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// The chunks whose rows a partition of a window returns.

@@ -92,7 +92,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
             Some(Node::Top(it)) => Arc::new(TopRecipe::of_message(&it, schema, decoder)?),
-            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
+            Some(Node::Lookup(it)) => {
+                Arc::new(LookupRecipe::of_message(&it, schema, inputs, decoder)?)
+            }
             Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
             Some(Node::SparseScan(it)) => {
                 Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
