@@ -91,6 +91,10 @@ impl Recipe for LookupRecipe {
         Ok(Arc::new(GridLookupExec::as_planned(&join, self.side, projection)?))
     }
 
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.join]
+    }
+
     fn has_scan(&self) -> bool {
         true
     }
