@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
@@ -13,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
-use datafusion_distributed::{DistributedExec, display_plan_ascii};
+use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
 use gridfusion::codec::SharedLeaf;
 use gridfusion::exec::GridLookupExec;
 
@@ -94,6 +94,13 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     if !plan.exists(|node| Ok(node.is::<DistributedExec>()))? {
         return Ok(None);
     }
+    // Encoding would fail too, but only when the query runs, and with the whole plan in its message.
+    plan.apply(|node| {
+        let divided = node.downcast_ref::<DistributedLeafExec>();
+        let leaf = divided.map_or(node, DistributedLeafExec::original);
+        SharedLeaf::of(leaf).map_or(Ok(()), |leaf| leaf.check_secrets())?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
     let is_own = |node: &Arc<dyn ExecutionPlan>| {
         Ok(SharedLeaf::of(node).is_some_and(|leaf| leaf.origin().is_none()))
     };

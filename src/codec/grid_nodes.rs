@@ -192,6 +192,10 @@ impl Recipe for ReduceRecipe {
         Ok(Arc::new(GridReduceExec::as_planned(rows, whole, self.weighs, filters)?))
     }
 
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.rows]
+    }
+
     fn filters(&self) -> &[PhysicalExprRef] {
         &self.filters
     }

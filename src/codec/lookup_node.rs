@@ -100,6 +100,10 @@ impl Recipe for LookupRecipe {
         Ok(Arc::new(lookup.with_filters(&self.filters)))
     }
 
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.join]
+    }
+
     fn has_scan(&self) -> bool {
         true
     }

@@ -38,13 +38,7 @@ pub(super) fn origin_message(
         let side_by_side = origin.side_by_side.iter().map(part).collect::<Result<_>>()?;
         return Ok(Origin { side_by_side, ..Origin::default() });
     }
-    for place in origin.places.iter() {
-        if without_secrets(&place.location) != place.location {
-            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
-                           store there, and leave them out";
-            return Err(Error::usage(message).in_file(&place.location).into());
-        }
-    }
+    refuse_secrets(origin)?;
     let files = origin.files.as_ref().and_then(|files| files_message(files, &origin.places));
     // Files have their own versions.
     let versions = if files.is_some() { vec![] } else { versions };
@@ -59,6 +53,24 @@ pub(super) fn origin_message(
         files,
         side_by_side: vec![],
     })
+}
+
+/// Refuses a table that cannot be opened elsewhere without a secret, which no plan may hold.
+///
+/// # Errors
+/// `Usage` for a URL with a password or a signature, and for an option that is a key.
+pub(super) fn refuse_secrets(origin: &TableOrigin) -> Result<()> {
+    for part in origin.side_by_side.iter() {
+        refuse_secrets(&part.origin)?;
+    }
+    for place in origin.places.iter() {
+        if without_secrets(&place.location) != place.location {
+            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
+                           store there, and leave them out";
+            return Err(Error::usage(message).in_file(&place.location).into());
+        }
+    }
+    settings(&origin.options).and_then(|_| settings(&origin.defaults)).map(drop)
 }
 
 fn place_message(place: &OriginPlace) -> PlaceOf {

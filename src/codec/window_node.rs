@@ -73,6 +73,10 @@ impl Recipe for WindowRecipe {
         Ok(Arc::new(GridWindowExec::as_planned(&rows, parts, projection)?))
     }
 
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.rows]
+    }
+
     fn without_filters(&self) -> Arc<dyn Recipe> {
         Arc::new(self.clone())
     }

@@ -18,6 +18,7 @@ mod object;
 mod path;
 mod remote;
 mod reopened;
+mod root;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -39,6 +40,7 @@ pub(crate) use path::last_part;
 pub(crate) use remote::counted;
 pub use remote::{Remote, RemoteLimits, RemoteStore, RequestCounts};
 pub use reopened::{OpenFiles, ReopenedSource};
+pub use root::Root;
 
 use crate::error::{Error, Result};
 

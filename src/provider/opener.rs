@@ -23,7 +23,7 @@ use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
 use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
-use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
+use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
@@ -82,7 +82,8 @@ impl ArrayOpener {
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
         let config = GridfusionConfig::of(session.options());
         let maker = MakesStores::of(session);
-        let stores = Arc::new(RuntimeStores { runtime, maker, remote: config.remote });
+        let (remote, root) = (config.remote, config.root);
+        let stores = Arc::new(RuntimeStores { runtime, maker, remote, root });
         let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
         Self { formats, defaults, stores, opening }
     }
@@ -389,6 +390,7 @@ struct RuntimeStores {
     /// Takes the place of the runtime's registry, if there is one.
     maker: Option<Arc<MakesStores>>,
     remote: Remote,
+    root: Option<Root>,
 }
 
 /// The runtime of a session. Tables that outlive the session do not keep it.
@@ -411,6 +413,10 @@ impl Runtime {
 }
 
 impl Stores for RuntimeStores {
+    fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
+    }
+
     fn store(&self, url: &Url) -> Result<RemoteStore> {
         // A registry knows stores by scheme and host. It may also need the password, or the signature in the
         // query.

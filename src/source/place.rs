@@ -11,7 +11,7 @@ use crate::error::{Error, Result, without_secrets};
 use crate::format::Entry;
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles, RemoteStore,
-    ReopenedSource, StoreFolder,
+    ReopenedSource, Root, StoreFolder,
 };
 use crate::options::IoMode;
 use crate::tile::Objects;
@@ -23,6 +23,11 @@ pub trait Stores: Debug + Send + Sync {
     /// # Errors
     /// `Usage` if there is none; the message explains how to register one.
     fn store(&self, url: &Url) -> Result<RemoteStore>;
+
+    /// Returns the folder that local paths must not leave; `None` if they may lead anywhere.
+    fn root(&self) -> Option<&Root> {
+        None
+    }
 }
 
 /// A path or URL, with everything that is needed to read its object or folder.
@@ -57,7 +62,7 @@ impl Place {
     /// Resolves a path or URL.
     ///
     /// # Errors
-    /// `Usage` for an empty location, or a URL that names no object of a registered store.
+    /// `Usage` for an empty location, a URL that names no object of a registered store, or a path outside of the root.
     pub fn new(location: &str, stores: Arc<dyn Stores>) -> Result<Self> {
         let spot = spot_of(location, &*stores)?;
         let location = location.to_owned();
@@ -179,9 +184,12 @@ impl Place {
     /// `Io` if there is no such local folder. In an object store, this does not check that the folder exists.
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         Ok(match (&self.spot, &self.files) {
-            (Spot::Local(path), Some(files)) => Arc::new(LocalFolder::open_among(path, files)?),
+            (Spot::Local(path), Some(files)) => {
+                Arc::new(LocalFolder::open_among(path, files)?.within(self.stores.root()))
+            }
             (Spot::Local(path), None) => {
-                Arc::new(LocalFolder::open(path, self.io == IoMode::Mmap)?)
+                let folder = LocalFolder::open(path, self.io == IoMode::Mmap)?;
+                Arc::new(folder.within(self.stores.root()))
             }
             (Spot::Store(store, path), _) => {
                 let (store, path) = (store.clone(), path.clone());
@@ -206,17 +214,25 @@ fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
         return Err(Error::usage("the location is empty; give a path or a URL"));
     }
     let Some(url) = parse_url(location) else {
-        return Ok(Spot::Local(Path::new(location).to_owned()));
+        return local(Path::new(location).to_owned(), stores);
     };
     if url.scheme() == "file" {
         let path = url
             .to_file_path()
             .map_err(|()| Error::usage(format!("'{location}' is not the URL of a local file")))?;
-        return Ok(Spot::Local(path));
+        return local(path, stores);
     }
     let store = stores.store(&url)?;
     let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(location, &error))?;
     Ok(Spot::Store(store, path))
+}
+
+/// Returns the spot of a local path, which must be in the root, if there is one.
+fn local(path: PathBuf, stores: &dyn Stores) -> Result<Spot> {
+    if let Some(root) = stores.root() {
+        root.check(&path)?;
+    }
+    Ok(Spot::Local(path))
 }
 
 /// Returns the error for a URL that does not name an object.

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{Folder, FolderEntry};
 use crate::error::{Error, Result};
-use crate::io::{ByteSource, FileSource, MmapSource, OpenFiles, ReopenedSource};
+use crate::io::{ByteSource, FileSource, MmapSource, OpenFiles, ReopenedSource, Root};
 
 /// A local folder whose files are mapped, or read by positioned reads.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct LocalFolder {
     name: String,
     pub(super) path: PathBuf,
     files: Files,
+    /// The folder that links must not leave.
+    root: Option<Root>,
 }
 
 /// The way in which the folder opens its files.
@@ -47,13 +49,19 @@ impl LocalFolder {
         Self::with_files(path, Files::Among(Arc::clone(files)))
     }
 
+    /// Refuses objects outside of this root, to which symbolic links may lead.
+    #[must_use]
+    pub(crate) fn within(self, root: Option<&Root>) -> Self {
+        Self { root: root.cloned(), ..self }
+    }
+
     fn with_files(path: &Path, files: Files) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |error| Error::io("cannot open the folder", error).in_file(&name);
         if !fs::metadata(path).map_err(failed)?.is_dir() {
             return Err(failed(ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { name, path: path.to_owned(), files })
+        Ok(Self { name, path: path.to_owned(), files, root: None })
     }
 }
 
@@ -62,16 +70,18 @@ impl LocalFolder {
     ///
     /// # Errors
     /// `Corrupt` for a path that leaves the folder, such as `../x` or `/x`, because names of objects come
-    /// from stored bytes.
+    /// from stored bytes. `Usage` for a link that leaves the root.
     pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        match Path::new(path).components().all(stays) {
-            true => Ok(self.path.join(path)),
-            false => {
-                let message = format!("\"{path}\" leaves the folder");
-                Err(Error::corrupt_region("name of an object", message).in_file(&self.name))
-            }
+        if !Path::new(path).components().all(stays) {
+            let message = format!("\"{path}\" leaves the folder");
+            return Err(Error::corrupt_region("name of an object", message).in_file(&self.name));
         }
+        let path = self.path.join(path);
+        if let Some(root) = &self.root {
+            root.check(&path)?;
+        }
+        Ok(path)
     }
 }
 
