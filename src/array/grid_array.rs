@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk_source::ChunkSource;
+use super::chunk_source::{ChunkSource, Contents};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::labels::Labels;
@@ -133,6 +133,11 @@ impl GridArray {
         self.source.versions()
     }
 
+    /// Returns the array's chunks, whose versions may be needed later.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents(vec![Arc::clone(&self.source)])
+    }
+
     /// Returns [`GridArray::objects`], to be kept.
     pub(crate) fn shared_objects(&self) -> &Arc<Objects> {
         self.source.objects()
@@ -175,6 +180,19 @@ impl GridArray {
             ColumnSource::File(_) => self.files.as_ref(),
             ColumnSource::Value(_) => None,
         }
+    }
+
+    /// Explains why a query has found no chunk of `value`; see [`ChunkSource::explain_absence`].
+    ///
+    /// # Errors
+    /// If chunks are stored under other names than those that were tried.
+    pub(crate) async fn explain_absence(
+        &self,
+        value: usize,
+        member: u32,
+    ) -> Result<Option<String>> {
+        let explained = self.source.explain_absence(value, member).await;
+        explained.map_err(|error| self.objects().named_in(member, error))
     }
 
     /// Returns the memory budget that the writer suggests.

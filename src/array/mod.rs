@@ -39,6 +39,7 @@ pub(crate) use arrow_error::failed_to;
 pub use builder::GridArrayBuilder;
 pub(crate) use cf_time::TimeUnits;
 pub use chunk_source::ChunkSource;
+pub(crate) use chunk_source::Contents;
 pub use column::{ColumnSource, Value};
 pub use counter::Counter;
 pub use dimension::Dimension;

@@ -57,7 +57,12 @@ impl ScanRecipe {
             nulls_first: options.nulls_first,
         });
         Ok(Self {
-            origin: Arc::new(origin_message(array.name(), origin, array.versions())?),
+            origin: Arc::new(origin_message(
+                array.name(),
+                origin,
+                array.versions(),
+                &array.contents(),
+            )?),
             plan: Arc::new(plan_message(scan.plan())),
             projection: numbers(&pushed.projection),
             ordering: pushed.ordering,

@@ -35,6 +35,7 @@ mod metrics;
 mod order;
 mod order_keys;
 pub(crate) mod pruning;
+mod reads;
 mod reduce;
 mod remote_settings;
 mod running;

@@ -92,6 +92,15 @@ pub(crate) const TEXT_ENCODING: OptionInfo = OptionInfo::new(
 )
 .in_session();
 
+/// An option of formats with metadata documents.
+pub(crate) const METADATA_LIMIT: OptionInfo = OptionInfo::new(
+    "metadata_limit",
+    ValueKind::Number,
+    "`67108864`",
+    "the most bytes of one metadata document, such as `zarr.json`",
+)
+.in_session();
+
 /// The options that every format has.
 ///
 /// The order is that of messages and documents. `OptionTable::options` relies on the first two, which choose

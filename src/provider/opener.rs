@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use datafusion::catalog::Session;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -439,5 +440,18 @@ impl Stores for RuntimeStores {
             }
         })?;
         Ok(self.remote.store(store))
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        let runtime = self.runtime.get()?;
+        let reservation = MemoryConsumer::new("metadata").register(&runtime.memory_pool);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        match reservation.try_grow(bytes) {
+            Ok(()) => Ok(Box::new(reservation)),
+            Err(error) => Err(Error::usage(format!(
+                "the metadata needs more memory than the session has: {}",
+                error.strip_backtrace()
+            ))),
+        }
     }
 }

@@ -14,7 +14,9 @@ use crate::io::{
     ReopenedSource, Root, StoreFolder,
 };
 use crate::options::IoMode;
-use crate::tile::Objects;
+#[cfg(feature = "zarr")]
+use crate::tile::{Documents, ReservesMemory};
+use crate::tile::{MOST_OF_DOCUMENT, Objects};
 
 /// The object stores that a session has registered.
 pub trait Stores: Debug + Send + Sync {
@@ -27,6 +29,26 @@ pub trait Stores: Debug + Send + Sync {
     /// Returns the folder that local paths must not leave; `None` if they may lead anywhere.
     fn root(&self) -> Option<&Root> {
         None
+    }
+
+    /// Reserves memory for metadata until the result is dropped. By default, memory is not accounted for.
+    ///
+    /// # Errors
+    /// If the session does not have so much memory left.
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        Ok(Box::new(bytes))
+    }
+}
+
+/// The memory of a session.
+#[cfg(feature = "zarr")]
+#[derive(Debug)]
+struct SessionMemory(Arc<dyn Stores>);
+
+#[cfg(feature = "zarr")]
+impl ReservesMemory for SessionMemory {
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        self.0.reserve(bytes)
     }
 }
 
@@ -46,6 +68,9 @@ pub struct Place {
     stores: Arc<dyn Stores>,
     /// How local files are read; without effect in object stores, and if `files` is set.
     io: IoMode,
+    /// The most bytes of a metadata document.
+    #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "only Zarr has documents"))]
+    metadata_limit: u64,
     /// The pool that limits how many local files are open at once; `None` leaves files open.
     files: Option<Arc<OpenFiles>>,
 }
@@ -66,13 +91,27 @@ impl Place {
     pub fn new(location: &str, stores: Arc<dyn Stores>) -> Result<Self> {
         let spot = spot_of(location, &*stores)?;
         let location = location.to_owned();
-        Ok(Self { location, spot, stores, io: IoMode::default(), files: None })
+        let (io, metadata_limit) = (IoMode::default(), MOST_OF_DOCUMENT);
+        Ok(Self { location, spot, stores, io, metadata_limit, files: None })
     }
 
     /// Sets how local files are read.
     #[must_use]
     pub fn with_io(self, io: IoMode) -> Self {
         Self { io, ..self }
+    }
+
+    /// Sets the most bytes of a metadata document, such as `zarr.json`.
+    #[must_use]
+    pub fn with_metadata_limit(self, metadata_limit: u64) -> Self {
+        Self { metadata_limit, ..self }
+    }
+
+    /// How metadata documents of this place are read.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn documents(&self) -> Documents {
+        let memory = Arc::new(SessionMemory(Arc::clone(&self.stores)));
+        Documents { most: self.metadata_limit, memory: Some(memory) }
     }
 
     /// Shares the pool `files`, which limits how many local files are open at once.

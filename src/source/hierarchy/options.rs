@@ -1,7 +1,9 @@
 //! The options of formats with groups of variables, and the settings that they give.
 
 use crate::array::{Encoding, ReadOptions};
-use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind};
+use crate::options::{
+    METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind,
+};
 
 /// The options of all these formats.
 pub(crate) const OPTIONS: &[OptionInfo] = &[
@@ -42,6 +44,7 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
         "values outside `valid_range`, `valid_min` and `valid_max` are NULL",
     )
     .in_session(),
+    METADATA_LIMIT,
 ];
 
 /// Settings that decide what a table of a variable shows.

@@ -281,7 +281,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, coordinates, valid_range, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust
