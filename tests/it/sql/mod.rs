@@ -2,6 +2,8 @@
 
 /// Random queries, compared with a table in memory.
 mod differential;
+/// Functions of a session, and ours in the places of DataFusion's.
+mod functions;
 /// Messages about mistakes of users.
 mod mistakes;
 /// The table of options.
