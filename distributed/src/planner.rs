@@ -11,11 +11,10 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
 use gridfusion::codec::SharedLeaf;
-use gridfusion::exec::GridLookupExec;
+use gridfusion::exec::{GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         Some(
             "it reads an array that the program opened itself, which no other process can open; register it by its path or URL",
         )
-    } else if plan.exists(|node| Ok(has_lost_parts(node)))? {
+    } else if plan.exists(|node| Ok(messages_lose_parts(node.as_ref())))? {
         Some(
             "it has a window with FILTER or IGNORE NULLS, which DataFusion 55 leaves out of plans for other processes",
         )
@@ -118,20 +117,5 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         )
     } else {
         None
-    })
-}
-
-/// Whether a node has a window function with `FILTER` or `IGNORE NULLS`, which show nowhere but in this text.
-fn has_lost_parts(node: &Arc<dyn ExecutionPlan>) -> bool {
-    let functions = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
-        window.window_expr()
-    } else if let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() {
-        window.window_expr()
-    } else {
-        return false;
-    };
-    functions.iter().any(|function| {
-        let text = format!("{function:?}");
-        text.contains("filter: Some(") || text.contains("ignore_nulls: true")
     })
 }

@@ -54,7 +54,7 @@ impl Recipe for WindowRecipe {
             rows: encoder.plan(&self.rows)?,
             parts: self.parts.clone(),
             projection: self.projection.clone(),
-            ignored_nulls: ignored_nulls(self.rows.as_ref()),
+            ignored_nulls: ignored_nulls(self.rows.as_ref())?,
         }))
     }
 

@@ -11,6 +11,7 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
+use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
@@ -43,6 +44,8 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
     /// - table functions: `read_array`, `tet_info`, …
     /// - the aggregate function `weighted_avg(value, weight)`
+    /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
+    ///   without faults of DataFusion's; functions of the session itself stay
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
     /// - [`WindowReduceRule`], which reduces arrays by the partitions of windows
     /// - [`GridWindowRule`] and [`GridTopRule`], which run windows on arrays instead of over sorted rows
@@ -71,6 +74,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
             aggregates.push(weighted_avg_udaf());
         }
+        add_functions(&mut self);
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(ArrayFunction::read_any().name()) {
@@ -88,6 +92,28 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             let factory = Arc::new(ArrayTableFactory::of(format.name()));
             builder.with_table_factory(format.name().to_uppercase(), factory)
         })
+    }
+}
+
+/// Puts our versions of functions into the place of those of DataFusion. Functions of the session itself stay.
+fn add_functions(builder: &mut SessionStateBuilder) {
+    for function in builder.aggregate_functions().iter_mut().flatten() {
+        if let Some(own) = own_aggregate(function) {
+            *function = own;
+        }
+    }
+    for function in builder.scalar_functions().iter_mut().flatten() {
+        if let Some(own) = own_scalar(function) {
+            *function = own;
+        }
+    }
+    let is_there = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
+        rules.iter().any(|rule| rule.name() == OwnFunctionsRule.name())
+    };
+    let of_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_there(&it.rules));
+    let rules = builder.analyzer_rules().get_or_insert_default();
+    if !of_analyzer && !is_there(rules) {
+        rules.push(Arc::new(OwnFunctionsRule));
     }
 }
 

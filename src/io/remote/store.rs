@@ -502,8 +502,7 @@ impl RemoteStore {
 
     /// Lists all objects below a folder; `None` if they are too many for one request, or the store cannot.
     async fn tree(&self, path: &Path) -> Option<Arc<Listing>> {
-        // A web server would walk through all folders.
-        if self.store.to_string().starts_with("HttpStore") {
+        if !lists_trees(&self.store) {
             return None;
         }
         let store = self.clone();
@@ -523,5 +522,45 @@ impl RemoteStore {
         }
         objects.iter().for_each(|object| self.learn(object));
         Some(Arc::new(Listing::tree(&objects)))
+    }
+}
+
+/// Whether a store lists a folder with all folders below it in few requests. A web server would walk through all of them.
+///
+/// `object_store` tells the kind of a store only in its text, which other stores may wrap. So only known kinds count.
+fn lists_trees(store: &Arc<dyn ObjectStore>) -> bool {
+    const KNOWN: [&str; 5] =
+        ["AmazonS3", "GoogleCloudStorage", "InMemory", "LocalFileSystem", "MicrosoftAzure"];
+    let text = store.to_string();
+    !text.contains("HttpStore") && KNOWN.iter().any(|kind| text.contains(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::limit::LimitStore;
+    use object_store::memory::InMemory;
+    use object_store::prefix::PrefixStore;
+
+    use super::*;
+
+    #[test]
+    fn only_known_stores_list_trees() {
+        let memory = InMemory::new;
+        assert!(lists_trees(&(Arc::new(memory()) as _)));
+        assert!(lists_trees(&(Arc::new(LimitStore::new(memory(), 2)) as _)));
+        // The text of this store does not tell what it wraps.
+        assert!(!lists_trees(&(Arc::new(PrefixStore::new(memory(), "a")) as _)));
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn no_web_server_lists_trees() {
+        let server = || {
+            let builder = object_store::http::HttpBuilder::new().with_url("https://AmazonS3.test");
+            builder.build().unwrap()
+        };
+        assert!(!lists_trees(&(Arc::new(server()) as _)));
+        assert!(!lists_trees(&(Arc::new(LimitStore::new(server(), 2)) as _)));
+        assert!(!lists_trees(&(Arc::new(PrefixStore::new(server(), "a")) as _)));
     }
 }

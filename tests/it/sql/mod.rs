@@ -4,6 +4,8 @@
 mod character_sets;
 /// Random queries, compared with a table in memory.
 mod differential;
+/// Functions of a session, and ours in the places of DataFusion's.
+mod functions;
 /// Messages about mistakes of users.
 mod mistakes;
 /// The table of options.
