@@ -18,3 +18,5 @@ mod register;
 mod slt;
 /// Quoted paths, URLs, catalogs.
 pub(crate) mod ways_in;
+/// Files that programs write.
+mod written;
