@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::super::file_bytes::{Fields, FileBytes};
 use super::{Entry, check_sum};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The most runs of an array: those of four billion chunks in the library's pages.
 pub(super) const MOST_RUNS: u64 = 1 << 22;
@@ -54,8 +54,8 @@ pub(super) struct BlockHead {
     pub(super) magic: &'static [u8; 5],
     /// The address of the array's header.
     pub(super) owner: u64,
-    /// The number of the first element, and the bytes of this number.
-    pub(super) first: Option<(u64, u8)>,
+    /// The number of the first element, as the specification or the library counts, and the bytes of this number.
+    pub(super) first: Option<([u64; 2], u8)>,
 }
 
 impl BlockHead {
@@ -74,8 +74,8 @@ impl BlockHead {
         }
         let Some((expected, width)) = self.first else { return Ok(()) };
         let first = fields.uint(width)?;
-        if first != expected {
-            let message = format!("the block of element {first}, expected {expected}");
+        if !expected.contains(&first) {
+            let message = format!("the block of element {first}, expected {}", expected[0]);
             return Err(fields.corrupt(message));
         }
         Ok(())
@@ -121,6 +121,9 @@ impl Run {
 pub(super) trait ChunkArray {
     fn elements(&self) -> Elements;
 
+    /// Returns the number of the last element that was ever written, and 1, if the array has it.
+    fn end(&self) -> u64;
+
     /// Returns the run that has element `number`; `None` if the array has no space for it, because its chunk was never
     /// written.
     fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<Run>>;
@@ -150,7 +153,9 @@ pub(super) fn lookup(
             Ok(Some((first, entries))) => {
                 for &(number, wanted) in wanted.iter().take(here) {
                     let entry = entries.get((number - first) as usize).copied().flatten();
-                    entry.into_iter().for_each(|entry| found(wanted, entry));
+                    let Some(entry) = entry else { continue };
+                    check_end(array, number)?;
+                    found(wanted, entry);
                 }
             }
             Ok(None) => {}
@@ -161,4 +166,14 @@ pub(super) fn lookup(
         wanted = wanted.get(here..).unwrap_or_default();
     }
     failed
+}
+
+/// Fails if an element that has an address lies beyond the end of its array.
+fn check_end(array: &impl ChunkArray, number: u64) -> Result<()> {
+    let end = array.end();
+    if number < end {
+        return Ok(());
+    }
+    let message = format!("element {number} was written, but the last one is before {end}");
+    Err(Error::corrupt_region(array.elements().region, message))
 }

@@ -112,7 +112,7 @@ impl Header {
         })
     }
 
-    fn head(&self, magic: &'static [u8; 5], first: Option<u64>) -> BlockHead {
+    fn head(&self, magic: &'static [u8; 5], first: Option<[u64; 2]>) -> BlockHead {
         let first = first.map(|first| (first, self.first_width));
         BlockHead { magic, owner: self.address, first }
     }
@@ -181,7 +181,7 @@ impl ExtensibleArray {
         if self.last.as_ref().is_none_or(|(level, _)| *level != number) {
             let level = header.levels[number];
             let width = file.widths.address;
-            let head = header.head(b"EASB\0", Some(level.first));
+            let head = header.head(b"EASB\0", Some([level.first; 2]));
             let written = header.pages(&level).div_ceil(8).saturating_mul(level.blocks);
             let len = level.blocks.saturating_mul(u64::from(width)).saturating_add(written);
             let len = len.saturating_add(head.len(width) + 4);
@@ -204,10 +204,10 @@ impl ExtensibleArray {
         let pages = self.header.pages(&level);
         let first = level.first + block * level.elements;
         // The library counts the blocks of the index block from its first one, whatever their level.
-        let mut stored_first = first;
+        let mut counted_first = first;
         let (address, page) = if number < self.header.direct {
             let before: u64 = self.header.levels.iter().take(number).map(|it| it.blocks).sum();
-            stored_first += before * level.elements;
+            counted_first += before * level.elements;
             (self.blocks.get((before + block) as usize).copied(), None)
         } else {
             let page = within / self.header.page;
@@ -221,7 +221,7 @@ impl ExtensibleArray {
             return Ok(None);
         };
         let header = &self.header;
-        let head = header.head(b"EADB\0", Some(stored_first));
+        let head = header.head(b"EADB\0", Some([first, counted_first]));
         let first = first.saturating_add(header.in_index);
         match page {
             _ if pages > 0 && number < header.direct => {
@@ -245,7 +245,10 @@ impl ExtensibleArray {
 
     /// Returns all runs that were written. Fails if there are not as many blocks as the header counts.
     pub(super) fn runs(&mut self, file: &FileBytes) -> Result<Vec<Run>> {
-        let mut runs: Vec<Run> = self.run(file, 0)?.into_iter().collect();
+        let mut runs = vec![];
+        if self.header.in_index > 0 {
+            runs.extend(self.run(file, 0)?);
+        }
         let is_there = |address: &&u64| !file.widths.is_undefined(**address);
         let mut counts = Counts {
             secondary: self.secondary.iter().filter(is_there).count() as u64,
@@ -298,16 +301,15 @@ impl ExtensibleArray {
         }
         Ok(())
     }
-
-    /// Returns the number of the last element that was ever written, and 1.
-    pub(super) fn end(&self) -> u64 {
-        self.header.counts.end
-    }
 }
 
 impl ChunkArray for ExtensibleArray {
     fn elements(&self) -> Elements {
         self.header.elements
+    }
+
+    fn end(&self) -> u64 {
+        self.header.counts.end
     }
 
     fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<Run>> {
@@ -316,18 +318,14 @@ impl ChunkArray for ExtensibleArray {
             let addresses = (self.blocks.len() + self.secondary.len()) as u64;
             return Ok(Some(header.first_run(addresses * u64::from(file.widths.address))));
         };
-        // Nothing was written beyond the end, as the library reads it.
-        if number >= header.counts.end {
-            return Ok(None);
-        }
         let level = header.levels.partition_point(|level| level.first <= element).checked_sub(1);
         let Some(level) = level else { return Ok(None) };
         let within = element - header.levels[level].first;
         let Level { blocks, elements, .. } = header.levels[level];
+        // No array has more elements than its levels.
         match within < blocks.saturating_mul(elements) {
             true => self.run_in(file, level, within),
-            false => Err(Fields::new(REGION, header.address, &[])
-                .corrupt(format!("element {number} is beyond its largest possible length"))),
+            false => Ok(None),
         }
     }
 }

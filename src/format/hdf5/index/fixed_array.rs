@@ -103,6 +103,10 @@ impl ChunkArray for FixedArray {
         self.elements
     }
 
+    fn end(&self) -> u64 {
+        self.count
+    }
+
     fn run(&mut self, _: &FileBytes, number: u64) -> Result<Option<Run>> {
         if number >= self.count {
             let message = format!("no element {number} among {}", self.count);
