@@ -70,6 +70,12 @@ impl Place {
         Self { io, ..self }
     }
 
+    /// How local files are read.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn io(&self) -> IoMode {
+        self.io
+    }
+
     /// Shares the pool `files`, which limits how many local files are open at once.
     #[must_use]
     pub(crate) fn among(self, files: Arc<OpenFiles>) -> Self {
@@ -146,7 +152,7 @@ impl Place {
     ///
     /// # Errors
     /// As [`Place::new`].
-    #[cfg(feature = "zarr")]
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn beside(&self, path: &str) -> Result<Self> {
         let location = self.location.split(['?', '#']).next().unwrap_or_default();
         match location.rsplit_once('/') {

@@ -29,6 +29,7 @@ mod file_bytes;
 mod filters;
 mod fractal_heap;
 mod global_heap;
+mod heap_place;
 mod held;
 mod index;
 mod inner;
@@ -45,6 +46,7 @@ mod superblock;
 mod text;
 mod tree;
 mod variable;
+mod virtual_layout;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +54,7 @@ mod tests;
 pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
+pub use virtual_layout::{Mapping, Steps};
 
 /// The signature of an HDF5 file, at its start or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
