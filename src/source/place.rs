@@ -114,6 +114,12 @@ impl Place {
         Documents { most: self.metadata_limit, memory: Some(memory) }
     }
 
+    /// How local files are read.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn io(&self) -> IoMode {
+        self.io
+    }
+
     /// Shares the pool `files`, which limits how many local files are open at once.
     #[must_use]
     pub(crate) fn among(self, files: Arc<OpenFiles>) -> Self {
@@ -190,7 +196,7 @@ impl Place {
     ///
     /// # Errors
     /// As [`Place::new`].
-    #[cfg(feature = "zarr")]
+    #[cfg(any(feature = "hdf5", feature = "zarr"))]
     pub(crate) fn beside(&self, path: &str) -> Result<Self> {
         let location = self.location.split(['?', '#']).next().unwrap_or_default();
         match location.rsplit_once('/') {

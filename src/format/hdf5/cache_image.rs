@@ -46,7 +46,13 @@ pub(super) fn read(file: &FileBytes, extension: &[RawMessage]) -> Result<Vec<(u6
         fields.take(parents * usize::from(widths.address))?;
         let from = fields.position();
         fields.take(usize::try_from(len).unwrap_or(usize::MAX))?;
-        pieces.push((at.saturating_add(widths.base), image.slice(from..from + len as usize)));
+        let start = at.saturating_add(widths.base);
+        let size = file.blocks.size();
+        if start.checked_add(len).is_none_or(|end| end > size) {
+            let message = format!("a piece of {len} bytes at {start} in a file of {size} bytes");
+            return Err(fields.corrupt(message));
+        }
+        pieces.push((start, image.slice(from..from + len as usize)));
     }
     pieces.sort_by_key(|(at, _)| *at);
     let overlap = pieces.windows(2).any(|pair| match pair {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::check_index::CheckIndex;
 use super::inner::Inner;
 use super::locate::LocateHdf5;
-use super::stored::StoredVariable;
+use super::stored::{Place, StoredVariable};
+use super::virtual_layout::Mapping;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::Hierarchy;
 
@@ -60,6 +61,15 @@ impl Hdf5File {
     /// if it has none.
     pub fn filters(&self, variable: usize) -> Option<String> {
         Some(self.0.stored.get(variable)?.filters.to_string())
+    }
+
+    /// Returns the mappings of a virtual dataset, of which this file cannot locate chunks alone; `None` if a variable
+    /// is another dataset.
+    pub fn mappings(&self, variable: usize) -> Option<&Arc<[Mapping]>> {
+        match &self.0.stored.get(variable)?.place {
+            Place::Virtual(mappings) => Some(mappings),
+            _ => None,
+        }
     }
 
     fn stored(&self, variable: usize) -> Result<&StoredVariable> {

@@ -18,6 +18,7 @@ use bytes::Bytes;
 
 use super::file_bytes::{Fields, FileBytes};
 use super::filters::Filters;
+use super::heap_place::{Huge, Stored};
 use super::parse;
 use super::stored::location;
 use crate::error::{Error, Result};
@@ -61,23 +62,6 @@ pub(super) struct FractalHeap {
     /// Direct blocks that were read, by offset.
     blocks: HashMap<u64, Bytes>,
     decoded: u64,
-}
-
-/// How a block or object is stored, if the heap has filters.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stored {
-    /// Its bytes as stored.
-    pub(super) len: u64,
-    /// A bit per filter that was not applied.
-    pub(super) skipped: u32,
-}
-
-/// The place of an object that is longer than a block.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Huge {
-    pub(super) address: u64,
-    pub(super) len: u64,
-    pub(super) stored: Stored,
 }
 
 /// A cell of a table.

@@ -89,12 +89,20 @@ impl Collection {
         Ok(Self { address, bytes, objects })
     }
 
+    /// Returns all bytes of the object that `reference` is to.
+    pub(super) fn whole(&self, reference: &Reference) -> Result<&[u8]> {
+        let object = self.objects.get(&reference.object);
+        let object = object.and_then(|range| self.bytes.get(range.clone()));
+        object.ok_or_else(|| {
+            let message = format!("no object {}", reference.object);
+            Fields::new(REGION, self.address, &[]).corrupt(message)
+        })
+    }
+
     /// Returns the bytes of the value that `reference` is to; its elements are of `width` bytes.
     pub(super) fn value(&self, reference: &Reference, width: u64) -> Result<&[u8]> {
         let corrupt = |message: String| Fields::new(REGION, self.address, &[]).corrupt(message);
-        let object = self.objects.get(&reference.object);
-        let object = object.and_then(|range| self.bytes.get(range.clone()));
-        let object = object.ok_or_else(|| corrupt(format!("no object {}", reference.object)))?;
+        let object = self.whole(reference)?;
         let len = reference.len.saturating_mul(width);
         let value = usize::try_from(len).ok().and_then(|len| object.get(..len));
         value.ok_or_else(|| {

@@ -156,6 +156,11 @@ impl LocateHdf5 {
         let bytes = |shape: &[u64]| shape.iter().fold(stored.width, |all, len| all * len);
         let (payload, placement) = match &stored.place {
             Place::Nowhere => return Ok(None),
+            Place::Virtual(_) => {
+                return Err(Error::unsupported(
+                    "a virtual dataset, whose cells are in other datasets",
+                ));
+            }
             Place::Inline(held) => {
                 let held = held.slice(..(bytes(&extents) as usize).min(held.len()));
                 (held::payload(held, None), None)

@@ -30,6 +30,7 @@ mod file_bytes;
 mod filters;
 mod fractal_heap;
 mod global_heap;
+mod heap_place;
 mod held;
 mod index;
 mod inner;
@@ -46,6 +47,7 @@ mod superblock;
 mod text;
 mod tree;
 mod variable;
+mod virtual_layout;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +56,7 @@ pub use check_index::CheckIndex;
 pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
+pub use virtual_layout::{Mapping, Steps};
 
 /// The signature of an HDF5 file, at its start or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -189,5 +189,5 @@ fn split(
 
 /// The flag of a message that is elsewhere.
 const IS_SHARED: u64 = 2;
-/// The flag of a message without whose meaning nobody can read the object.
+/// The flag of a message that a reader must know to read the object.
 const MUST_BE_KNOWN: u64 = 0x80;

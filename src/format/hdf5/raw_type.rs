@@ -6,7 +6,7 @@ use super::bits::Bits;
 use super::file_bytes::Fields;
 use crate::error::Result;
 
-/// What a type is, or the reason why it cannot be read.
+/// The bits of a type, or the reason why it cannot be read.
 type Checked = std::result::Result<Option<Bits>, String>;
 
 /// Returns the bits of the integers of a datatype message, unless they use all; a description if the numbers cannot

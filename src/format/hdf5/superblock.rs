@@ -93,8 +93,8 @@ fn new(base: u64, version: u8, bytes: &[u8], mut fields: Fields<'_>) -> Result<S
     Ok(Superblock { version, widths, root, extension })
 }
 
-/// Reads the widths. Addresses count from the superblock, wherever the file says that they count from: libhdf5 does
-/// the same, so that a user block may be added later.
+/// Reads the widths. Addresses count from the superblock, not from the base address that it has. libhdf5 does the
+/// same, so that a user block may be added later.
 fn widths(base: u64, fields: &mut Fields<'_>) -> Result<Widths> {
     let [address, length] = [fields.uint(1)?, fields.uint(1)?];
     for (what, width) in [("addresses", address), ("lengths", length)] {

@@ -8,6 +8,7 @@ use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
 use super::stored::{Found, Place, StoredVariable};
+use super::virtual_layout::Mapping;
 use crate::error::{Error, Result};
 use crate::format::ByteOrder;
 use crate::format::codecs::StepDecoder;
@@ -15,6 +16,8 @@ use crate::format::hierarchy::{Axis, CellType, Variable};
 
 /// Bytes of a chunk of a dataset that is stored in one piece.
 const CONTIGUOUS_CHUNK: u64 = 1 << 20;
+/// The most bytes of a chunk of a virtual dataset.
+const VIRTUAL_CHUNK: u64 = 16 << 20;
 /// The most bytes of a cell.
 const MAX_CELL: u64 = 64 << 10;
 /// The most bytes of a chunk without filters: that of the HDF5 library.
@@ -91,7 +94,8 @@ impl Shaped {
     ) -> Result<Self> {
         let (filtered_width, mut shape) = (cell.width, dataset.shape.clone());
         let len = shape.last().copied().unwrap_or_default();
-        let has_characters = is_text && len > 0;
+        let is_virtual = matches!(dataset.layout, Layout::Virtual(_));
+        let has_characters = is_text && len > 0 && !is_virtual;
         if has_characters {
             if let Layout::Chunked { chunk_shape, .. } = &dataset.layout
                 && chunk_shape.last() != Some(&len)
@@ -156,8 +160,12 @@ impl Shaped {
                 };
                 Ok((place, whole))
             }
+            Layout::Virtual(mappings) => {
+                let chunk_shape = virtual_chunks(&self.shape, self.cell.width, mappings)?;
+                Ok((Place::Virtual(Arc::clone(mappings)), chunk_shape))
+            }
             Layout::Contiguous { address } => {
-                let chunk_shape = pieces(&self.shape, self.cell.width);
+                let chunk_shape = pieces(&self.shape, self.cell.width, CONTIGUOUS_CHUNK);
                 if widths.is_undefined(*address) {
                     return Ok((Place::Nowhere, chunk_shape));
                 }
@@ -195,13 +203,31 @@ impl Shaped {
     }
 }
 
-/// Returns the shape of pieces of a dataset that are contiguous in it, of about [`CONTIGUOUS_CHUNK`] bytes.
+/// Returns the shape of the chunks of a virtual dataset, of at most [`VIRTUAL_CHUNK`] bytes: mostly one per mapping,
+/// so that few chunks of other datasets are decoded more than once.
+fn virtual_chunks(shape: &[u64], width: u64, mappings: &[Mapping]) -> Result<Vec<u64>> {
+    for mapping in mappings {
+        let axes = mapping.target.iter().flatten().zip(shape);
+        if axes.into_iter().any(|(steps, len)| steps.end() > *len) {
+            let message = format!("a mapping to {:?} in a shape of {shape:?}", mapping.target);
+            return Err(Error::corrupt_region("virtual dataset", message));
+        }
+    }
+    let first = mappings.first().and_then(|mapping| mapping.target.as_ref());
+    let spans: Vec<u64> = match first {
+        Some(axes) => axes.iter().map(|steps| steps.end().saturating_sub(steps.start)).collect(),
+        None => shape.to_vec(),
+    };
+    Ok(pieces(&spans, width, VIRTUAL_CHUNK))
+}
+
+/// Returns the shape of pieces of a dataset that are contiguous in it, of about `most` bytes.
 ///
 /// ```text
 ///   (365, 721, 1440) of 4 bytes ─▶ (1, 182, 1440): 1 MiB are 182 of the 721 rows
 /// ```
-fn pieces(shape: &[u64], width: u64) -> Vec<u64> {
-    let mut room = (CONTIGUOUS_CHUNK / width.max(1)).max(1);
+fn pieces(shape: &[u64], width: u64, most: u64) -> Vec<u64> {
+    let mut room = (most / width.max(1)).max(1);
     let mut piece: Vec<u64> = shape
         .iter()
         .rev()
@@ -231,7 +257,7 @@ mod tests {
             (&[], 4, &[]),
             (&[1000, 2, 256 << 10], 4, &[1, 1, 256 << 10]),
         ] {
-            assert_eq!(pieces(shape, width), expected, "{shape:?}");
+            assert_eq!(pieces(shape, width, CONTIGUOUS_CHUNK), expected, "{shape:?}");
         }
     }
 }

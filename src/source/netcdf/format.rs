@@ -93,7 +93,7 @@ async fn open_store(place: &Place) -> Result<Arc<dyn VariableStore>> {
     }
     #[cfg(feature = "hdf5")]
     if is_hdf5(&head) || super::hdf5::is_behind_user_block(&objects, source.size(), HEAD).await? {
-        return Ok(Arc::new(super::hdf5::Hdf5Reader::open(source).await?));
+        return super::virtual_files::open(place, source).await;
     }
     let error = match Foreign::of_bytes(&head) {
         Some(foreign) => foreign.error(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::format::hdf5::{Hdf5File, OpenHdf5, SIGNATURE, user_block_ends};
+use crate::format::hdf5::{Hdf5File, Mapping, OpenHdf5, SIGNATURE, user_block_ends};
 use crate::format::hierarchy::{CellType, Hierarchy};
 use crate::format::{Location, StoredChunk};
 use crate::io::ByteSource;
@@ -34,6 +34,11 @@ impl Hdf5Reader {
         let objects = Arc::new(Objects::One(source));
         let file = drive(open, &objects).await?;
         Ok(Self { file, size, objects })
+    }
+
+    /// Returns the mappings of a virtual dataset; `None` if a variable is another dataset.
+    pub(super) fn mappings(&self, variable: usize) -> Option<Arc<[Mapping]>> {
+        self.file.mappings(variable).cloned()
     }
 }
 

@@ -7,5 +7,9 @@ mod classic;
 mod format;
 #[cfg(feature = "hdf5")]
 mod hdf5;
+#[cfg(feature = "hdf5")]
+mod pairs;
+#[cfg(feature = "hdf5")]
+mod virtual_files;
 
 pub(crate) use format::NetCdf;

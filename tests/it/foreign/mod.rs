@@ -15,3 +15,6 @@ mod manifest;
 mod options;
 /// Tables of variables.
 mod tables;
+/// Virtual datasets of HDF5.
+#[cfg(feature = "hdf5")]
+mod virtual_files;

@@ -1,9 +1,17 @@
-//! Filters of the HDF5 library that no other format has: szip, n-bit and scale-offset.
+//! Filters of chunks; those of the HDF5 library that no other format has: szip, n-bit and scale-offset.
 
 use std::fmt;
 
 use hdf5_reader::filters;
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
+
+/// A filter of chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::format::hdf5) struct Filter {
+    pub(in crate::format::hdf5) id: u16,
+    pub(in crate::format::hdf5) name: Option<String>,
+    pub(in crate::format::hdf5) parameters: Vec<u32>,
+}
 
 /// A filter of the HDF5 library.
 #[derive(Debug)]

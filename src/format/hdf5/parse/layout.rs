@@ -1,10 +1,14 @@
 //! Where datasets have their cells.
 
+use std::sync::Arc;
+
 use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
 
-use super::super::file_bytes::Fields;
+use super::super::file_bytes::{Fields, FileBytes};
+use super::super::global_heap::Collections;
 use super::super::index::IndexKind;
 use super::super::raw_header::{LAYOUT, RawMessage};
+use super::super::virtual_layout::{Mapping, mappings};
 use crate::error::{Error, Result};
 
 /// Where a dataset has its cells.
@@ -22,6 +26,8 @@ pub(in crate::format::hdf5) enum Layout {
         /// Whether chunks that the end of an axis cuts have no filters.
         are_cut_chunks_plain: bool,
     },
+    /// In other datasets.
+    Virtual(Arc<[Mapping]>),
 }
 
 /// Returns the layout of a dataset with `rank` axes, if its message is of version 1 or 2; addresses have this width.
@@ -59,6 +65,23 @@ pub(super) fn old_layout(
         },
         class => return Err(fields.corrupt(format!("class {class}, expected 0 to 2"))),
     }))
+}
+
+/// Returns the layout of a virtual dataset with `rank` axes; `None` if it is another.
+pub(super) fn virtual_layout(
+    file: &FileBytes,
+    raw: &[RawMessage],
+    rank: usize,
+    heaps: &mut Collections,
+) -> Result<Option<Layout>> {
+    let message = layout_message(raw);
+    let is_virtual = |it: &&RawMessage| {
+        it.bytes.first_chunk().is_some_and(|[version, class]| *version >= 4 && *class == 3)
+    };
+    let message = message.filter(is_virtual);
+    let Some(message) = message else { return Ok(None) };
+    let mappings = mappings(file, &message.bytes, message.address, rank, heaps)?;
+    Ok(Some(Layout::Virtual(mappings.into())))
 }
 
 /// Returns the message with the layout, if the header has it itself.

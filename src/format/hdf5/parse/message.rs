@@ -5,7 +5,7 @@ use hdf5_reader::messages::{HdfMessage, filter_pipeline, parse_message};
 
 use super::super::file_bytes::Widths;
 use super::converted;
-use super::object::Filter;
+use super::filter::Filter;
 use crate::error::Result;
 
 /// Parses the bytes of a message of this kind.

@@ -15,10 +15,10 @@ mod storage;
 
 pub(super) use attributes::Value;
 pub(super) use cell::{AfterText, StoredCell};
-pub(super) use filter::LibraryFilter;
+pub(super) use filter::{Filter, LibraryFilter};
 pub(super) use layout::Layout;
 pub(super) use message::filters;
-pub(super) use object::{Dataset, Filter, Group, Object, Parser};
+pub(super) use object::{Dataset, Group, Object, Parser};
 pub(super) use records::huge_objects;
 
 use crate::error::Error;
@@ -34,9 +34,6 @@ fn converted(error: hdf5_reader::error::Error) -> Error {
     use hdf5_reader::error::Error as Theirs;
     let text = error.to_string();
     match error {
-        Theirs::UnsupportedLayoutClass(3) => {
-            Error::unsupported("a virtual dataset, whose cells are in other datasets")
-        }
         Theirs::UnsupportedDatatypeClass(11) => {
             Error::unsupported("the complex datatype of HDF5 2.0")
         }
@@ -51,6 +48,9 @@ fn converted(error: hdf5_reader::error::Error) -> Error {
         | Theirs::UnsupportedBTreeVersion(_)
         | Theirs::UnsupportedEncoding(_)
         | Theirs::ResourceLimit(_) => Error::unsupported(format!("HDF5 metadata: {text}")),
+        Theirs::InvalidData(_) if text.contains("invalid UTF-8") => {
+            Error::unsupported("a name of a type that is not UTF-8")
+        }
         _ => Error::corrupt_region("HDF5 metadata", text),
     }
 }

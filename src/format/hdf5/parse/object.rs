@@ -17,8 +17,9 @@ use super::super::shared::SharedMessages;
 use super::super::superblock::Superblock;
 use super::attributes::{Value, attributes};
 use super::cell::{StoredCell, stored_cell};
+use super::filter::Filter;
 use super::group::links;
-use super::layout::{Layout, layout, old_layout};
+use super::layout::{Layout, layout, old_layout, virtual_layout};
 use super::message::{filters, message};
 use crate::error::{Error, Result};
 
@@ -54,14 +55,6 @@ pub(in crate::format::hdf5) struct Dataset {
     /// The bytes of a cell that was never written, if the file has them.
     pub(in crate::format::hdf5) fill: Option<Vec<u8>>,
     pub(in crate::format::hdf5) attributes: Vec<(String, Value)>,
-}
-
-/// A filter of chunks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::format::hdf5) struct Filter {
-    pub(in crate::format::hdf5) id: u16,
-    pub(in crate::format::hdf5) name: Option<String>,
-    pub(in crate::format::hdf5) parameters: Vec<u32>,
 }
 
 /// A parser of the blocks that are known in this round. It keeps what it parsed, so it must not serve another round.
@@ -138,11 +131,16 @@ impl Parser {
             Some(bytes) => filters(&bytes, self.file.widths)?,
             None => vec![],
         };
-        let layout = match old_layout(messages, shape.len(), self.file.widths.address)? {
+        let rank = shape.len();
+        let found = match old_layout(messages, rank, self.file.widths.address)? {
+            None => virtual_layout(&self.file, messages, rank, &mut self.heaps)?,
+            layout => layout,
+        };
+        let layout = match found {
             Some(layout) => layout,
             None => match self.message(raw_header::LAYOUT, messages)? {
                 Some(HdfMessage::DataLayout(found)) => {
-                    layout(&found.layout, shape.len(), !filters.is_empty(), messages)?
+                    layout(&found.layout, rank, !filters.is_empty(), messages)?
                 }
                 _ => return Err(lacks("layout")),
             },

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hdf5_reader::btree_v2::{self, BTreeV2Header, BTreeV2Record};
 
 use super::super::file_bytes::FileBytes;
-use super::super::fractal_heap::{Huge, Stored};
+use super::super::heap_place::{Huge, Stored};
 use super::converted;
 use super::storage::KnownBytes;
 use crate::error::{Error, Result};

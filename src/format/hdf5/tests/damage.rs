@@ -27,7 +27,7 @@ pub(super) fn checked<T>(result: Result<T>) -> Option<T> {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    let names = FILES.iter().chain(&rare::FILES);
+    let names = FILES.iter().chain(&rare::FILES).chain(&["virtual/old.h5", "virtual/latest.h5"]);
     names.map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
 }
 
@@ -148,5 +148,28 @@ fn damage_behind_right_checksums_gives_errors_or_is_readable() {
             opened += usize::from(survive(damaged));
         }
         assert!(opened > 0);
+    }
+}
+
+/// Heaps of many links have tables of blocks, and blocks with filters.
+#[test]
+fn damaged_heaps_are_errors_or_readable() {
+    let mut rng = StdRng::seed_from_u64(8);
+    for name in ["many.h5.gz", "many_compressed.h5.gz"] {
+        let file = rare::unpacked(name);
+        let is_heap =
+            |at: &usize| file[*at..].starts_with(b"FRHP") || file[*at..].starts_with(b"FHIB");
+        let places: Vec<usize> = (0..file.len()).filter(is_heap).collect();
+        for round in 0..rounds(40) {
+            let mut damaged = file.clone();
+            let place = places[rng.random_range(0..places.len())];
+            damaged[place + rng.random_range(0..200)] = rng.random();
+            if round % 2 == 0 && damaged[place..].starts_with(b"FRHP") {
+                let end = place + if name == "many.h5.gz" { 142 } else { 166 };
+                let sum = super::super::parse::checksum(&damaged[place..end]);
+                damaged[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+            }
+            survive(damaged);
+        }
     }
 }

@@ -1,0 +1,120 @@
+//! Virtual datasets of HDF5, whose cells are in other files. `tests/data/hdf5/virtual/make.py` writes the files.
+
+use std::path::Path;
+
+use crate::sql::ways_in::copy_folder;
+use crate::support::{query, reducing, rows_from, shipped};
+
+const FOLDER: &str = "tests/data/hdf5/virtual";
+
+/// Cell (y, x) of a part.
+fn part(number: i64, y: i64, x: i64) -> i64 {
+    100 * number + 5 * y + x
+}
+
+/// The cells of a virtual dataset in row-major order, as the script defines them.
+fn expected(dataset: &str) -> Vec<i64> {
+    let grid = |ys: i64, xs: i64, cell: &dyn Fn(i64, i64) -> i64| -> Vec<i64> {
+        (0..ys * xs).map(|at| cell(at / xs, at % xs)).collect()
+    };
+    match dataset {
+        "stack" => (0..4)
+            .flat_map(|at| grid(4, 5, &|y, x| if at < 3 { part(at, y, x) } else { -1 }))
+            .collect(),
+        "rows" => grid(12, 5, &|y, x| part(y / 4, y % 4, x)),
+        "every_second" => grid(1, 12, &|_, x| if x % 2 == 0 { x / 2 } else { -1 }),
+        "strided" => grid(2, 3, &|y, x| part(1, 1 + 2 * y, 2 * x)),
+        "inner" => grid(6, 6, &|y, x| match (y, x) {
+            (1..3, 2..5) => part(2, y + 1, x - 1),
+            _ => -1,
+        }),
+        "second" => grid(4, 5, &|y, x| part(0, y, x) + 50),
+        _ => unreachable!(),
+    }
+}
+
+async fn cells(file: &str, dataset: &str, partitions: usize) -> Vec<i64> {
+    let ctx = reducing(partitions, 7);
+    let rank = match dataset {
+        "stack" => "dim_0, dim_1, dim_2",
+        "every_second" => "dim_0",
+        _ => "dim_0, dim_1",
+    };
+    let sql = format!("SELECT value FROM '{file}#{dataset}' ORDER BY {rank}");
+    let rows = rows_from(&ctx, &sql).await;
+    rows.into_iter().map(|row| row[0].parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn cells_are_those_of_the_other_datasets() {
+    for file in ["old.h5", "latest.h5"] {
+        let file = shipped(&format!("{FOLDER}/{file}"));
+        for dataset in ["stack", "rows", "every_second", "strided", "inner", "second"] {
+            for partitions in [1, 3] {
+                let found = cells(&file, dataset, partitions).await;
+                assert_eq!(found, expected(dataset), "{file} {dataset}");
+            }
+        }
+        let ctx = reducing(2, 8192);
+        let sql = format!("SELECT value FROM '{file}#texts' ORDER BY dim_0, dim_1");
+        let texts = rows_from(&ctx, &sql).await.concat();
+        assert_eq!(texts, ["0 0", "0 1", "0 2", "1 0", "1 1", "1 2"]);
+        let sql = format!("SELECT sum(value) FROM '{file}#rows' WHERE dim_0 = 6 AND dim_1 > 2");
+        assert_eq!(rows_from(&ctx, &sql).await[0][0], (part(1, 2, 3) + part(1, 2, 4)).to_string());
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_read_is_named_and_hides_nothing() {
+    let ctx = reducing(1, 8192);
+    for file in ["old.h5", "latest.h5"] {
+        let file = shipped(&format!("{FOLDER}/{file}"));
+        for (dataset, part) in [
+            ("column", "single cells of the last axis"),
+            ("wide", "maps cells of shape [4, 5] to cells of shape [20]"),
+            ("float", "which are i32 in \"group/frame\""),
+            ("above", "not below the folder"),
+            ("root", "not below the folder"),
+            ("through", "not below the folder"),
+        ] {
+            let sql = format!("SELECT sum(value) FROM '{file}#{dataset}'");
+            let error = query(&ctx, &sql).await.unwrap_err().to_string();
+            assert!(error.contains(part) && !error.contains("orrupt"), "{dataset}: {error}");
+        }
+        assert_eq!(cells(&file, "own", 1).await, [0, 1, 2, 3, 4, 5]);
+    }
+}
+
+/// A link in the folder does not open the files beside the folder.
+#[cfg(unix)]
+#[tokio::test]
+async fn links_of_the_file_system_lead_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_folder(Path::new(&shipped(FOLDER)), &folder.path().join("inside"));
+    let (outside, name) = (folder.path().join("outside.h5"), "inside/parts/part_0.h5");
+    std::fs::rename(folder.path().join(name), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, folder.path().join(name)).unwrap();
+    let file = folder.path().join("inside/old.h5");
+    let sql = format!("SELECT sum(value) FROM '{}#stack'", file.display());
+    let error = query(&reducing(1, 8192), &sql).await.unwrap_err().to_string();
+    assert!(error.contains("not below the folder"), "{error}");
+}
+
+/// The signature lies behind the bytes that tell what other files are.
+#[tokio::test]
+async fn hdf5_lies_behind_user_blocks_of_any_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(shipped("tests/data/hdf5/legal.h5")).unwrap();
+    let file = folder.path().join("moved.h5");
+    for len in [512, 64 << 10, 256 << 10] {
+        std::fs::write(&file, [&vec![7; len][..], &bytes].concat()).unwrap();
+        let ctx = reducing(1, 8192);
+        let sql = format!("SELECT sum(value) FROM '{}#a'", file.display());
+        assert_eq!(rows_from(&ctx, &sql).await, [["6.0"]], "{len}");
+        let sql = format!(
+            "SELECT sum(value) FROM read_netcdf('{}', dataset => 'y', \"group\" => 'same/inner')",
+            file.display()
+        );
+        assert_eq!(rows_from(&ctx, &sql).await, [["1"]], "{len}");
+    }
+}
