@@ -31,6 +31,7 @@ mod in_flight;
 mod leaf;
 mod locator;
 mod lookup;
+pub(crate) mod mended;
 mod metrics;
 mod order;
 mod order_keys;
