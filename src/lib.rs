@@ -134,6 +134,7 @@ pub use options::{
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,
+    without_panics,
 };
 pub use source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
 

@@ -46,6 +46,7 @@ mod missing_table;
 mod mistyped;
 mod options;
 mod pager;
+mod panics;
 mod place;
 mod plot;
 mod print;
@@ -74,7 +75,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use datafusion::error::Result;
-use gridfusion::{Formats, without_secrets};
+use gridfusion::{Formats, without_panics, without_secrets};
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
@@ -93,9 +94,23 @@ static GLOBAL: MiMalloc = MiMalloc;
 async fn main() -> ExitCode {
     #[cfg(unix)]
     bus_error::install();
+    panics::quieten();
     let args =
         Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    let outcome = match &args.task {
+    match without_panics(Box::pin(run_task(&args))).await {
+        Ok(code) => code,
+        // The reader of standard output closed the pipe, as `head` does. That is not a failure.
+        Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            errors::report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the task of the command line.
+async fn run_task(args: &Args) -> Result<ExitCode> {
+    match &args.task {
         // The description contains its own warnings, so the log shows only errors.
         Some(Task::Info(info)) => {
             start_log(true);
@@ -120,18 +135,9 @@ async fn main() -> ExitCode {
         }
         None => {
             start_log(args.engine.quiet);
-            let outcome = Box::pin(execute(&args)).await;
+            let outcome = Box::pin(execute(args)).await;
             args.engine.cluster.tasks_ended().await;
             outcome.map(|()| ExitCode::SUCCESS)
-        }
-    };
-    match outcome {
-        Ok(code) => code,
-        // The reader of standard output closed the pipe, as `head` does. That is not a failure.
-        Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            errors::report(&error);
-            ExitCode::FAILURE
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
+use gridfusion::without_panics;
 
 use crate::hints::with_hint;
 use crate::mistyped::with_column;
@@ -19,7 +20,7 @@ use crate::timing::Timing;
 /// Runs the statements of `sql` and prints their results. Stops at the first error.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     for text in statement::texts(ctx, sql)? {
-        if let Err(error) = Box::pin(run_text(ctx, &text, output)).await {
+        if let Err(error) = without_panics(Box::pin(run_text(ctx, &text, output))).await {
             let error = Box::pin(with_column(error, ctx, &text)).await;
             return Err(with_hint(error, ctx));
         }

@@ -34,6 +34,7 @@ mod known_function;
 mod leaf;
 mod locator;
 mod lookup;
+pub(crate) mod mended;
 mod metrics;
 mod order;
 mod order_keys;

@@ -25,6 +25,7 @@ mod grid_catalog;
 mod lazy_schema;
 mod named_arguments;
 mod opener;
+mod panics;
 mod reopen;
 #[cfg(feature = "codec")]
 mod reopen_known;
@@ -44,6 +45,7 @@ pub use array_table::ArrayTable;
 pub use factory::ArrayTableFactory;
 pub use grid_catalog::GridCatalog;
 pub use opener::ArrayOpener;
+pub use panics::without_panics;
 pub use session::GridfusionSessionContextExt;
 pub use session_state::GridfusionSessionStateBuilderExt;
 pub use sparse_table::SparseTable;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
+use crate::exec::mended::{self, ForgottenConstantsRule, LossyFiltersRule, MendedEnd, MendedLogic};
 use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
@@ -55,6 +56,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
     /// - [`ParquetTypesRule`] and [`JsonFloatsRule`], which write files whose values other programs read alike
+    /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change rules and settings that exist already, nor the formats in these settings.
@@ -65,6 +67,7 @@ pub trait GridfusionSessionStateBuilderExt {
 impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     fn with_gridfusion(mut self) -> Self {
         add_rules(&mut self);
+        add_mended(&mut self);
         let config = self.config().get_or_insert_default().options_mut();
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
@@ -120,7 +123,7 @@ fn add_functions(builder: &mut SessionStateBuilder) {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 8] = [
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 10] = [
         Arc::new(WindowReduceRule),
         Arc::new(GridWindowRule),
         Arc::new(GridTopRule),
@@ -129,6 +132,8 @@ fn add_rules(builder: &mut SessionStateBuilder) {
         Arc::new(GridReduceRule),
         Arc::new(GridLookupRule),
         Arc::new(BestFirstRule),
+        Arc::new(LossyFiltersRule),
+        Arc::new(ForgottenConstantsRule),
     ];
     for rule in ours {
         if !rules.iter().any(|it| it.name() == rule.name()) {
@@ -153,5 +158,25 @@ fn add_rules(builder: &mut SessionStateBuilder) {
     let added = builder.analyzer_rules().get_or_insert_default();
     if !in_analyzer && !is_known(added) {
         added.push(Arc::new(ParquetTypesRule));
+    }
+}
+
+/// Adds the rules and functions that avoid faults of DataFusion, if the session lacks them.
+fn add_mended(builder: &mut SessionStateBuilder) {
+    let before: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(MendedLogic);
+    let rules = &mut builder.analyzer().get_or_insert_with(Analyzer::new).rules;
+    if !rules.iter().any(|it| it.name() == before.name()) {
+        rules.push(before);
+    }
+    let end: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(MendedEnd);
+    let rules = &mut builder.optimizer().get_or_insert_with(Optimizer::new).rules;
+    if !rules.iter().any(|it| it.name() == end.name()) {
+        rules.push(end);
+    }
+    let functions = builder.scalar_functions().get_or_insert_default();
+    for function in mended::functions() {
+        if !functions.iter().any(|it| it.name() == function.name()) {
+            functions.push(function);
+        }
     }
 }

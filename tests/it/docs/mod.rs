@@ -1,10 +1,10 @@
 //! Tests of `README.md` and `docs/*.md`.
 
 /// The code blocks of the pages.
-mod blocks;
+pub(crate) mod blocks;
 /// Checks the links of the rendered book.
 mod book;
 /// Runs the pages' blocks, and compares the output with the pages.
-mod pages;
+pub(crate) mod pages;
 /// Checks comments and pages against the writing rules of CONTRIBUTING.md.
 mod style;

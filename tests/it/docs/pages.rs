@@ -48,7 +48,7 @@ async fn session() -> SessionContext {
 }
 
 /// Runs statements; returns their outputs, one after the other.
-async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
+pub(crate) async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
     let mut printed = String::new();
     for statement in DFParser::parse_sql(sql)? {
         let is_plan = matches!(statement, Statement::Explain(_));

@@ -16,6 +16,8 @@ mod origin;
 mod register;
 /// `tests/slt/*.slt`.
 mod slt;
+/// Faults of DataFusion alone, which `docs/upstream.md` shows.
+mod upstream;
 /// Quoted paths, URLs, catalogs.
 pub(crate) mod ways_in;
 /// Files that programs write.

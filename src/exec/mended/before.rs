@@ -1,0 +1,74 @@
+//! [`MendedLogic`]: rewrites what DataFusion plans wrongly, before its optimizer sees it.
+
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::{
+    copies, doubled_keys, empty_subquery, exists, intervals, key_columns, nth_value, shift,
+    time_of_day, zeros_in_lists,
+};
+
+/// An analyzer rule for constructs that DataFusion plans wrongly. It belongs behind the coercion of types.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct MendedLogic;
+
+impl AnalyzerRule for MendedLogic {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            copies::rewrite(plan)?
+                .transform_data(|plan| Ok(doubled_keys::of_distinct_on(plan)))?
+                .transform_data(|plan| in_expressions(plan, before_optimizer))?
+                .transform_data(key_columns::rewrite)
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "gridfusion_mended"
+    }
+}
+
+/// Applies a rewrite to all expressions of one plan node, whose names stay.
+pub(super) fn in_expressions(
+    plan: LogicalPlan,
+    rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        let table = scan.table_name.clone();
+        schema.merge(&DFSchema::try_from_qualified_schema(table, &scan.source.schema())?);
+    }
+    let has_keys = matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Join(_));
+    let names = NamePreserver::new(&plan);
+    let rewritten = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let inside = expr.transform_up(|expr| rewrite(expr, &schema))?;
+        let whole = match has_keys {
+            true => inside.transform_data(|key| intervals::as_key(key, &schema))?,
+            false => inside,
+        };
+        Ok(whole.update_data(|expr| name.restore(expr)))
+    })?;
+    match rewritten.transformed {
+        true => rewritten.map_data(LogicalPlan::recompute_schema),
+        false => Ok(rewritten),
+    }
+}
+
+/// The rewrites of an expression whose children are rewritten already.
+fn before_optimizer(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    exists::rewrite(expr)?
+        .transform_data(empty_subquery::rewrite)?
+        .transform_data(|expr| intervals::rewrite(expr, schema))?
+        .transform_data(|expr| time_of_day::rewrite(expr, schema))?
+        .transform_data(|expr| zeros_in_lists::rewrite(expr, schema))?
+        .transform_data(|expr| Ok(shift::rewrite(expr)))?
+        .transform_data(|expr| Ok(doubled_keys::of_aggregate(expr)))?
+        .transform_data(|expr| Ok(nth_value::rewrite(expr)))
+}

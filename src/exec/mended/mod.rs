@@ -1,0 +1,41 @@
+//! Queries that DataFusion 55.2 answers wrongly or refuses, planned in another way.
+//!
+//! Each file avoids one fault. The page `docs/upstream.md` shows all of them on plain DataFusion, and a test compares it with what
+//! DataFusion answers today. If that test reports that a fault is mended, delete the file.
+//!
+//! ```text
+//!   SQL ─▶ logical plan ─▶ MendedLogic ─▶ optimizer ─▶ MendedEnd ─▶ physical plan ─▶ physical rules
+//!                          meaning                     what the        │             what plans declare
+//!                                                      optimizer made
+//! ```
+
+mod at_end;
+mod before;
+mod constants;
+mod copies;
+mod doubled_keys;
+mod empty_subquery;
+mod exists;
+mod forgotten;
+mod intervals;
+mod key_columns;
+mod lossy_filters;
+mod nth_value;
+mod one_row;
+mod shift;
+mod time_of_day;
+mod zeros_in_lists;
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+
+pub(crate) use at_end::MendedEnd;
+pub(crate) use before::MendedLogic;
+pub(crate) use forgotten::ForgottenConstantsRule;
+pub(crate) use lossy_filters::LossyFiltersRule;
+
+/// Returns the functions that rewritten plans call. Other processes need them, too.
+pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {
+    [intervals::interval_length(), time_of_day::time_of_day()]
+}
