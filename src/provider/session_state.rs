@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
@@ -13,7 +15,8 @@ use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
-    GridWindowRule, GridfusionConfig, SparseAnswerRule, WindowReduceRule,
+    GridWindowRule, GridfusionConfig, SingleLabelPlanner, SingleLabelRule, SparseAnswerRule,
+    WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -49,6 +52,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - [`GridLookupRule`], which looks up rows by label instead of hashing
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
+    /// - [`SingleLabelRule`], which compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change rules and settings that exist already, nor the formats in these settings.
@@ -59,6 +63,7 @@ pub trait GridfusionSessionStateBuilderExt {
 impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     fn with_gridfusion(mut self) -> Self {
         add_rules(&mut self);
+        add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
@@ -86,6 +91,19 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             builder.with_table_factory(format.name().to_uppercase(), factory)
         })
     }
+}
+
+/// Adds the rule and the planner for labels of single precision, if the session lacks them.
+fn add_comparisons(builder: &mut SessionStateBuilder) {
+    let rule = SingleLabelRule;
+    let rules = &mut builder.analyzer().get_or_insert_default().rules;
+    if rules.iter().any(|it| it.name() == rule.name()) {
+        return;
+    }
+    let before = TypeCoercion::new();
+    let at = rules.iter().position(|it| it.name() == before.name());
+    rules.insert(at.unwrap_or(0), Arc::new(rule));
+    builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
 }
 
 /// Adds the optimizer rules that the session lacks.

@@ -35,6 +35,7 @@ mod later;
 mod layout;
 mod options;
 mod overlap;
+mod precision;
 mod side_by_side;
 mod sliced;
 mod source;
