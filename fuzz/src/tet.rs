@@ -71,7 +71,9 @@ fn describe(file: &TetFile, dataset: usize) {
     for (axis, dimension) in dimensions.iter().enumerate() {
         assert!(dimensions[..axis].iter().all(|other| other.name != dimension.name));
         match &dimension.labels {
-            LabelSource::Text(labels) => assert_eq!(labels.len() as u64, dimension.len),
+            LabelSource::Text(labels) | LabelSource::Singles(labels) => {
+                assert_eq!(labels.len() as u64, dimension.len);
+            }
             LabelSource::Dataset(other) => {
                 assert_eq!(file.datasets()[*other].shape(), [dimension.len]);
             }

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::dimension::Dimension;
 use super::read_options::ReadOptions;
+use super::single_labels::{mark, marked};
 use super::values::{NumberColumn, ValueColumn};
 use crate::format::{ElementType, bound};
 use crate::tile::CellFormat;
@@ -90,6 +91,14 @@ impl Value {
         Self { attributes, ..self }
     }
 
+    /// Tells that the values are labels of other variables, as those of a coordinate are. Comparisons of labels in single
+    /// precision happen in singles.
+    #[must_use]
+    pub fn of_labels(mut self) -> Self {
+        mark(&mut self.attributes, &self.column.data_type());
+        self
+    }
+
     /// Whether the column expects cells of this width, and the fill value has it too.
     pub(super) fn fits(&self) -> bool {
         let CellFormat { width, fill, .. } = &self.cells;
@@ -113,7 +122,7 @@ pub(super) fn schema(
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
         let field = Field::new(&dim.name, dim.labels.data_type(), dim.labels.has_nulls());
-        fields.push(with_attributes(field, &dim.attributes));
+        fields.push(marked(with_attributes(field, &dim.attributes)));
         columns.push(ColumnSource::Label(axis));
     }
     for (number, value) in values.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Labels from a coordinate dataset: times become timestamps, and `Float32` keeps its shortest decimal.
+//! Labels from a coordinate dataset: times become timestamps, and numbers keep their type.
 //!
 //! | stored elements | type of the labels |
 //! |---|---|
 //! | numbers with the units of a CF time that SQL shares | Timestamp(µs) |
-//! | packed numbers | Float64 |
-//! | f32, f16 | Float64 |
+//! | packed numbers | Float64; Float32 if the packing is in singles |
+//! | f16 | Float64 |
 //! | integer codes with `tetration_categories` | Utf8View |
 //! | other numbers | the stored type |
 //!
@@ -13,14 +13,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray,
-};
+use arrow::array::{ArrayRef, AsArray, Int64Array, PrimitiveArray, TimestampMicrosecondArray};
 use arrow::buffer::Buffer;
 use arrow::compute::kernels::cmp::eq;
 use arrow::compute::{cast, nullif};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Float16Type, Float64Type, Int64Type, UInt64Type,
 };
 
 use super::cf_time::TimeUnits;
@@ -46,8 +44,8 @@ pub(super) fn coordinates(
     Ok(label_values(values, attributes, &mut remarks.odd))
 }
 
-/// Returns the labels for the `values` of a coordinate with these `attributes`: numbers may be times, and
-/// `Float32` becomes the double with the same shortest decimal. Adds reasons why numbers are no times to `odd`.
+/// Returns the labels for the `values` of a coordinate with these `attributes`: numbers may be times. Adds reasons
+/// why numbers are no times to `odd`.
 pub(super) fn label_values(
     values: ArrayRef,
     attributes: &BTreeMap<String, String>,
@@ -57,28 +55,11 @@ pub(super) fn label_values(
         return times;
     }
     match values.data_type() {
-        DataType::Float32 => Arc::new(shortest_decimals(&values)),
         DataType::Float16 => {
             Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
         }
         _ => values,
     }
-}
-
-/// Returns Float64 labels with the same shortest decimal as the stored Float32. So the number that a
-/// person reads and types finds its row.
-///
-/// The Float32 `0.1` is 0.10000000149… exactly, and would not equal the Float64 that SQL makes of `0.1`.
-/// Printing and parsing each label costs time, but an axis has few labels compared with cells.
-fn shortest_decimals(values: &ArrayRef) -> Float64Array {
-    values.as_primitive::<Float32Type>().unary(|value: f32| {
-        let exact = f64::from(value);
-        // A whole number below 2^24 is its own shortest decimal.
-        if value.fract() == 0.0 && value.abs() < 16_777_216.0 {
-            return exact;
-        }
-        value.to_string().parse().unwrap_or(exact)
-    })
 }
 
 /// Returns the labels as timestamps if their attributes describe times. If the conversion fails, adds

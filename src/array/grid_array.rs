@@ -82,6 +82,13 @@ impl GridArray {
         Self::new(name, source, grid, dims, values, false)
     }
 
+    /// Returns the same array with other labels on an axis, as many as before. It has no columns of indices.
+    pub(crate) fn with_labels(self, axis: usize, labels: Labels) -> Self {
+        let Self { name, source, grid, mut dims, values, .. } = self;
+        dims[axis] = dims[axis].with_labels(labels);
+        Self::new(name, source, grid, dims, values, false)
+    }
+
     /// Returns the same array with dimensions of another one, which must have equal labels: `axes` has the axis there of each
     /// own.
     ///

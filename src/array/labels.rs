@@ -357,7 +357,7 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use arrow::array::AsArray;
-    use arrow::datatypes::{Float64Type, Int64Type};
+    use arrow::datatypes::{Float32Type, Int64Type};
     use arrow::util::display::array_value_to_string;
 
     use super::*;
@@ -384,13 +384,13 @@ mod tests {
     }
 
     #[test]
-    fn single_precision_keeps_its_shortest_decimal() {
+    fn single_precision_keeps_its_bits() {
         let stored = vec![14.516_129_5_f32, 90.0, -84.193_55];
-        let (labels, _) = labels(ElementType::F32, Buffer::from_vec(stored), &[]);
-        assert_eq!(labels.data_type(), DataType::Float64);
+        let (labels, _) = labels(ElementType::F32, Buffer::from_vec(stored.clone()), &[]);
+        assert_eq!(labels.data_type(), DataType::Float32);
         assert_eq!(shown(&labels), ["14.5161295", "90.0", "-84.19355"]);
         let Labels::Array { values, .. } = labels else { panic!("an index") };
-        assert_eq!(values.as_primitive::<Float64Type>().value(0), 14.5161295_f64);
+        assert_eq!(values.as_primitive::<Float32Type>().values(), stored.as_slice());
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod label_order;
 mod labels;
 mod read_options;
 mod remarks;
+mod single_labels;
 mod sparse;
 mod text_labels;
 mod values;
@@ -52,6 +53,7 @@ pub(crate) use label_order::without_negative_zeros;
 pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;
+pub(crate) use single_labels::{SINGLE_LABELS, is_single_label};
 pub use sparse::{
     CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
     TileNumber,

@@ -11,6 +11,7 @@
 //!
 //!   window, eager, align ─▶ reduce            rules: plans over rows that become reductions and scans
 //!   running, lookup, top ─▶ chunks            windows and joins that read chunks themselves
+//!   single_labels                             rule: comparisons of labels of single precision
 //! ```
 
 mod align;
@@ -45,6 +46,7 @@ mod reduce;
 mod remote_settings;
 mod running;
 mod scan;
+mod single_labels;
 pub(crate) mod sparse;
 mod stats;
 mod stream;
@@ -66,6 +68,8 @@ pub use running::{GridWindowExec, GridWindowRule, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use running::{ignored_nulls, with_ignored_nulls};
 pub use scan::{GridScanExec, PushedDown};
+pub(crate) use single_labels::SingleLabelPlanner;
+pub use single_labels::SingleLabelRule;
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
 pub use top::{GridTopExec, GridTopRule, TopOf};
 pub use window::WindowReduceRule;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
@@ -16,8 +17,8 @@ use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
-    GridWindowRule, GridfusionConfig, JsonFloatsRule, ParquetTypesRule, SparseAnswerRule,
-    WindowReduceRule,
+    GridWindowRule, GridfusionConfig, JsonFloatsRule, ParquetTypesRule, SingleLabelPlanner,
+    SingleLabelRule, SparseAnswerRule, WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -57,6 +58,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
     /// - [`ParquetTypesRule`] and [`JsonFloatsRule`], which write files whose values other programs read alike
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
+    /// - [`SingleLabelRule`], which compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change rules and settings that exist already, nor the formats in these settings.
@@ -68,6 +70,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     fn with_gridfusion(mut self) -> Self {
         add_rules(&mut self);
         add_mended(&mut self);
+        add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
@@ -118,6 +121,19 @@ fn add_functions(builder: &mut SessionStateBuilder) {
     if !of_analyzer && !is_there(rules) {
         rules.push(Arc::new(OwnFunctionsRule));
     }
+}
+
+/// Adds the rule and the planner for labels of single precision, if the session lacks them.
+fn add_comparisons(builder: &mut SessionStateBuilder) {
+    let rule = SingleLabelRule;
+    let rules = &mut builder.analyzer().get_or_insert_default().rules;
+    if rules.iter().any(|it| it.name() == rule.name()) {
+        return;
+    }
+    let before = TypeCoercion::new();
+    let at = rules.iter().position(|it| it.name() == before.name());
+    rules.insert(at.unwrap_or(0), Arc::new(rule));
+    builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
 }
 
 /// Adds the optimizer rules that the session lacks.

@@ -19,6 +19,7 @@ mod joins;
 mod mosaic;
 mod plan;
 mod reduce;
+mod singles;
 mod sql;
 mod support;
 mod tet;

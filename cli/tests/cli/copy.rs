@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{STATIONS, failure, run, run_with_input};
+use crate::support::{STATIONS, failure, run, run_with_input, singles};
 
 /// Writes the example with a last chunk of `temperature` that does not begin with zstd's magic number.
 fn damaged(folder: &Path) -> String {
@@ -124,4 +124,30 @@ fn standard_output_is_not_a_file_and_standard_input_is() {
     let outcome = run_with_input(&["-q"], sql);
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("give SQL by -c or -f"), "{outcome:?}");
+}
+
+/// Labels of single precision reach Parquet and CSV as they are in the file, and are found again from there.
+#[test]
+fn labels_of_single_precision_keep_their_bits() {
+    let target = tempfile::tempdir().unwrap();
+    for name in ["grid_cdf2.nc", "grid_nc4.nc", "grid_v2.zarr", "grid_v3.zarr"] {
+        let grid = singles(name);
+        for (ending, data_type) in [("parquet", "Float32"), ("csv", "Float64")] {
+            let copy = target.path().join(format!("{name}.{ending}"));
+            let copy = copy.display();
+            let sql = format!(
+                "COPY (SELECT lat, lon, t FROM '{grid}') TO '{copy}';
+                 SELECT arrow_typeof(min(lat)) FROM '{copy}';
+                 SELECT count(*), sum(g.t - s.t) FROM '{grid}' g JOIN '{copy}' s USING (lat, lon);
+                 SELECT DISTINCT CAST(CAST(lat AS FLOAT) AS DOUBLE) FROM '{copy}' ORDER BY 1"
+            );
+            let outcome = run(&["-q", "--format", "csv", "-c", &sql]);
+            assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+            let lines: Vec<&str> = outcome.stdout.lines().collect();
+            assert!(lines.contains(&data_type) && lines.contains(&"15,0.0"), "{lines:?}");
+            let singles =
+                [50.0_f32, 50.1, 50.2, 50.3, 50.4].map(|it| format!("{:?}", f64::from(it)));
+            assert_eq!(lines[lines.len() - 5..], singles, "{name}.{ending}");
+        }
+    }
 }

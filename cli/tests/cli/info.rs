@@ -324,7 +324,7 @@ DIMENSION  LENGTH  TYPE           FIRST                LAST                 UNIT
 time            4  Timestamp(µs)  2024-01-01T12:00:00  2024-01-04T12:00:00  days since 2024-01-01
 nv              2  Int64          0                    1                    -
 lat             4  Float64        -90.0                37.5                 -
-lon             5  Float64        0.0                  300.0                -
+lon             5  Float32        0.0                  300.0                -
 station         3  Utf8View       Zürich               two words            -
 step            3  Int32          0                    12                   hours
 lat             2  Int64          0                    1                    -

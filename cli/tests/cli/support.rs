@@ -62,6 +62,11 @@ pub(crate) fn foreign(name: &str) -> String {
     format!("{}/../tests/data/foreign/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A file with labels of single precision.
+pub(crate) fn singles(name: &str) -> String {
+    format!("{}/../tests/data/singles/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 /// Writes a file with one uncompressed dataset `t` of 32-bit floats. Each chunk holds `chunk_rows` whole
 /// rows.
 pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(u64) -> f32) {

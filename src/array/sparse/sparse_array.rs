@@ -37,7 +37,7 @@ impl SparseArray {
         values: Vec<Value>,
     ) -> Self {
         let rank = dimensions.len();
-        let mut columns = dimensions;
+        let mut columns: Vec<Value> = dimensions.into_iter().map(Value::of_labels).collect();
         columns.extend(values);
         let mut fields: Vec<Field> = Vec::with_capacity(columns.len());
         for value in &columns {

@@ -19,8 +19,10 @@ use crate::format::{Bound, ElementType};
 pub(super) enum Meaning {
     /// The stored numbers themselves.
     Plain,
-    /// CF packing: `value = stored * scale + offset`.
+    /// CF packing: `value = stored * scale + offset`, computed in doubles.
     Packed { scale: f64, offset: f64 },
+    /// CF packing that is computed in singles.
+    PackedInSingles { scale: f32, offset: f32 },
     /// CF times: numbers of units, since a reference or alone.
     Times(TimeUnits),
     /// Text: codes in ascending order, without duplicates, and the text of each code at the same position.

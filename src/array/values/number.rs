@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   element bytes ─▶ NULL where NaN or fill ─▶ as they are      (f16 … u64 keep their type)
-//!                                            ├▶ × scale + offset (CF packing: Float64)
+//!                                            ├▶ × scale + offset (CF packing: Float64, Float32)
 //!                                            ├▶ times            (CF times: Timestamp(µs), Duration(µs))
 //!                                            └▶ category text    (codes of text columns: Utf8View)
 //! ```
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, PrimitiveArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, take, unary};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type};
 
 use super::declared::{Meaning, categories, declared_fill, packing};
 use super::temporal::NOT_A_TIME;
@@ -97,10 +97,24 @@ impl NumberColumn {
         Self { valid: is_bounded.then_some(ends), ..self }
     }
 
-    /// Undoes CF packing, as the `attributes` declare it. Also returns the declarations that cannot be parsed.
-    pub(crate) fn unpacked(self, attributes: &BTreeMap<String, String>) -> (Self, Vec<String>) {
+    /// Undoes CF packing, as the `attributes` declare it. `in_singles` tells that they are of single precision. Also returns
+    /// the declarations that cannot be parsed.
+    ///
+    /// Values are singles if xarray and netCDF4 agree on that: if singles hold all stored numbers, too.
+    pub(crate) fn unpacked(
+        self,
+        attributes: &BTreeMap<String, String>,
+        in_singles: bool,
+    ) -> (Self, Vec<String>) {
+        use ElementType::{F16, F32, I8, I16, U8, U16};
         let mut misunderstood = Vec::new();
-        let meaning = packing(attributes, &mut misunderstood).unwrap_or(Meaning::Plain);
+        let fits = matches!(self.element, F16 | F32 | I8 | I16 | U8 | U16);
+        let meaning = match packing(attributes, &mut misunderstood) {
+            Some(Meaning::Packed { scale, offset }) if in_singles && fits => {
+                Meaning::PackedInSingles { scale: scale as f32, offset: offset as f32 }
+            }
+            packing => packing.unwrap_or(Meaning::Plain),
+        };
         (Self { meaning, ..self }, misunderstood)
     }
 
@@ -145,6 +159,7 @@ impl NumberColumn {
         match self.meaning {
             Meaning::Plain => arrow_type(self.element),
             Meaning::Packed { .. } => DataType::Float64,
+            Meaning::PackedInSingles { .. } => DataType::Float32,
             Meaning::Times(units) => units.data_type(),
             Meaning::Categories { .. } => DataType::Utf8View,
         }
@@ -240,6 +255,12 @@ impl NumberColumn {
                     T::to_f64(value) * scale + offset
                 }))
             }
+            // A stored number is a single, so that only the product and the sum are rounded.
+            Meaning::PackedInSingles { scale, offset } => {
+                Arc::new(unary::<_, _, Float32Type>(&array, |value| {
+                    T::to_f64(value) as f32 * scale + offset
+                }))
+            }
             Meaning::Times(units) => times(&array, *units)?,
             Meaning::Categories { codes, texts } => {
                 let place = |value| {
@@ -323,7 +344,6 @@ fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<Nul
 #[cfg(test)]
 mod tests {
     use arrow::array::{Array, AsArray};
-    use arrow::datatypes::Float32Type;
 
     use super::*;
 

@@ -241,6 +241,9 @@ impl Polynomial {
             let product = Product { constant: 1.0, factors: vec![], has_value: true };
             return Some(Self { value: Some(value), products: vec![product] });
         }
+        if let Some(doubles) = widened_product(expr, scan) {
+            return Self::of(&doubles, scan);
+        }
         match Over::of(expr, scan) {
             Over::Nothing => match number(expr) {
                 Some(Number::Float(number)) => Self::constant(number),
@@ -333,6 +336,29 @@ impl Product {
         let has_value = self.has_value || other.has_value;
         constant.is_finite().then_some(Self { constant, factors, has_value })
     }
+}
+
+/// Returns the product of doubles for a product of singles with a function of labels that is cast to a double, as in
+/// `sum(value * cos(radians(lat)))`. Its sum is more exact than that of rounded products.
+fn widened_product(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<PhysicalExprRef> {
+    let singles = expr.downcast_ref::<CastExpr>()?.expr();
+    let binary = singles.downcast_ref::<BinaryExpr>()?;
+    let is_product = matches!(binary.op(), Operator::Multiply | Operator::Divide);
+    let is_single = singles.data_type(scan.schema_ref()).ok()? == DataType::Float32;
+    let sides = [binary.left(), binary.right()];
+    let is_weighted = sides.iter().any(|side| matches!(Over::of(side, scan), Over::Axis(_)));
+    if !is_product || !is_single || !is_weighted || Over::of(expr, scan) != Over::Variable {
+        return None;
+    }
+    let wide = |side: &PhysicalExprRef| -> Option<PhysicalExprRef> {
+        Some(match number(side) {
+            Some(Number::Float(number)) => lit(number),
+            Some(Number::Integer(_)) => return None,
+            None => Arc::new(CastExpr::new(Arc::clone(side), DataType::Float64, None)),
+        })
+    };
+    let (left, right) = (wide(binary.left())?, wide(binary.right())?);
+    Some(Arc::new(BinaryExpr::new(left, *binary.op(), right)))
 }
 
 /// Returns the variable of an expression of two parts; `None` if they have different ones.

@@ -36,7 +36,7 @@ impl Attribute {
         }
     }
 
-    /// Returns each value as text that parses to the same value; no text of a number is longer than needed.
+    /// Returns each value as text that parses to the same value of its type; no text of a number is longer than needed.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::Text(text) => vec![text.clone()],
@@ -44,6 +44,15 @@ impl Attribute {
             Self::Integers(all) => all.iter().map(ToString::to_string).collect(),
             Self::Singles(all) => all.iter().map(ToString::to_string).collect(),
             Self::Doubles(all) => all.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Returns each value as text that parses to the same double, or to the same value of a type that holds it: the single
+    /// 0.1 is `0.10000000149011612`.
+    pub fn exact_texts(&self) -> Vec<String> {
+        match self {
+            Self::Singles(all) => all.iter().map(|it| f64::from(*it).to_string()).collect(),
+            _ => self.texts(),
         }
     }
 }
@@ -76,6 +85,8 @@ mod tests {
             assert_eq!(value.to_string(), text);
         }
         assert_eq!(Attribute::Texts(vec!["K".to_owned()]).text(), Some("K"));
+        assert_eq!(Attribute::Singles(vec![0.1]).exact_texts(), ["0.10000000149011612"]);
+        assert_eq!(Attribute::Doubles(vec![0.1]).exact_texts(), ["0.1"]);
         assert_eq!(Attribute::Texts(vec!["K".to_owned(), "C".to_owned()]).text(), None);
     }
 }

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use super::directory::Dataset;
 use super::file::TetFile;
+use crate::format::ElementType;
 
 /// The number of enclosing groups that are searched for coordinates, besides the root.
 const MAX_GROUP_DEPTH: usize = 32;
@@ -32,6 +33,8 @@ pub struct DimSpec {
 pub enum LabelSource {
     /// Text labels from the footer.
     Text(Vec<String>),
+    /// Numbers from the footer, for which a dataset of single precision exists: they are singles.
+    Singles(Vec<String>),
     /// The values of another dataset (or of this one, if it is its own coordinate), by id.
     Dataset(usize),
     /// No stored labels: the 0-based index is the label.
@@ -160,9 +163,14 @@ impl TetFile {
             }
             // The converter copies a coordinate's values into its own labels as text. The values
             // are exact and carry units, so they are the better labels.
-            let is_number = |label: &String| label.parse::<f64>().is_ok();
-            if self.is_coordinate(dataset) && labels.iter().all(is_number) {
+            let are_numbers = labels.iter().all(|label| label.parse::<f64>().is_ok());
+            if self.is_coordinate(dataset) && are_numbers {
                 return Some(LabelSource::Dataset(dataset));
+            }
+            // Text does not tell the precision, but the coordinate does.
+            let coordinate = self.sibling(dataset, name, len);
+            if are_numbers && coordinate.is_some_and(|id| self.has_singles(id)) {
+                return Some(LabelSource::Singles(labels.to_vec()));
             }
             return Some(LabelSource::Text(labels.to_vec()));
         }
@@ -206,6 +214,12 @@ impl TetFile {
             self.line(&join("coordinates", name), len).or_else(|| self.sibling(dataset, name, len))
         };
         names.iter().zip(shape).map(find).collect()
+    }
+
+    /// Whether the values of a dataset are of single precision.
+    fn has_singles(&self, id: usize) -> bool {
+        let is_single = |dataset: &Dataset| matches!(dataset.element(), Ok(ElementType::F32));
+        self.datasets.get(id).is_some_and(is_single) && !self.is_packed(id)
     }
 
     /// Finds the readable 1-d dataset with this exact name and length.

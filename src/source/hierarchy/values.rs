@@ -7,6 +7,8 @@
 //! | bytes with `dtype = "bool"` | truth values |
 //! | truth values, dates, text, bytes, enumerations | the Arrow type that holds them exactly |
 //!
+//! Attributes of single precision have their exact value, as in xarray and netCDF4: the single 0.1 is not the double 0.1.
+//!
 //! Missing data is NULL: NaN, NaT, `_FillValue`, each `missing_value`, and the fill value of Zarr version 2. The
 //! attributes describe stored numbers, before they are unpacked.
 
@@ -158,7 +160,7 @@ fn numbers(
     }
     let texts = texts(attributes);
     if attributes.contains_key("scale_factor") || attributes.contains_key("add_offset") {
-        let (unpacked, misunderstood) = column.unpacked(&texts);
+        let (unpacked, misunderstood) = unpacked(column, attributes);
         remarks.misunderstood.extend(misunderstood);
         return unpacked;
     }
@@ -166,6 +168,18 @@ fn numbers(
         Some(units) => column.with_times(units),
         None => column,
     }
+}
+
+/// Undoes CF packing. Also returns the declarations that cannot be parsed.
+fn unpacked(column: NumberColumn, attributes: &Attributes) -> (NumberColumn, Vec<String>) {
+    let is_single = |name: &str| matches!(attributes.get(name), Some(Attribute::Singles(_)));
+    let names = ["scale_factor", "add_offset"];
+    let texts = names.iter().filter_map(|name| {
+        let exact = attributes.get(*name)?.exact_texts().join(", ");
+        Some(((*name).to_owned(), exact))
+    });
+    let has_single_offset = is_single("add_offset") || !attributes.contains_key("add_offset");
+    column.unpacked(&texts.collect(), is_single("scale_factor") && has_single_offset)
 }
 
 /// Returns the units of CF times, and adds to `remarks` why a time cannot be shown as one.
@@ -241,7 +255,7 @@ fn missing_texts(attribute: Option<&Attribute>) -> Vec<String> {
         Some(text @ (Attribute::Text(_) | Attribute::Texts(_))) => {
             text.texts().into_iter().filter(is_number).collect()
         }
-        Some(numbers) => numbers.texts(),
+        Some(numbers) => numbers.exact_texts(),
     }
 }
 
@@ -267,7 +281,7 @@ fn other_sign(element: ElementType, text: &str) -> Option<Bound> {
 /// a byte is 250.
 fn valid_range(attributes: &Attributes, element: ElementType) -> (Option<f64>, Option<f64>) {
     let number = |name: &str, place: usize| {
-        let texts = attributes.get(name).map(Attribute::texts)?;
+        let texts = attributes.get(name).map(Attribute::exact_texts)?;
         let number = texts.get(place)?.trim().parse::<f64>().ok()?;
         let turned = element.is_unsigned() && number < 0.0;
         Some(if turned { number + 2_f64.powi(8 * element.size() as i32) } else { number })

@@ -10,7 +10,7 @@ use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::values::{texts, values};
-use crate::array::{Dimension, GridArray, Labels, Remarks};
+use crate::array::{Dimension, GridArray, Labels, Remarks, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::hierarchy::{Attribute, Variable};
 
@@ -43,7 +43,10 @@ pub(super) async fn open_variable(
     let taken = dims.iter().any(|dim| dim.name() == "value");
     let name = if taken && !variable.path.is_empty() { variable.name() } else { "value" };
     let described = with_units(store, roles, number)?;
-    let values = values(&described, name, view, &mut remarks)?;
+    let mut values = values(&described, name, view, &mut remarks)?;
+    if !roles.is_data(number, variable) {
+        values = values.into_iter().map(Value::of_labels).collect();
+    }
     let place = store.objects().name();
     remarks.log(&format!("{place}: variable \"{}\"", variable.path));
     let source = VariableChunks {

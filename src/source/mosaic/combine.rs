@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   1  sort the variables of each file as in the first                         order_variables
+//!      if some files have labels in singles, all have                          unify_precision
 //!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
 //!   3  files must agree in everything but labels                               refuse_mixed_files
 //!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
@@ -25,6 +26,7 @@ use super::grid::table_grid;
 use super::layout::Layout;
 use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
+use super::precision::unify_precision;
 use super::source::{Mosaic, Part, PartValue};
 use crate::array::{GridArray, Labels, Value, ValueColumn};
 use crate::error::{Error, Result};
@@ -54,6 +56,8 @@ pub(crate) struct Arrangement {
     pub(super) axis: usize,
     /// The labels of all files on `axis`; `None` if there is one file.
     pub(super) labels: Option<Labels>,
+    /// Whether labels were made singles, which another process could not know.
+    pub(super) in_singles: bool,
 }
 
 impl Arrangement {
@@ -67,18 +71,19 @@ impl Arrangement {
         }
         let places = (0..files.len()).collect();
         if files[0].dims().is_empty() {
-            return Ok(Self { files, places, axis: 0, labels: None });
+            return Ok(Self { files, places, axis: 0, labels: None, in_singles: false });
         }
         order_variables(&mut files);
+        let in_singles = unify_precision(&mut files)?;
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;
         if files.len() == 1 {
-            return Ok(Self { files, places, axis: 0, labels: None });
+            return Ok(Self { files, places, axis: 0, labels: None, in_singles });
         }
         let axis = concat_axis(&files, options.concat_dimension.as_deref())?;
         let places = sort_files(&mut files, axis)?;
         let labels = Some(concat_labels(&files, axis)?);
-        Ok(Self { files, places, axis, labels })
+        Ok(Self { files, places, axis, labels, in_singles })
     }
 
     /// Makes one array of the files.

@@ -65,9 +65,12 @@ impl PartialEq for KnownFiles {
 impl Eq for KnownFiles {}
 
 impl KnownFiles {
-    /// Returns what is known of arranged files; `None` if there is only one.
+    /// Returns what is known of arranged files; `None` if there is only one, or if labels differ from those of the files.
     pub(crate) fn of(arranged: &Arrangement) -> Option<Self> {
-        let Arrangement { files, places, axis, labels } = arranged;
+        let Arrangement { files, places, axis, labels, in_singles } = arranged;
+        if *in_singles {
+            return None;
+        }
         let labels = match labels.as_ref()? {
             Labels::Counted(_) => None,
             Labels::Array { values, .. } => Some(Arc::clone(values)),

@@ -61,7 +61,8 @@ impl KnownFiles {
         }
         files.insert(0, opened);
         let places = self.files.iter().map(|file| file.place).collect();
-        Ok(Arrangement { files, places, axis: self.axis, labels: Some(labels) })
+        let labels = Some(labels);
+        Ok(Arrangement { files, places, axis: self.axis, labels, in_singles: false })
     }
 }
 

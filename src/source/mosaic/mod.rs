@@ -37,6 +37,7 @@ mod layout;
 mod options;
 mod overlap;
 mod own_fill;
+mod precision;
 mod side_by_side;
 mod sliced;
 mod source;

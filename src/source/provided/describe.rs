@@ -4,7 +4,7 @@
 //! such as stored sizes, overrides `ArrayGroup::describe`.
 
 use super::NamedGrid;
-use crate::array::{ColumnSource, GridArray};
+use crate::array::{ColumnSource, GridArray, SINGLE_LABELS};
 use crate::error::{Error, Result, without_secrets};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension};
@@ -93,7 +93,8 @@ impl<'a> KnownArray<'a> {
     fn attributes(&self) -> Vec<KnownAttribute> {
         let mut all = Vec::new();
         for field in self.array.schema().fields() {
-            let mut pairs: Vec<_> = field.metadata().iter().collect();
+            let pairs = field.metadata().iter();
+            let mut pairs: Vec<_> = pairs.filter(|(key, _)| *key != SINGLE_LABELS).collect();
             pairs.sort_unstable();
             all.extend(pairs.into_iter().map(|(key, value)| KnownAttribute {
                 of: Some(format!("{}.{}", self.name, field.name())),

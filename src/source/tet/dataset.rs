@@ -107,6 +107,7 @@ async fn open_by_id(
         cells: CellFormat::fixed(element.size() as usize),
         attributes: attributes.clone(),
     };
+    let value = if file.is_coordinate(id) { value.of_labels() } else { value };
     remarks.log(&format!("{}: dataset \"{}\"", reader.name(), dataset.name()));
     let name = dataset.name().to_owned();
     let source = TetDataset {

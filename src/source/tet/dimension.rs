@@ -1,7 +1,9 @@
 //! Dimensions of a dataset. Labels come from the metadata or a coordinate dataset, or are the indices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+use arrow::array::Float32Array;
 use arrow::buffer::{Buffer, MutableBuffer};
 
 use super::reader::TetReader;
@@ -22,6 +24,7 @@ pub(super) async fn dimension(
     let (labels, attributes) = match labels {
         LabelSource::Index => (None, BTreeMap::new()),
         LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
+        LabelSource::Singles(text) => (Some(singles(&text)?), BTreeMap::new()),
         LabelSource::Dataset(id) if !is_plausible_coordinate(reader, id) => {
             remarks.odd.push("the coordinate is ignored: it is too large for this file".to_owned());
             (None, BTreeMap::new())
@@ -37,6 +40,19 @@ pub(super) async fn dimension(
         }
     };
     Ok(Dimension::new(name, labels, len, attributes))
+}
+
+/// Returns numbers as labels of single precision. If two of them are the same single, they stay doubles.
+fn singles(labels: &[String]) -> Result<Labels> {
+    let numbers: Option<Vec<f32>> = labels.iter().map(|label| label.trim().parse().ok()).collect();
+    let distinct = |numbers: &Vec<f32>| {
+        let bits: HashSet<u32> = numbers.iter().map(|number| number.to_bits()).collect();
+        bits.len() == numbers.len()
+    };
+    match numbers.filter(distinct) {
+        Some(numbers) => Labels::from_array(Arc::new(Float32Array::from(numbers))),
+        None => Labels::from_text(labels),
+    }
 }
 
 /// Whether a coordinate is small enough to read, compared with the size of the file. Opening a table reads

@@ -223,7 +223,7 @@ async fn known_dimension(
     let mut remarks = Remarks::default();
     let attributes = match spec.labels {
         LabelSource::Dataset(id) => reader.tet().metadata_of(id).attrs.clone(),
-        LabelSource::Text(_) | LabelSource::Index => BTreeMap::new(),
+        LabelSource::Text(_) | LabelSource::Singles(_) | LabelSource::Index => BTreeMap::new(),
     };
     let dimension = dimension(reader, spec, options, &mut remarks).await?;
     let labels = dimension.labels();

@@ -7,7 +7,7 @@ use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
 
 /// Small arrays of different kinds.
 pub(crate) fn arrays() -> Vec<Logical> {
-    vec![stations(), climate(), holes(), counts(), runs(), tide(), wide()]
+    vec![stations(), climate(), slopes(), holes(), counts(), runs(), tide(), wide()]
 }
 
 fn axis(name: &'static str, labels: Labels, chunk: u64) -> Axis {
@@ -48,6 +48,18 @@ fn climate() -> Logical {
         0 => Cell::Nan,
         1 => Cell::Fill,
         _ => Cell::Number(rng.random_range(-300..300)),
+    })
+}
+
+/// Labels of single precision: one axis ascends, the other is in no order.
+fn slopes() -> Logical {
+    let slopes = Labels::Singles(vec![-1.5, -0.25, 0.0, 0.75, 2.0, 10.5, 99.75]);
+    let depths = Labels::Singles(vec![8.25, 0.5, 1e6, 2.0]);
+    let axes = vec![axis("slope", slopes, 3), axis("depth", depths, 2)];
+    let mut rng = StdRng::seed_from_u64(8);
+    array("slopes", axes, Element::F32, |_| match rng.random_bool(0.1) {
+        true => Cell::Nan,
+        false => Cell::Number(rng.random_range(-40..40)),
     })
 }
 

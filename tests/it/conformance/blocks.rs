@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringViewArray, TimestampSecondArray};
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int64Array, StringViewArray, TimestampSecondArray,
+};
 use async_trait::async_trait;
 use gridfusion::extend::{
     ArrayFormat, ArrayGroup, Bound, ByteOrder, ByteRange, ChunkGrid, ChunkSource, ChunkTask, Codec,
@@ -88,6 +90,7 @@ pub(crate) enum AxisLabels {
     /// Hours since 1970.
     Hours(Vec<i64>),
     Floats(Vec<f64>),
+    Singles(Vec<f32>),
     Text(Vec<String>),
 }
 
@@ -154,6 +157,7 @@ impl Axis {
                 Arc::new(TimestampSecondArray::from(seconds))
             }
             AxisLabels::Floats(all) => Arc::new(Float64Array::from(all.clone())),
+            AxisLabels::Singles(all) => Arc::new(Float32Array::from(all.clone())),
             AxisLabels::Text(all) => Arc::new(StringViewArray::from_iter_values(all)),
         };
         Ok(Dimension::labelled(&self.name, Labels::from_array(labels)?))

@@ -111,6 +111,7 @@ fn header(array: &Logical) -> Header {
             Labels::Integers(all) => Some(AxisLabels::Integers(all)),
             Labels::Hours(all) => Some(AxisLabels::Hours(all)),
             Labels::Floats(all) => Some(AxisLabels::Floats(all)),
+            Labels::Singles(all) => Some(AxisLabels::Singles(all)),
             Labels::Text(all) => Some(AxisLabels::Text(all)),
         },
     };

@@ -21,6 +21,8 @@ pub(crate) enum Labels {
     /// Hours since 1970.
     Hours(Vec<i64>),
     Floats(Vec<f64>),
+    /// Floats of single precision. Doubles hold them exactly, so that both precisions compare alike.
+    Singles(Vec<f32>),
     Text(Vec<String>),
 }
 
@@ -30,6 +32,7 @@ impl Labels {
             Self::Index(len) => *len,
             Self::Integers(all) | Self::Hours(all) => all.len() as u64,
             Self::Floats(all) => all.len() as u64,
+            Self::Singles(all) => all.len() as u64,
             Self::Text(all) => all.len() as u64,
         }
     }
@@ -39,7 +42,7 @@ impl Labels {
         match self {
             Self::Index(_) => true,
             Self::Integers(all) | Self::Hours(all) => all.windows(2).all(|it| it[1] == it[0] + 1),
-            Self::Floats(_) | Self::Text(_) => false,
+            Self::Floats(_) | Self::Singles(_) | Self::Text(_) => false,
         }
     }
 
@@ -50,6 +53,7 @@ impl Labels {
             Self::Integers(all) => Self::Integers(all[from..to].to_vec()),
             Self::Hours(all) => Self::Hours(all[from..to].to_vec()),
             Self::Floats(all) => Self::Floats(all[from..to].to_vec()),
+            Self::Singles(all) => Self::Singles(all[from..to].to_vec()),
             Self::Text(all) => Self::Text(all[from..to].to_vec()),
         }
     }
@@ -64,6 +68,7 @@ impl Labels {
                 cast(&seconds, hours).unwrap()
             }
             Self::Floats(all) => Arc::new(Float64Array::from_iter_values(at.map(|at| all[at]))),
+            Self::Singles(all) => Arc::new(Float32Array::from_iter_values(at.map(|at| all[at]))),
             Self::Text(all) => Arc::new(StringViewArray::from_iter_values(at.map(|at| &all[at]))),
         }
     }

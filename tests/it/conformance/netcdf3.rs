@@ -106,6 +106,7 @@ fn of_labels(axis: &Axis, number: usize, dimensions: &mut Vec<(String, u64)>) ->
             (Type::I32, all.iter().flat_map(|it| (*it as i32).to_be_bytes()).collect())
         }
         Labels::Floats(all) => (Type::F64, all.iter().flat_map(|it| it.to_be_bytes()).collect()),
+        Labels::Singles(all) => (Type::F32, all.iter().flat_map(|it| it.to_be_bytes()).collect()),
         Labels::Text(all) => {
             let most = all.iter().map(String::len).max().unwrap();
             variable.dimensions.push(dimensions.len());

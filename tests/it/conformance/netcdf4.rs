@@ -172,6 +172,10 @@ fn of_labels(file: &mut File, labels: &Labels) -> Dataset {
             let cells = all.iter().map(|it| it.to_be_bytes().to_vec());
             in_one_piece(Type::Float(8, ByteOrder::Big), cells.collect())
         }
+        Labels::Singles(all) => {
+            let cells = all.iter().map(|it| it.to_le_bytes().to_vec());
+            in_one_piece(Type::Float(4, ByteOrder::Little), cells.collect())
+        }
         Labels::Text(all) => {
             let texts: Vec<Vec<u8>> = all.iter().map(|it| it.as_bytes().to_vec()).collect();
             in_one_piece(Type::Text, file.heap(&texts, 1))

@@ -86,6 +86,9 @@ fn labels(name: &str, labels: &Labels) -> Option<TestDataset> {
         Labels::Floats(all) => {
             (F64, all.iter().flat_map(|it| it.to_le_bytes()).collect(), json!({}))
         }
+        Labels::Singles(all) => {
+            (F32, all.iter().flat_map(|it| it.to_le_bytes()).collect(), json!({}))
+        }
     };
     let metadata = json!({"dim_names": [name], "attrs": attributes});
     let len = labels.len();

@@ -274,11 +274,19 @@ fn of_labels(axis: &Axis) -> Option<Variable> {
         Labels::Floats(all) => {
             (Kind::Floats, all.iter().map(|it| Some(it.to_le_bytes().to_vec())).collect())
         }
+        Labels::Singles(all) => {
+            let words = all.iter().map(|it| Some(it.to_le_bytes().to_vec()));
+            (Kind::Numbers(Element::F32), words.collect())
+        }
         Labels::Text(all) => {
             (Kind::Text, all.iter().map(|it| Some(it.as_bytes().to_vec())).collect())
         }
     };
-    let padding = if matches!(kind, Kind::Text) { vec![] } else { vec![0; 8] };
+    let padding = match kind {
+        Kind::Text => vec![],
+        Kind::Numbers(Element::F32) => vec![0; 4],
+        _ => vec![0; 8],
+    };
     Some(Variable {
         name: axis.name.to_owned(),
         dims: vec![axis.name],

@@ -1,0 +1,20 @@
+//! Comparisons of labels of single precision, which happen in singles.
+//!
+//! ```text
+//!   file, FLOAT column   the single nearest to 50.1       50.099998474…
+//!   DOUBLE, CSV, SQL     the double nearest to 50.1       50.1000000000000014…
+//!
+//!   lat = 50.1           DataFusion: CAST(lat AS DOUBLE) = 50.1           false
+//!                        here:       lat = CAST(50.1 AS FLOAT)            true
+//! ```
+//!
+//! `=`, `<`, `BETWEEN`, `IN`, joins and subqueries all compare in one way, so the indices of a label are the same whatever
+//! finds them: the scan, a join or a filter.
+
+mod columns;
+mod comparisons;
+mod planner;
+mod rule;
+
+pub(crate) use planner::SingleLabelPlanner;
+pub use rule::SingleLabelRule;
