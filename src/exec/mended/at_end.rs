@@ -8,8 +8,8 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use super::before::in_expressions;
 use super::{doubled_keys, key_columns, nth_value, zeros_in_lists};
 
-/// The last optimizer rule. The optimizer turns chains of `OR` into lists, `array_agg(…)[n]` into `nth_value`, different sort
-/// keys into equal ones, and keys into others whose order DataFusion cannot derive.
+/// The last optimizer rule. The optimizer turns chains of `OR` into lists, and `array_agg(…)[n]` into `nth_value`. It also makes sort
+/// keys equal, or turns them into keys whose order DataFusion cannot derive.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct MendedEnd;
 
