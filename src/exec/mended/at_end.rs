@@ -6,10 +6,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::before::in_expressions;
-use super::{doubled_keys, nth_value, zeros_in_lists};
+use super::{doubled_keys, key_columns, nth_value, zeros_in_lists};
 
-/// The last optimizer rule. The optimizer turns chains of `OR` into lists, `array_agg(…)[n]` into `nth_value`, and different sort keys
-/// into equal ones.
+/// The last optimizer rule. The optimizer turns chains of `OR` into lists, and `array_agg(…)[n]` into `nth_value`. It also makes sort
+/// keys equal, or turns them into keys whose order DataFusion cannot derive.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct MendedEnd;
 
@@ -35,6 +35,7 @@ impl OptimizerRule for MendedEnd {
             zeros_in_lists::rewrite(expr, schema)?
                 .transform_data(|expr| Ok(doubled_keys::of_aggregate(expr)))?
                 .transform_data(|expr| Ok(nth_value::rewrite(expr)))
-        })
+        })?
+        .transform_data(key_columns::rewrite)
     }
 }
