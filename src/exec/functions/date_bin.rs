@@ -154,3 +154,62 @@ fn distance(to_time: i128, stride: i128) -> i128 {
     let whole = to_time - to_time % stride;
     if to_time < 0 && stride > 1 && whole != to_time { whole - stride } else { whole }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::types::{IntervalMonthDayNano, TimestampMicrosecondType};
+    use arrow::array::{PrimitiveArray, TimestampMicrosecondArray};
+    use arrow::datatypes::Field;
+    use datafusion::config::ConfigOptions;
+    use datafusion::functions::all_default_functions;
+    use datafusion::logical_expr::ScalarFunctionArgs;
+    use rand::rngs::StdRng;
+    use rand::seq::IndexedRandom;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn bins_begin_where_datafusion_has_them() {
+        let functions = all_default_functions();
+        let function = functions.iter().find(|it| it.name() == "date_bin").unwrap();
+        let mut rng = StdRng::seed_from_u64(5);
+        for _ in 0..400 {
+            let interval = |months, days, nanoseconds| {
+                let interval = IntervalMonthDayNano::new(months, days, nanoseconds);
+                ScalarValue::IntervalMonthDayNano(Some(interval))
+            };
+            let stride = match rng.random_range(0..3) {
+                0 => interval(rng.random_range(1..40), 0, 0),
+                1 => interval(0, rng.random_range(1..100), rng.random_range(0..1_000_000)),
+                _ => interval(0, 0, *[1, 7, 1_000, 3_600_000_000_000].choose(&mut rng).unwrap()),
+            };
+            let origin = rng.random_range(-1_000_000_000_000_000_000..1_000_000_000_000_000_000);
+            let times: Vec<i64> = (0..40)
+                .map(|_| rng.random_range(-8_000_000_000_000_000..8_000_000_000_000_000))
+                .collect();
+            let array: ArrayRef = Arc::new(TimestampMicrosecondArray::from(times.clone()));
+            let args = vec![
+                ColumnarValue::Scalar(stride),
+                ColumnarValue::Array(Arc::clone(&array)),
+                ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(Some(origin), None)),
+            ];
+            let field = |data_type| Arc::new(Field::new("a", data_type, true));
+            let binned = function.invoke_with_args(ScalarFunctionArgs {
+                arg_fields: args.iter().map(|arg| field(arg.data_type())).collect(),
+                args: args.clone(),
+                number_rows: times.len(),
+                return_field: field(array.data_type().clone()),
+                config_options: Arc::new(ConfigOptions::default()),
+            });
+            let binned = binned.unwrap().into_array(times.len()).unwrap();
+            let expected: &PrimitiveArray<TimestampMicrosecondType> = binned.as_primitive();
+            let bins = Bins::of(&args).unwrap();
+            for (time, expected) in times.iter().zip(expected) {
+                let begin = bins.begin(i128::from(*time) * 1_000) / 1_000;
+                assert!(expected.is_none_or(|it| i128::from(it) == begin), "{bins:?} {time}");
+            }
+            assert!(expected.null_count() < times.len());
+        }
+    }
+}

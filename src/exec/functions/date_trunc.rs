@@ -160,3 +160,81 @@ fn local_time(zone: Tz, naive: NaiveDateTime) -> LocalResult<DateTime<Tz>> {
 fn since_1970(time: &DateTime<chrono::Utc>) -> i128 {
     i128::from(time.timestamp()) * SECOND + i128::from(time.timestamp_subsec_nanos())
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::TimestampMicrosecondArray;
+    use arrow::datatypes::Field;
+    use datafusion::config::ConfigOptions;
+    use datafusion::functions::all_default_functions;
+    use datafusion::logical_expr::ScalarFunctionArgs;
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn times_are_truncated_as_datafusion_does() {
+        let functions = all_default_functions();
+        let function = functions.iter().find(|it| it.name() == "date_trunc").unwrap();
+        let mut rng = StdRng::seed_from_u64(6);
+        let zones = [
+            None,
+            Some("+05:30"),
+            Some("-08:00"),
+            Some("Europe/Berlin"),
+            Some("America/Sao_Paulo"),
+        ];
+        for zone in zones {
+            if zone.is_some_and(|zone| zone.parse::<Tz>().is_err()) {
+                continue; // without the names of time zones
+            }
+            for text in [
+                "microsecond",
+                "second",
+                "minute",
+                "hour",
+                "day",
+                "week",
+                "month",
+                "quarter",
+                "year",
+            ] {
+                let times: Vec<i64> = (0..2_000)
+                    .map(|_| rng.random_range(-9_000_000_000_000_000..9_000_000_000_000_000))
+                    .collect();
+                let array = TimestampMicrosecondArray::from(times.clone());
+                let array: ArrayRef = Arc::new(array.with_timezone_opt(zone));
+                let text = ColumnarValue::Scalar(ScalarValue::from(text));
+                let args = vec![text.clone(), ColumnarValue::Array(Arc::clone(&array))];
+                let field = |data_type| Arc::new(Field::new("a", data_type, true));
+                let truncated = function.invoke_with_args(ScalarFunctionArgs {
+                    arg_fields: args.iter().map(|arg| field(arg.data_type())).collect(),
+                    args,
+                    number_rows: times.len(),
+                    return_field: field(array.data_type().clone()),
+                    config_options: Arc::new(ConfigOptions::default()),
+                });
+                let expected = truncated.unwrap().into_array(times.len()).unwrap();
+                let expected = expected.as_primitive::<TimestampMicrosecondType>();
+                let granularity = Granularity::of(&text).unwrap();
+                let zone = zone.map(|zone| zone.parse::<Tz>().unwrap());
+                for (time, expected) in times.iter().zip(expected.values()) {
+                    let found = match (zone, granularity) {
+                        (None, _) | (_, Granularity::Fine(_)) => {
+                            granularity.truncated(i128::from(*time) * 1_000)
+                        }
+                        (Some(zone), _) => {
+                            in_zone::<TimestampMicrosecondType>(*time, zone, granularity).unwrap()
+                        }
+                    };
+                    assert_eq!(
+                        found,
+                        i128::from(*expected) * 1_000,
+                        "{time} {granularity:?} {zone:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -25,7 +25,7 @@ pub(super) struct Pairs {
 impl Pairs {
     fn of(x: f64, y: f64) -> Self {
         // The spread of a single infinite number is NaN.
-        let spread = |a: f64, b: f64| (a - a) * (b - b);
+        let spread = |a: f64, b: f64| (a * 0.0) * (b * 0.0);
         Self {
             count: 1,
             mean_x: x,

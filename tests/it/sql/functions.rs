@@ -6,9 +6,10 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMic
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
+use datafusion::functions_aggregate::expr_fn::min;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, ColumnarValue, Volatility, create_udaf, create_udf};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionContext, col};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -399,6 +400,17 @@ async fn functions_travel() {
             assert_eq!(rows_of(&sent), rows_from(&ctx, sql).await, "{sql}");
         }
     }
+}
+
+/// A query that Rust builds names DataFusion's functions, not those of the session.
+#[tokio::test]
+async fn queries_without_sql_have_our_functions() {
+    let ctx = reducing(1, 8192);
+    registered(&ctx, vec![("k", floats(&[1.0, 2.0])), ("v", floats(&[f64::INFINITY, 3.0]))]).await;
+    let least = min(col("v")).alias("least");
+    let frame = ctx.table("r").await.unwrap().aggregate(vec![col("k")], vec![least]).unwrap();
+    let frame = frame.sort(vec![col("k").sort(true, true)]).unwrap();
+    assert_eq!(rows_of(&frame.collect().await.unwrap()), [["1.0", "inf"], ["2.0", "3.0"]]);
 }
 
 /// DataFusion 55.2 gives these answers. If one of them changes, our version of the function may go: see `docs/upstream`.
