@@ -37,7 +37,9 @@ pub use mmap::MmapSource;
 pub use object::ObjectSource;
 pub(crate) use path::last_part;
 pub(crate) use remote::counted;
-pub use remote::{Remote, RemoteLimits, RemoteStore, RequestCounts};
+pub use remote::{
+    Remote, RemoteLimits, RemoteStore, RequestCounts, is_private_host, is_public, is_same_origin,
+};
 pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};
