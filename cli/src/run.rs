@@ -7,10 +7,12 @@ use std::time::Instant;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
+use gridfusion::provider::secrets_in_sql;
 
 use crate::hints::with_hint;
 use crate::mistyped::with_column;
 use crate::query::Query;
+use crate::secrets::learn;
 use crate::session::Output;
 use crate::statement;
 use crate::summarize::summarize;
@@ -18,6 +20,7 @@ use crate::timing::Timing;
 
 /// Runs the statements of `sql` and prints their results. Stops at the first error.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
+    secrets_in_sql(sql).iter().for_each(|text| learn(text));
     for text in statement::texts(ctx, sql)? {
         if let Err(error) = Box::pin(run_text(ctx, &text, output)).await {
             let error = Box::pin(with_column(error, ctx, &text)).await;
