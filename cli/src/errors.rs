@@ -8,6 +8,7 @@ use datafusion::error::DataFusionError;
 use gridfusion::without_secrets;
 
 use crate::printable::printable_lines;
+use crate::secrets::hide;
 
 /// Returns the message for the user: the root cause, without the contexts added to it.
 pub(crate) fn describe(error: &DataFusionError) -> String {
@@ -83,8 +84,8 @@ fn without_report(message: &str) -> String {
 
 /// Prints the message on standard error. A failure to do so is ignored, because no other output is left.
 pub(crate) fn report(error: &DataFusionError) {
-    let _ =
-        writeln!(io::stderr(), "Error: {}", printable_lines(&without_secrets(&describe(error))));
+    let text = without_secrets(&describe(error));
+    let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&hide(&text)));
 }
 
 /// Whether a result could not be printed because the reader of standard output closed the pipe.

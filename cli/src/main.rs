@@ -21,7 +21,7 @@
 //! - Several processes: [`cluster`].
 //! - Exports: with [`staging`], a written file appears only when it is complete.
 //! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
-//!   [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error.
+//!   [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error. [`secrets`] are hidden in them.
 //! - A memory limit: [`memory`].
 
 mod alike;
@@ -57,6 +57,7 @@ mod query;
 mod reads;
 mod requests;
 mod run;
+mod secrets;
 mod session;
 mod size;
 mod staging;
@@ -84,6 +85,7 @@ use crate::options::PathOptions;
 use crate::printable::printable_lines;
 use crate::progress::Progress;
 use crate::requests::gridfusion_config;
+use crate::secrets::hide;
 use crate::session::Session;
 
 /// mimalloc, because DataFusion allocates often and from many threads.
@@ -166,6 +168,9 @@ async fn execute(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Libraries whose logs have the texts of statements.
+const SILENT: [&str; 2] = ["sqlparser", "rustyline"];
+
 /// Starts logging to standard error. It shows the library's warnings unless `quiet`, and always errors,
 /// after which results may be wrong. `RUST_LOG` overrides both.
 fn start_log(quiet: bool) {
@@ -181,8 +186,12 @@ fn start_log(quiet: bool) {
                 log::Level::Debug => "debug",
                 log::Level::Trace => "trace",
             };
+            // The parser logs the statement with all its values, and the prompt each key.
+            if record.target().split("::").next().is_some_and(|it| SILENT.contains(&it)) {
+                return Ok(());
+            }
             let text = without_secrets(&record.args().to_string());
-            writeln!(out, "{level}: {}", printable_lines(&text))
+            writeln!(out, "{level}: {}", printable_lines(&hide(&text)))
         })
         .try_init();
 }

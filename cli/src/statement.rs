@@ -13,10 +13,12 @@ use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{DFParser, Statement};
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::ast::{Statement as SqlStatement, Value};
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use gridfusion::provider::qualify_by_shown_names;
+use gridfusion::without_secrets;
 
 use crate::store::{StoreOptions, Stores, is_of_store};
 use crate::{file_types, stdin, unique_names};
@@ -91,7 +93,9 @@ pub(crate) struct Planned {
 }
 
 /// Plans a statement. If names clash inside its plan, changes casts so that they differ.
-pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
+pub(crate) async fn plan(ctx: &SessionContext, mut statement: Statement) -> Result<Planned> {
+    qualify_by_shown_names(&mut statement);
+    hide_in_explain(ctx, &mut statement)?;
     let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
         Err(error) if unique_names::is_clash(&error) => error,
         outcome => return outcome,
@@ -100,6 +104,22 @@ pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<P
         Some(shown) => Box::pin(plan_as_written(ctx, shown)).await.map_err(|_| error),
         None => Err(error),
     }
+}
+
+/// Takes the options of object stores from a `COPY` that is explained: the plan shows its options and its target. Only
+/// `EXPLAIN ANALYZE` writes, so only that needs them.
+fn hide_in_explain(ctx: &SessionContext, statement: &mut Statement) -> Result<()> {
+    let Statement::Explain(explain) = statement else { return Ok(()) };
+    let Statement::CopyTo(copy) = &mut *explain.statement else { return Ok(()) };
+    if explain.options.analyze {
+        let text = |value: &Value| value.clone().into_string().unwrap_or_else(|| value.to_string());
+        let options = copy.options.iter().map(|(name, value)| (name.clone(), text(value)));
+        configure_stores(ctx, slice::from_ref(&copy.target), &options.collect())?;
+    } else {
+        copy.target = without_secrets(&copy.target);
+    }
+    copy.options.retain(|(name, _)| !is_of_store(name));
+    Ok(())
 }
 
 async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<Planned> {

@@ -45,6 +45,14 @@ fn advice_for(error: &StoreError, location: &str, is_anonymous: bool) -> Option<
     if let Some(region) = wrong_region(&text) {
         return Some(region);
     }
+    if has("to which remote files may not lead") {
+        return None;
+    }
+    if has("invalid peer certificate") {
+        return Some(format!(
+            "check the host; {prefix}.allow_invalid_certificates=true accepts the certificate of a server of your own"
+        ));
+    }
     if has("dns error") || has("failed to lookup address") {
         return Some(
             "no host has this name; check the URL, the endpoint and the region".to_owned(),

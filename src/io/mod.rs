@@ -41,7 +41,9 @@ pub use mmap::MmapSource;
 pub use object::ObjectSource;
 pub(crate) use path::last_part;
 pub(crate) use remote::counted;
-pub use remote::{Remote, RemoteLimits, RemoteStore, RequestCounts};
+pub use remote::{
+    Remote, RemoteLimits, RemoteStore, RequestCounts, is_private_host, is_public, is_same_origin,
+};
 pub use reopened::{OpenFiles, ReopenedSource};
 pub use root::Root;
 pub use stamp::ObjectStamp;

@@ -24,7 +24,9 @@ use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
 use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
-use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root};
+use crate::io::{
+    MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, is_private_host, is_same_origin,
+};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
@@ -413,22 +415,19 @@ impl Runtime {
     }
 }
 
-impl Stores for RuntimeStores {
-    fn root(&self) -> Option<&Root> {
-        self.root.as_ref()
-    }
+/// Returns the URL of a store. A registry knows stores by scheme and host. It may also need the password, or the signature in
+/// the query.
+fn base_of(url: &Url) -> Url {
+    let mut base = url.clone();
+    base.set_path("/");
+    base.set_fragment(None);
+    base
+}
 
-    fn store(&self, url: &Url) -> Result<RemoteStore> {
-        // A registry knows stores by scheme and host. It may also need the password, or the signature in the
-        // query.
-        let mut base = url.clone();
-        base.set_path("/");
-        base.set_fragment(None);
-        if let Some(maker) = &self.maker {
-            let store = maker.0.store(&base).map_err(|error| error.in_file(url.as_str()))?;
-            return Ok(self.remote.store(store));
-        }
-        let store = self.runtime.get()?.object_store_registry.get_store(&base);
+impl RuntimeStores {
+    /// Returns a store that was registered with the session.
+    fn registered(&self, base: &Url) -> Result<RemoteStore> {
+        let store = self.runtime.get()?.object_store_registry.get_store(base);
         let store = store.map_err(|error| match error.find_root() {
             // A registry that makes stores on demand reports a missing requirement as a plan error.
             DataFusionError::Plan(message) => Error::usage(message.clone()),
@@ -440,6 +439,12 @@ impl Stores for RuntimeStores {
             }
         })?;
         Ok(self.remote.store(store))
+    }
+}
+
+impl Stores for RuntimeStores {
+    fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
     }
 
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
@@ -453,5 +458,27 @@ impl Stores for RuntimeStores {
                 error.strip_backtrace()
             ))),
         }
+    }
+
+    fn store(&self, url: &Url) -> Result<RemoteStore> {
+        let base = base_of(url);
+        let Some(maker) = &self.maker else { return self.registered(&base) };
+        let store = maker.0.store(&base).map_err(|error| error.in_file(url.as_str()))?;
+        Ok(self.remote.store(store))
+    }
+
+    fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<RemoteStore> {
+        let base = base_of(url);
+        if let Some(maker) = &self.maker {
+            return Ok(self.remote.store(maker.0.referenced(&base, by)?));
+        }
+        let is_other = by.is_some_and(|by| !is_same_origin(by, url));
+        if is_other && is_private_host(url) && !self.remote.limits().private_references {
+            let shown = without_secrets(url.as_str());
+            return Err(Error::usage(format!(
+                "it refers to {shown}, which is a private address; remote files may do that with `RemoteLimits::private_references`"
+            )));
+        }
+        self.registered(&base)
     }
 }

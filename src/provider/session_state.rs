@@ -11,6 +11,7 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
+use super::shown_names::ShownNames;
 use super::table_functions::ArrayFunction;
 use crate::exec::mended::{self, ForgottenConstantsRule, LossyFiltersRule, MendedEnd, MendedLogic};
 use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
@@ -84,7 +85,9 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(ArrayFunction::read_any().name()) {
-            self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));
+            let planners = self.relation_planners().get_or_insert_default();
+            planners.push(Arc::new(NamedArguments));
+            planners.push(Arc::new(ShownNames));
         }
         let functions = self.table_functions().get_or_insert_default();
         for function in ArrayFunction::all(&formats) {

@@ -23,6 +23,15 @@ pub trait StoreMaker: Debug + Send + Sync {
     /// `Usage` if there is no store for the URL, or settings are missing.
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>>;
 
+    /// Returns the store of a URL that a file names and not the user. `by` is the URL of that file, unless it is local.
+    ///
+    /// A remote file may come from anybody. So its references should get no headers and passwords of the user, and reach no
+    /// private address: [`is_public`](crate::io::is_public) tells.
+    ///
+    /// # Errors
+    /// As [`StoreMaker::store`], and `Usage` for a place that files may not name.
+    fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<Arc<dyn ObjectStore>>;
+
     /// Sets options such as `aws.region` for the store of a location, which may also be a local path.
     ///
     /// # Errors

@@ -12,14 +12,19 @@
 //! DataFusion takes an unqualified name for a table of the default schema, so the look-up ends in its
 //! `UrlSchema`. A table that is registered under the text of a path wins over the file.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::catalog::view::ViewTable;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider, UrlTableFactory,
 };
+use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
+
+use super::sql_secrets::without_secrets_in_sql;
 
 /// The catalogs of a session, which also find tables by path or URL.
 #[derive(Debug)]
@@ -122,7 +127,7 @@ impl SchemaProvider for UrlSchema {
         name: String,
         table: Arc<dyn TableProvider>,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.inner.register_table(name, table)
+        self.inner.register_table(name, without_secrets_in_definition(table))
     }
 
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -132,5 +137,22 @@ impl SchemaProvider for UrlSchema {
     fn table_exist(&self, name: &str) -> bool {
         // Not asynchronous, so it cannot look for a file.
         self.inner.table_exist(name)
+    }
+}
+
+/// Returns a view or a table of files whose definition, which `SHOW CREATE TABLE` shows, has no secrets.
+fn without_secrets_in_definition(table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
+    let Some(definition) = table.get_table_definition() else { return table };
+    let shown = without_secrets_in_sql(definition);
+    if shown == definition {
+        return table;
+    }
+    let any: &dyn Any = &*table;
+    if let Some(view) = any.downcast_ref::<ViewTable>() {
+        return Arc::new(ViewTable::new(view.logical_plan().clone(), Some(shown)));
+    }
+    match any.downcast_ref::<ListingTable>() {
+        Some(files) => Arc::new(files.clone().with_definition(Some(shown))),
+        None => table,
     }
 }

@@ -15,7 +15,7 @@ use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
 use super::place::{Place, Stores, child, parse_url};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_secrets};
 use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 
 /// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
@@ -76,13 +76,12 @@ impl Locations {
         self.0.iter().map(String::as_str)
     }
 
-    /// Returns one name for all locations, for messages: the first three and the number of the others.
+    /// Returns one name for all locations, without secrets: the first three and the number of the others.
     pub(crate) fn name(&self) -> String {
-        match self.0.as_slice() {
-            [first, second, third, others @ ..] if !others.is_empty() => {
-                format!("{first}, {second}, {third} and {} more", others.len())
-            }
-            few => few.join(", "),
+        let first: Vec<String> = self.0.iter().take(3).map(|it| without_secrets(it)).collect();
+        match self.0.len().saturating_sub(first.len()) {
+            0 => first.join(", "),
+            others => format!("{} and {others} more", first.join(", ")),
         }
     }
 

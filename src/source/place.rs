@@ -26,6 +26,15 @@ pub trait Stores: Debug + Send + Sync {
     /// `Usage` if there is none; the message explains how to register one.
     fn store(&self, url: &Url) -> Result<RemoteStore>;
 
+    /// Returns the store of `url`, which a file names and not the user. `by` is the URL of that file, unless it is local.
+    ///
+    /// # Errors
+    /// As [`Stores::store`], and `Usage` for a place that files may not name.
+    fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<RemoteStore> {
+        let _ = by;
+        self.store(url)
+    }
+
     /// Returns the folder that local paths must not leave; `None` if they may lead anywhere.
     fn root(&self) -> Option<&Root> {
         None
@@ -89,7 +98,7 @@ impl Place {
     /// # Errors
     /// `Usage` for an empty location, a URL that names no object of a registered store, or a path outside of the root.
     pub fn new(location: &str, stores: Arc<dyn Stores>) -> Result<Self> {
-        let spot = spot_of(location, &*stores)?;
+        let spot = spot_of(location, &*stores, |stores, url| stores.store(url))?;
         let location = location.to_owned();
         let (io, metadata_limit) = (IoMode::default(), MOST_OF_DOCUMENT);
         Ok(Self { location, spot, stores, io, metadata_limit, files: None })
@@ -168,7 +177,25 @@ impl Place {
     /// # Errors
     /// As [`Place::new`].
     pub fn at(&self, location: &str) -> Result<Self> {
-        let spot = spot_of(location, &*self.stores)?;
+        let spot = spot_of(location, &*self.stores, |stores, url| stores.store(url))?;
+        Ok(Self { location: location.to_owned(), spot, ..self.clone() })
+    }
+
+    /// Returns the place at a path or URL that the object or folder here names, with the same settings.
+    ///
+    /// # Errors
+    /// As [`Stores::referenced`], and `Usage` for a local file that a remote one names: it could be any file of the user.
+    pub(crate) fn referenced(&self, location: &str) -> Result<Self> {
+        let by = self.is_remote().then(|| parse_url(&self.location)).flatten();
+        let store = |stores: &dyn Stores, url: &Url| stores.referenced(url, by.as_ref());
+        let spot = spot_of(location, &*self.stores, store)
+            .map_err(|error| error.in_file_instead(Some(self.shown())))?;
+        if self.is_remote() && matches!(spot, Spot::Local(_)) {
+            let message = format!(
+                "it refers to the local file {location}; only local reference files may do that"
+            );
+            return Err(Error::usage(message).in_file(&self.location));
+        }
         Ok(Self { location: location.to_owned(), spot, ..self.clone() })
     }
 
@@ -254,7 +281,11 @@ impl Place {
 }
 
 /// Resolves a location. A text without `://` is a local path, also if it does not exist.
-fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
+fn spot_of(
+    location: &str,
+    stores: &dyn Stores,
+    store: impl Fn(&dyn Stores, &Url) -> Result<RemoteStore>,
+) -> Result<Spot> {
     if location.is_empty() {
         return Err(Error::usage("the location is empty; give a path or a URL"));
     }
@@ -267,7 +298,7 @@ fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
             .map_err(|()| Error::usage(format!("'{location}' is not the URL of a local file")))?;
         return local(path, stores);
     }
-    let store = stores.store(&url)?;
+    let store = store(stores, &url)?;
     let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(location, &error))?;
     Ok(Spot::Store(store, path))
 }

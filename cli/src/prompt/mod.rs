@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use gridfusion::provider::without_secrets_in_sql;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
@@ -30,6 +31,7 @@ use self::input::Input;
 use crate::errors::{report, stdout_is_closed};
 use crate::pager::Pager;
 use crate::run::unless_interrupted;
+use crate::secrets::hide;
 use crate::session::Output;
 
 type Prompt = Editor<PromptHelper, DefaultHistory>;
@@ -101,7 +103,9 @@ async fn read_and_run(
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(external(error)),
         };
-        prompt.add_history_entry(line.trim_end()).map_err(external)?;
+        // The history is a file, so it gets no secrets.
+        let entry = hide(&without_secrets_in_sql(line.trim_end())).into_owned();
+        prompt.add_history_entry(entry).map_err(external)?;
         // The window may have changed its size. The prompt takes the last line.
         let lines = prompt.dimensions().map(|(_, rows)| usize::from(rows).saturating_sub(1));
         output.pager.set_screen(lines);

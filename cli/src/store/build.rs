@@ -1,19 +1,19 @@
 //! Makes the object store of a URL.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gridfusion::{Error, Result, without_secrets};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::memory::InMemory;
 use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
 
+use super::client::Clients;
 use super::credentials::{is_anonymous_azure, is_anonymous_google, is_anonymous_s3};
 use super::options::StoreOptions;
 use super::signed::{Secrets, Signed};
@@ -93,6 +93,12 @@ pub(super) fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
+/// Whether a URL is of a web server, or of a store in a cloud.
+pub(super) fn is_elsewhere(url: &Url) -> bool {
+    let clouds = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"];
+    is_web(url) || clouds.contains(&url.scheme())
+}
+
 /// Whether requests to the store of a URL have no signature, because no credentials are given.
 pub(super) fn is_anonymous(url: &Url, options: &StoreOptions) -> bool {
     match url.scheme() {
@@ -106,6 +112,7 @@ pub(super) fn is_anonymous(url: &Url, options: &StoreOptions) -> bool {
 fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Builder> {
     let builder = AmazonS3Builder::new()
         .with_url(url.as_str())
+        .with_http_connector(of_cloud(options))
         .with_client_options(reader.client())
         .with_retry(reader.retry());
     let builder = options.aws().fold(builder, |it, (key, value)| it.with_config(key, value));
@@ -122,6 +129,7 @@ fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Build
 fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftAzureBuilder> {
     let builder = MicrosoftAzureBuilder::new()
         .with_url(url.as_str())
+        .with_http_connector(of_cloud(options))
         .with_client_options(reader.client())
         .with_retry(reader.retry());
     let builder = options.azure().fold(builder, |it, (key, value)| it.with_config(key, value));
@@ -138,6 +146,7 @@ fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftA
 fn google(url: &Url, options: &StoreOptions, reader: Reader) -> GoogleCloudStorageBuilder {
     let builder = GoogleCloudStorageBuilder::new()
         .with_url(url.as_str())
+        .with_http_connector(of_cloud(options))
         // Only an emulator has a base URL without TLS.
         .with_client_options(reader.client().with_allow_http(true))
         .with_retry(reader.retry());
@@ -160,37 +169,58 @@ fn check_endpoint(prefix: &str, endpoint: Option<&str>, allowed: Option<&str>) -
     }
 }
 
-/// Makes the client of all web servers with the same options.
+/// Returns the requests of a store in a cloud. Its host is that of the cloud, or of an endpoint that the user has set.
+fn of_cloud(options: &StoreOptions) -> Signed {
+    let guards = !options.allows_private();
+    Signed { clients: None, secrets: Secrets::default(), public_only: false, guards }
+}
+
+/// Makes the clients of all web servers with the same options.
 ///
 /// # Errors
 /// `Usage` if an option has a wrong value.
-pub(super) fn client(options: &StoreOptions, reader: Reader) -> Result<HttpClient> {
+pub(super) fn clients(options: &StoreOptions, reader: Reader) -> Result<Arc<Clients>> {
     let client = reader.client().with_allow_http(true);
     let client = options.http().fold(client, |it, (key, value)| it.with_config(key, value));
-    let headers: HashMap<String, String> =
-        options.headers().map(|(name, value)| (name, value.to_owned())).collect();
-    let headers = (&headers).try_into();
-    // The value may be a token, so the message does not show it.
-    let headers = headers
-        .map_err(|_| Error::usage("an option 'http.header.NAME' has an invalid name or value"))?;
-    let client = ReqwestConnector::default().connect(&client.with_default_headers(headers));
-    client.map_err(|error| Error::usage(format!("an option 'http.…' is wrong: {error}")))
+    let clients = Clients::new(client);
+    let wrong = |error| Error::usage(format!("an option 'http.…' is wrong: {error}"));
+    Ok(Arc::new(clients.map_err(wrong)?))
 }
 
-/// Makes the store of a web server.
+/// Returns the headers for web servers.
+///
+/// # Errors
+/// `Usage` for a header that HTTP cannot send.
+fn headers(options: &StoreOptions) -> Result<HeaderMap> {
+    let header = |(name, value): (String, &str)| {
+        let mut value = HeaderValue::from_str(value).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    };
+    // The value may be a token, so the message does not show it.
+    options
+        .headers()
+        .map(header)
+        .collect::<Option<HeaderMap>>()
+        .ok_or_else(|| Error::usage("an option 'http.header.NAME' has an invalid name or value"))
+}
+
+/// Makes the store of a web server. With `public_only`, its address must be public.
 ///
 /// `object_store::parse_url_opts` would make an S3 or Azure store for some hosts, whose paths begin after the
 /// bucket. The library passes the whole path, which a plain HTTP store accepts.
 ///
 /// # Errors
-/// `Usage` if the URL is wrong.
+/// `Usage` if the URL or an option is wrong.
 pub(super) fn web(
     url: &Url,
-    client: HttpClient,
+    clients: Arc<Clients>,
     options: &StoreOptions,
     reader: Reader,
+    public_only: bool,
 ) -> Result<Arc<dyn ObjectStore>> {
-    let secrets = Secrets::of(url);
+    let secrets = Secrets::of(url).with_headers(headers(options)?);
+    secrets.learn();
     let mut server = url.clone();
     // Neither fails for a URL with a host.
     _ = server.set_username("");
@@ -198,10 +228,12 @@ pub(super) fn web(
     let shown = server[..Position::BeforePath].to_owned();
     let content_type =
         options.http().fold(ClientOptions::new(), |it, (key, value)| it.with_config(key, value));
+    let guards = !options.allows_private();
+    let signed = Signed { clients: Some(clients), secrets, public_only, guards };
     let builder = HttpBuilder::new()
         .with_url(shown.clone())
         .with_client_options(content_type)
         .with_retry(reader.retry())
-        .with_http_connector(Signed { client, secrets });
+        .with_http_connector(signed);
     Ok(Arc::new(builder.build().map_err(|error| refused(&shown, &error))?))
 }

@@ -5,12 +5,18 @@
 //!   -o NAME=VALUE┼─▶ StoreOptions ─▶ Stores: a store per server ─▶ build ─▶ object_store
 //!   OPTIONS (…) ─┘     names           │                           ├─ credentials: given, or anonymous
 //!                                      └─ URLs with secrets ───────┴─ signed: the secrets in each request
+//!                                                                        ├─ redirects: other servers get none
+//!                                                                        ├─ replies: those that lie are refused
+//!                                                                        └─ client: public addresses only
 //! ```
 
 mod build;
+mod client;
 mod credentials;
 mod names;
 mod options;
+mod redirects;
+mod replies;
 mod rooted;
 mod signed;
 mod stores;

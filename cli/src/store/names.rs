@@ -83,6 +83,9 @@ const CLIENT: [&str; 14] = [
     "default_content_type",
 ];
 
+/// Names after `http.`, besides those of all stores.
+const HTTP: [&str; 3] = ["header.NAME", "header_origins", "allow_private_references"];
+
 /// The beginning of names such as `http.header.authorization`.
 const HEADER: &str = "header.";
 
@@ -95,6 +98,10 @@ pub(super) enum Key {
     Http(ClientConfigKey),
     /// A header of each request to a web server.
     Header(String),
+    /// Further web servers that get the headers, although only a file names them.
+    HeaderOrigins,
+    /// Whether references of remote files may reach private addresses.
+    AllowPrivate,
 }
 
 impl Key {
@@ -126,6 +133,8 @@ impl Key {
             // `object_store` knows `account_name`, and `azure_storage_account_name`.
             "azure" => full.parse().or_else(|_| rest.parse()).ok().map(Self::Azure),
             "google" => full.parse().or_else(|_| rest.parse()).ok().map(Self::Google),
+            _ if rest == "header_origins" => Some(Self::HeaderOrigins),
+            _ if rest == "allow_private_references" => Some(Self::AllowPrivate),
             _ => match rest.strip_prefix(HEADER) {
                 Some(header) => (!header.is_empty()).then(|| Self::Header(header.to_owned())),
                 None => rest.parse().ok().map(Self::Http),
@@ -152,7 +161,7 @@ fn unknown(name: &str) -> Error {
     let own: &[&str] = match prefix {
         "aws" => &AWS,
         "azure" => &AZURE,
-        "http" => &["header.NAME"],
+        "http" => &HTTP,
         _ => &GOOGLE,
     };
     let full = |name: &str| format!("{prefix}.{name}");
@@ -177,7 +186,7 @@ mod tests {
             ("azure", &AZURE),
             ("gcp", &GOOGLE),
             ("google", &GOOGLE),
-            ("http", &[]),
+            ("http", &HTTP[1..]),
         ] {
             for name in names.iter().chain(&CLIENT) {
                 assert!(Key::of(&format!("{prefix}.{name}")).is_ok(), "{prefix}.{name}");
@@ -200,7 +209,7 @@ mod tests {
             ("azure.acount_name", "did you mean azure.account_name?"),
             ("gcp.service_acount", "did you mean gcp.service_account?"),
             ("http.timout", "did you mean http.timeout?"),
-            ("http.x", "the options are http.header.NAME, http.allow_http, "),
+            ("http.x", "the options are http.header.NAME, http.header_origins, "),
             ("http.header.", "unknown option"),
         ] {
             let error = Key::of(name).unwrap_err().to_string();

@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use gridfusion::io::is_same_origin;
+use gridfusion::provider::is_secret_option;
 use gridfusion::{Error, Result};
 use object_store::ClientConfigKey;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
+use url::Url;
 
+use super::client::{ALLOW_PRIVATE, flag};
 use super::names::{Key, split};
 
 /// Options with their values. Each option occurs once.
@@ -31,6 +35,10 @@ impl StoreOptions {
         });
         for (name, value) in variables.filter(|(_, value)| !value.is_empty()) {
             if let Some(key) = Key::of_variable(&name) {
+                // `AWS_SESSION_TOKEN` is `aws.session_token`.
+                if is_secret_option(&name.replacen('_', ".", 1)) {
+                    crate::secrets::learn(&value);
+                }
                 options.put(key, value);
             }
         }
@@ -58,6 +66,12 @@ impl StoreOptions {
     /// `Usage` for an unknown name, or an option that is set.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let key = Key::of(name)?;
+        if is_secret_option(name) {
+            crate::secrets::learn(value);
+        }
+        if key == Key::AllowPrivate {
+            flag(name, value).map_err(Error::usage)?;
+        }
         if self.0.iter().any(|(it, _)| *it == key) {
             return Err(Error::usage(format!("option '{name}' is given twice")));
         }
@@ -91,6 +105,26 @@ impl StoreOptions {
 
     fn each<K>(&self, of: impl Fn(&Key) -> Option<K>) -> impl Iterator<Item = (K, &str)> {
         self.0.iter().filter_map(move |(key, value)| Some((of(key)?, value.as_str())))
+    }
+
+    /// Whether references of remote files, and redirects, may reach private addresses.
+    pub(super) fn allows_private(&self) -> bool {
+        let value =
+            |(key, value): &(Key, String)| (*key == Key::AllowPrivate).then(|| value.clone());
+        self.0.iter().find_map(value).is_some_and(|value| flag(ALLOW_PRIVATE, &value) == Ok(true))
+    }
+
+    /// Whether an option sends headers to this server, although only a file names it.
+    pub(super) fn names_origin(&self, url: &Url) -> bool {
+        let all = self.each(|key| (*key == Key::HeaderOrigins).then_some(()));
+        let mut origins = all.flat_map(|((), value)| value.split([',', ' ']));
+        origins.any(|it| Url::parse(it).is_ok_and(|it| is_same_origin(&it, url)))
+    }
+
+    /// Returns the options without headers for web servers.
+    pub(super) fn without_headers(mut self) -> Self {
+        self.0.retain(|(key, _)| !matches!(key, Key::Header(_)));
+        self
     }
 
     pub(super) fn aws(&self) -> impl Iterator<Item = (AmazonS3ConfigKey, &str)> {

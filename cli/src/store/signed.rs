@@ -1,4 +1,5 @@
-//! [`Secrets`] of a URL: its query, which may be a signature, and its password. [`Signed`] sends them with each request.
+//! [`Secrets`] of a URL: its query, which may be a signature, its password, and headers. [`Signed`] sends them with each
+//! request to the server of the URL, and to no other server.
 //!
 //! `object_store` knows nothing of them, so its messages cannot show them:
 //!
@@ -8,6 +9,7 @@
 //! ```
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -17,10 +19,19 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 use percent_encoding::percent_decode_str;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
 use url::Url;
+
+use super::client::Clients;
+use super::redirects::follow;
+use super::replies::{check, text};
+use crate::secrets::learn;
 
 /// Parts of a message that are shorter than this are no secrets, such as the version of a signature.
 const SHORTEST_SECRET: usize = 6;
+/// The same for messages about other things than the URL.
+const SHORTEST_EVERYWHERE: usize = 16;
 
 /// The parts of a URL that messages must not show.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -28,6 +39,8 @@ pub(super) struct Secrets {
     query: Option<String>,
     /// The value of the header `Authorization`.
     authorization: Option<String>,
+    /// Headers that the user has set.
+    headers: HeaderMap,
     /// Texts that an answer may repeat.
     texts: Vec<String>,
 }
@@ -60,7 +73,18 @@ impl Secrets {
         texts.retain(|text| text.len() >= SHORTEST_SECRET);
         // A text may be part of another one.
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        Self { query, authorization, texts }
+        Self { query, authorization, headers: HeaderMap::new(), texts }
+    }
+
+    /// Adds headers.
+    pub(super) fn with_headers(self, headers: HeaderMap) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// Hides the texts in all messages. Short ones may be words, such as the name of a file.
+    pub(super) fn learn(&self) {
+        let long = self.texts.iter().filter(|text| text.len() >= SHORTEST_EVERYWHERE);
+        long.for_each(|text| learn(text));
     }
 
     /// Adds the secrets to a request.
@@ -71,6 +95,9 @@ impl Secrets {
             let joint = if uri.contains('?') { '&' } else { '?' };
             let signed = format!("{uri}{joint}{query}");
             *request.uri_mut() = signed.parse().map_err(|error| HttpError::new(unknown, error))?;
+        }
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
         }
         if let Some(value) = &self.authorization {
             let value = value.parse().map_err(|error| HttpError::new(unknown, error))?;
@@ -85,31 +112,64 @@ impl Secrets {
     }
 }
 
-/// A client that sends secrets with each request.
+/// A client that sends secrets to the server that it was made for.
 #[derive(Debug, Clone)]
 pub(super) struct Signed {
-    pub(super) client: HttpClient,
+    /// The clients of all stores with the same options; `None` to make them from those of the store.
+    pub(super) clients: Option<Arc<Clients>>,
     pub(super) secrets: Secrets,
+    /// Whether the store is for a reference of a remote file, which may reach public addresses only.
+    pub(super) public_only: bool,
+    /// Whether a server with a public address may not lead to private ones.
+    pub(super) guards: bool,
 }
 
 impl HttpConnector for Signed {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.clone()))
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let clients = match &self.clients {
+            Some(clients) => Arc::clone(clients),
+            None => Arc::new(Clients::new(options.clone())?),
+        };
+        Ok(HttpClient::new(Service { clients, of: self.clone() }))
     }
 }
 
+/// The requests of a store.
+#[derive(Debug)]
+struct Service {
+    clients: Arc<Clients>,
+    of: Signed,
+}
+
 #[async_trait]
-impl HttpService for Signed {
+impl HttpService for Service {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        self.secrets.sign(&mut request)?;
-        let response = self.client.execute(request).await?;
-        if response.status().is_success() {
-            return Ok(response);
+        let Signed { secrets, public_only, guards, .. } = &self.of;
+        secrets.sign(&mut request)?;
+        let is_get = request.method() == Method::GET;
+        let (reply, elsewhere) = follow(&self.clients, request, *public_only, *guards).await?;
+        if reply.status().is_success() {
+            if is_get {
+                check(&reply)?;
+            }
+            return Ok(reply);
         }
+        let status = reply.status();
+        let mut shortened = HttpResponse::new(Vec::<u8>::new().into());
+        *shortened.status_mut() = status;
+        reply.headers().clone_into(shortened.headers_mut());
+        // The text may be shorter than it was.
+        shortened.headers_mut().remove("content-length");
         // S3 repeats a signature that it refuses.
-        let (parts, body) = response.into_parts();
-        let text = self.secrets.hide(&String::from_utf8_lossy(&body.bytes().await?));
-        Ok(HttpResponse::from_parts(parts, text.into()))
+        let mut text = secrets.hide(&text(reply).await?);
+        if let Some(url) = elsewhere.filter(|_| [401, 403].contains(&status.as_u16())) {
+            let other = url.host_str().unwrap_or_default();
+            text += &format!(
+                " (the request was redirected to {other}, which gets no passwords and headers of the user)"
+            );
+        }
+        *shortened.body_mut() = text.into();
+        Ok(shortened)
     }
 }
 

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::io::is_same_origin;
 use gridfusion::provider::{MakesStores, StoreMaker};
-use gridfusion::{Result, Root};
+use gridfusion::{Error, Result, Root, without_secrets};
 use object_store::ObjectStore;
-use object_store::client::HttpClient;
 use url::{Position, Url};
 
 use super::build::{self, Reader};
+use super::client::Clients;
 use super::options::StoreOptions;
 use super::rooted::RootedStore;
 use crate::stdin::{Stdin, is_stdin};
@@ -45,7 +46,20 @@ struct Made {
     /// The stores, the most recently used last.
     stores: Vec<MadeStore>,
     /// The clients of web servers. All servers with the same options share one.
-    clients: Vec<(StoreOptions, Reader, HttpClient)>,
+    clients: Vec<(StoreOptions, Reader, Arc<Clients>)>,
+    /// The web servers that the user has named, without paths. Only these get the session's headers.
+    named: Vec<Url>,
+}
+
+/// Who has named a web server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// The user.
+    ByUser,
+    /// A local file, or a remote one that may name private addresses.
+    ByFile,
+    /// A remote file, which may name public addresses only.
+    ByRemoteFile,
 }
 
 struct MadeStore {
@@ -53,6 +67,7 @@ struct MadeStore {
     url: String,
     server: String,
     reader: Reader,
+    named: Named,
     store: Arc<dyn ObjectStore>,
 }
 
@@ -120,7 +135,7 @@ impl Stores {
             made.of_servers.insert(server, options.clone());
         }
         drop(made);
-        self.get(&url, Reader::Arrays).map(drop)
+        self.get(&url, Reader::Arrays, Named::ByUser).map(drop)
     }
 
     /// Whether requests to the store of a URL have no signature, because no credentials are given.
@@ -140,7 +155,19 @@ impl Stores {
         }
     }
 
-    fn get(&self, url: &Url, reader: Reader) -> Result<Arc<dyn ObjectStore>> {
+    /// Tells who has named the web server of a URL that is in the file at `by`, which is local if `None`.
+    fn named(&self, url: &Url, by: Option<&Url>) -> Named {
+        let is_same = |it: &Url| is_same_origin(it, url);
+        if by.is_some_and(is_same) || self.made().named.iter().any(is_same) {
+            return Named::ByUser;
+        }
+        match by {
+            Some(by) if !self.options(by).allows_private() => Named::ByRemoteFile,
+            _ => Named::ByFile,
+        }
+    }
+
+    fn get(&self, url: &Url, reader: Reader, named: Named) -> Result<Arc<dyn ObjectStore>> {
         let has_secrets = build::is_web(url) && (url.query().is_some() || has_user(url));
         if !has_secrets && let Ok(store) = self.known.get_store(url) {
             return Ok(store);
@@ -150,22 +177,29 @@ impl Stores {
             self.known.register_store(url, Arc::clone(&store));
             return Ok(store);
         }
-        let options = self.options(url);
+        let mut options = self.options(url);
+        if named != Named::ByUser && !options.names_origin(url) {
+            options = options.without_headers();
+        }
         let mut made = self.made();
+        if named == Named::ByUser && build::is_web(url) {
+            made.name(url);
+        }
         let key = url_without_path(url);
-        let is_same = |it: &MadeStore| it.url == key && it.reader == reader;
+        let is_same = |it: &MadeStore| it.url == key && it.reader == reader && it.named == named;
         let known = made.stores.iter().position(is_same);
         let made_store = match known.map(|at| made.stores.remove(at)) {
             Some(known) => known,
             None => {
                 let store = match build::is_web(url) {
                     true => {
-                        let client = made.client(&options, reader)?;
-                        build::web(url, client, &options, reader)?
+                        let clients = made.clients(&options, reader)?;
+                        let public_only = named == Named::ByRemoteFile;
+                        build::web(url, clients, &options, reader, public_only)?
                     }
                     false => build::build(url, &options, reader)?,
                 };
-                MadeStore { url: key, server: server(url), reader, store }
+                MadeStore { url: key, server: server(url), reader, named, store }
             }
         };
         let store = Arc::clone(&made_store.store);
@@ -178,22 +212,42 @@ impl Stores {
 }
 
 impl Made {
-    /// Returns the client of web servers. Making one reads all certificates of the system.
-    fn client(&mut self, options: &StoreOptions, reader: Reader) -> Result<HttpClient> {
+    /// Returns the clients of web servers. Making one reads all certificates of the system.
+    fn clients(&mut self, options: &StoreOptions, reader: Reader) -> Result<Arc<Clients>> {
         let is_same =
-            |(it, of, _): &&(StoreOptions, Reader, HttpClient)| it == options && *of == reader;
-        if let Some((_, _, client)) = self.clients.iter().find(is_same) {
-            return Ok(client.clone());
+            |(it, of, _): &&(StoreOptions, Reader, Arc<Clients>)| it == options && *of == reader;
+        if let Some((_, _, clients)) = self.clients.iter().find(is_same) {
+            return Ok(Arc::clone(clients));
         }
-        let client = build::client(options, reader)?;
-        self.clients.push((options.clone(), reader, client.clone()));
-        Ok(client)
+        let clients = build::clients(options, reader)?;
+        self.clients.push((options.clone(), reader, Arc::clone(&clients)));
+        Ok(clients)
+    }
+
+    /// Notes a web server that the user has named.
+    fn name(&mut self, url: &Url) {
+        if !self.named.iter().any(|it| is_same_origin(it, url)) {
+            let mut origin = url.clone();
+            origin.set_path("/");
+            origin.set_query(None);
+            self.named.push(origin);
+        }
     }
 }
 
 impl StoreMaker for Stores {
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.get(url, Reader::Arrays)
+        self.get(url, Reader::Arrays, Named::ByUser)
+    }
+
+    fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<Arc<dyn ObjectStore>> {
+        if by.is_some() && !build::is_elsewhere(url) {
+            return Err(Error::usage(format!(
+                "it refers to {}; remote files may name web servers and buckets only",
+                without_secrets(url.as_str())
+            )));
+        }
+        self.get(url, Reader::Arrays, self.named(url, by))
     }
 
     fn configure(&self, location: &str, options: &HashMap<String, String>) -> Result<()> {
@@ -215,7 +269,7 @@ impl ObjectStoreRegistry for Stores {
     }
 
     fn get_store(&self, url: &Url) -> DataFusionResult<Arc<dyn ObjectStore>> {
-        Ok(self.get(url, Reader::DataFusion)?)
+        Ok(self.get(url, Reader::DataFusion, Named::ByUser)?)
     }
 }
 

@@ -18,6 +18,8 @@ mod options;
 mod plot;
 #[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
+mod redirects;
+mod secrets;
 mod sql;
 mod stores;
 mod summarize;

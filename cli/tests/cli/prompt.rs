@@ -58,3 +58,19 @@ fn no_history_is_kept_where_none_is_wanted() {
     assert!(shown.contains("| one |"), "{shown}");
     assert!(!home.exists() && fs::read_dir(folder.path()).unwrap().next().is_none());
 }
+
+#[test]
+fn the_history_has_no_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = folder.path().join("history");
+    let secret = "0123456789abcdefSECRET";
+    let lines = format!(
+        "SELECT 1 FROM 'http://me:{secret}@127.0.0.1:1/a.tet?sig={secret}';\n\
+         SELECT 1 FROM read_array('http://127.0.0.1:1/a.tet', 'http.header.x', '{secret}');\n\
+         SELECT 40 + 2;\nexit\n"
+    );
+    let Some(_) = typed(&lines, folder.path(), history.to_str().unwrap()) else { return };
+    let kept = fs::read_to_string(&history).unwrap();
+    assert!(kept.contains("40 + 2") && kept.contains("127.0.0.1:1/a.tet"), "{kept}");
+    assert!(!kept.contains(secret), "{kept}");
+}

@@ -55,7 +55,7 @@ impl Head {
     }
 }
 
-/// Returns the status and the body of a refusal; `None` to answer the request.
+/// Returns the status and the body of a refusal, or the status and the target of a redirect; `None` to answer the request.
 type Refuse = Box<dyn Fn(&Head) -> Option<(u16, String)> + Send + Sync>;
 
 /// Serves one object at every path that ends in its name.
@@ -107,6 +107,9 @@ fn serve(
     while let Some(head) = Head::read(&mut reader) {
         heads.lock().unwrap().push(head.clone());
         let (status, more, body) = match refuse(&head) {
+            Some((status @ 300..400, target)) if !target.is_empty() => {
+                (status, format!("Location: {target}\r\n"), vec![])
+            }
             Some((status, body)) => (status, String::new(), body.into_bytes()),
             None if !head.path().ends_with(name) => (404, String::new(), vec![]),
             None => match head.range(bytes.len()) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use object_store::Error as StoreError;
 
+use super::reason::{Reason, is_lasting};
 use crate::error::{Error, with_causes};
 
 /// The failure of one try.
@@ -11,24 +12,44 @@ use crate::error::{Error, with_causes};
 pub(super) enum Fault {
     /// The store or the connection failed.
     Store(StoreError),
-    /// No bytes, or hardly any, came for this long.
-    Stalled(Duration),
+    /// No bytes, or only so many, came for this long.
+    Stalled(Duration, usize),
     /// The threads for requests do not run.
     Threads(Error),
-    /// The store sent this many bytes of so many.
-    Short(u64, u64),
-    /// The store sent more bytes than it announced, or others than the requested ones.
-    Wrong,
-    /// The object is another one than when it was opened.
-    Changed,
+    /// The reply contradicts itself or the request; the text tells how.
+    Lie(String),
+    /// The bytes of the reply are encoded in this way, which was not asked for.
+    Encoded(String),
+    /// The object is another one than when it was opened; the text tells what differs.
+    Changed(String),
     /// The object has this many bytes, and may have only so many.
     TooLong(u64, u64),
 }
 
+/// Beginnings of `object_store`'s texts about replies that do not fit their requests. It has them only as text.
+const LIES: [&str; 9] = [
+    "Requested ",
+    "Content-Range header",
+    "Failed to parse value for CONTENT_RANGE",
+    "Content-Length",
+    "Invalid content length",
+    "ETag",
+    "Last-Modified",
+    "Invalid last modified",
+    "Received header",
+];
+
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Precondition { .. } => Self::Changed,
+            StoreError::Precondition { .. } => {
+                Self::Changed("the store refuses its former tag".to_owned())
+            }
+            StoreError::Generic { source, .. }
+                if LIES.iter().any(|text| source.to_string().starts_with(text)) =>
+            {
+                Self::Lie(source.to_string())
+            }
             error => Self::Store(error),
         }
     }
@@ -38,11 +59,10 @@ impl Fault {
     /// Whether the same request may succeed later.
     pub(super) fn is_transient(&self) -> bool {
         match self {
-            Self::Stalled(_) | Self::Short(..) => true,
-            Self::Wrong | Self::Changed | Self::TooLong(..) | Self::Threads(_) => false,
+            Self::Stalled(..) => true,
             Self::Store(error) => match error {
                 // `object_store` has no other kind for faults of connections and servers.
-                StoreError::Generic { .. } if self.refuses_ranges() => false,
+                StoreError::Generic { .. } if self.refuses_ranges() || is_lasting(error) => false,
                 // S3 answers so in another region, without an address.
                 error if with_causes(error).contains("redirect without LOCATION") => false,
                 StoreError::Generic { .. } => {
@@ -50,6 +70,7 @@ impl Fault {
                 }
                 _ => false,
             },
+            _ => false,
         }
     }
 
@@ -64,8 +85,14 @@ impl Fault {
 
     /// Whether a range may lie beyond the end of the object, as any range of an empty object does.
     pub(super) fn may_be_beyond(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Generic { .. })) && !self.is_transient()
-            || matches!(self, Self::Store(error) if with_causes(error).contains("range"))
+        match self {
+            Self::Store(error @ StoreError::Generic { .. }) if status(error).is_some() => {
+                !self.is_transient()
+            }
+            Self::Store(error) => with_causes(error).contains("range"),
+            Self::Lie(text) => text.contains("range"),
+            _ => false,
+        }
     }
 
     /// Returns the error of a request that failed, after some tries to do `what`.
@@ -76,27 +103,31 @@ impl Fault {
         };
         let other = |text: String| std::io::Error::other(text);
         match self {
-            Self::Store(error) => Error::io(what, error),
+            Self::Store(error) => Error::io(what, Reason::of(error)),
             Self::Threads(error) => error,
-            Self::Changed => {
+            Self::Changed(how) => {
                 let text =
                     format!("the object was replaced after it was opened; open it again ({what})");
-                Error::io(text, other("its length, tag or time is another one".to_owned()))
+                Error::io(text, other(how))
             }
-            Self::Stalled(limit) => {
+            Self::Stalled(limit, got) => {
+                let sent = match got {
+                    0 => "nothing for".to_owned(),
+                    got => format!("only {got} bytes in"),
+                };
                 let text = format!(
-                    "the store sent nothing for {} s; 'gridfusion.remote_timeout' sets this limit",
+                    "the store sent {sent} {} s; 'gridfusion.remote_timeout' sets this limit",
                     limit.as_secs_f32()
                 );
                 Error::io(what, std::io::Error::new(std::io::ErrorKind::TimedOut, text))
             }
-            Self::Short(got, wanted) => {
-                let text = format!("the store sent fewer bytes than requested: {got} of {wanted}");
-                Error::io(what, std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text))
-            }
-            Self::Wrong => {
-                Error::io(what, other("the store sent other bytes than requested".into()))
-            }
+            Self::Lie(how) => Error::io(
+                what,
+                other(format!("the reply of the store is not what was asked for: {how}")),
+            ),
+            Self::Encoded(encoding) => Error::unsupported(format!(
+                "{what}: the server sends its bytes encoded ({encoding}), which was not asked for; turn this encoding off for arrays, or store the object without 'Content-Encoding'"
+            )),
             Self::TooLong(size, most) => Error::unsupported(format!(
                 "{what}: the server sends whole objects only, this one has {size} bytes, and at most {most} are read at once; serve it with support for ranges, or set 'gridfusion.remote_cache' to more bytes"
             )),
@@ -133,10 +164,13 @@ mod tests {
                 generic("Received redirect without LOCATION, this normally indicates a region"),
                 false,
             ),
-            (Fault::Stalled(Duration::from_secs(1)), true),
-            (Fault::Short(1, 2), true),
-            (Fault::Changed, false),
-            (Fault::Wrong, false),
+            (generic("Requested 0..9, got 0..4"), false),
+            (generic("Content-Range header not present in partial response"), false),
+            (generic("Content-Length Header missing from response"), false),
+            (Fault::Stalled(Duration::from_secs(1), 7), true),
+            (Fault::Changed("x".into()), false),
+            (Fault::Lie("x".into()), false),
+            (Fault::Encoded("gzip".into()), false),
         ] {
             assert_eq!(fault.is_transient(), expected, "{fault:?}");
         }

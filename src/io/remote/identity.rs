@@ -42,6 +42,21 @@ impl Identity {
         ObjectStamp::of_stored(self.size, self.e_tag.as_deref().map(opaque), self.modified)
     }
 
+    /// Returns both values of the first part that differs, for messages.
+    pub(super) fn difference(&self, other: &Self) -> String {
+        let tag = |it: &Self| it.e_tag.as_deref().map(|tag| opaque(tag).to_owned());
+        match (tag(self), tag(other)) {
+            _ if self.size != other.size => {
+                format!("it had {} bytes, and now has {}", self.size, other.size)
+            }
+            (Some(mine), Some(theirs)) => format!("its tag was {mine}, and now is {theirs}"),
+            _ => {
+                let time = |it: &Self| it.modified.map_or("none".to_owned(), |at| at.to_string());
+                format!("its time was {}, and now is {}", time(self), time(other))
+            }
+        }
+    }
+
     /// Whether a reply with the identity `other` is of the same object. Times decide only without tags,
     /// because servers behind one address may disagree on times.
     pub(super) fn is_same(&self, other: &Self) -> bool {

@@ -29,6 +29,9 @@ pub struct RemoteLimits {
     pub cache: usize,
     /// The time for which a listing, or the identity of an object, is not checked again.
     pub check: Duration,
+    /// Whether remote files may refer to other stores whose host is this machine or a private address. Programs that make
+    /// stores on demand decide that themselves.
+    pub private_references: bool,
 }
 
 impl Default for RemoteLimits {
@@ -43,6 +46,7 @@ impl Default for RemoteLimits {
             merge: 8 << 20,
             cache: 64 << 20,
             check: Duration::from_secs(1),
+            private_references: false,
         }
     }
 }

@@ -13,6 +13,7 @@
 //! other bytes than requested, causes an error and never a wrong answer.
 
 mod access;
+mod addresses;
 mod budget;
 mod counts;
 mod fault;
@@ -22,10 +23,12 @@ mod known;
 mod limits;
 mod listing;
 mod merge;
+mod reason;
 mod store;
 mod threads;
 
 pub use access::Remote;
+pub use addresses::{is_private_host, is_public, is_same_origin};
 pub use counts::RequestCounts;
 pub(crate) use counts::counted;
 pub(super) use identity::Identity;

@@ -239,7 +239,7 @@ impl RemoteStore {
         match self.get(path, &what, Some(identity.clone()), u64::MAX).await {
             Ok((bytes, _)) => Ok(bytes),
             Err((fault, tries)) => {
-                if matches!(fault, Fault::Changed) {
+                if matches!(fault, Fault::Changed(_)) {
                     self.forget(path);
                 }
                 Err(fault.error(&format!("read bytes {range:?} of the object"), tries))

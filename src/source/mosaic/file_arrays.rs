@@ -8,7 +8,7 @@ use crate::tile::ObjectVersion;
 /// The variables of one file that become columns.
 #[derive(Debug)]
 pub struct FileArrays {
-    /// The path or URL of the file, for the column `_file` and for errors.
+    /// The path of the file, or its URL without secrets, for the column `_file` and for errors.
     pub name: String,
     /// The variables; at least one.
     pub arrays: Vec<GridArray>,

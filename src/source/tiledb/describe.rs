@@ -24,12 +24,12 @@ pub(super) async fn describe(
     if let [(name, location)] = located[..]
         && location == place.location()
     {
-        let array = array(name, &place.at(location)?, reading, detail).await?;
+        let array = array(name, &place.referenced(location)?, reading, detail).await?;
         return Ok(Description { document: array.document(), pages: vec![array.page()] });
     }
     let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
     for (name, location) in located {
-        let described = match place.at(location) {
+        let described = match place.referenced(location) {
             Ok(place) => array(name, &place, reading, detail).await,
             Err(error) => Err(error),
         };

@@ -55,7 +55,7 @@ impl TileDbGroup {
     /// Returns the place of the array with this name.
     pub(super) fn place_of(&self, name: &str) -> Result<Place> {
         match self.members.arrays.get(name) {
-            Some(location) => self.place.at(location),
+            Some(location) => self.place.referenced(location),
             None => {
                 let known = self.members.arrays.keys().map(|name| format!("\"{name}\""));
                 let known = known.collect::<Vec<_>>().join(", ");
@@ -97,7 +97,7 @@ impl ArrayGroup for TileDbGroup {
             .arrays
             .iter()
             .map(|(name, location)| async move {
-                let array = match self.place.at(location) {
+                let array = match self.place.referenced(location) {
                     Ok(place) => self.reading.array(&place).await,
                     Err(error) => Err(error),
                 };
@@ -135,7 +135,7 @@ impl ArrayGroup for TileDbGroup {
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
         let mut reports = Vec::new();
         for location in self.members.arrays.values() {
-            let opened = match self.place.at(location) {
+            let opened = match self.place.referenced(location) {
                 Ok(place) => self.reading.open(&place).await,
                 Err(error) => Err(error),
             };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_secrets};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind, lists_members};
 use crate::io::MAX_CONCURRENT_IO;
@@ -69,7 +69,7 @@ impl Members {
                 let message = format!("more than {MAX_GROUPS} groups within groups");
                 return Err(Error::unsupported(message).in_file(&location));
             }
-            let found = match place.at(&location) {
+            let found = match place.referenced(&location) {
                 Ok(group) => self.within(&group, options).await,
                 Err(error) => Err(error),
             };
@@ -90,8 +90,12 @@ impl Members {
     /// Adds an array. If its name is taken, its location becomes its name.
     fn add(&mut self, name: String, Member { location, .. }: Member) {
         if self.arrays.contains_key(&name) {
-            log::warn!("two arrays are named \"{name}\"; the second is listed as \"{location}\"");
-            self.arrays.insert(location.clone(), location);
+            let shown = without_secrets(&location);
+            let numbered = (2_u64..).map(|number| format!("{shown} ({number})"));
+            let mut names = std::iter::once(shown.clone()).chain(numbered);
+            let shown = names.find(|it| !self.arrays.contains_key(it)).unwrap_or_default();
+            log::warn!("two arrays are named \"{name}\"; the second is listed as \"{shown}\"");
+            self.arrays.insert(shown, location);
         } else {
             self.arrays.insert(name, location);
         }
@@ -103,7 +107,7 @@ impl Members {
         Ok(match folder_kind(&entries) {
             Some(FolderKind::Array) => {
                 let location = place.location().to_owned();
-                let name = last_part(&location).to_owned();
+                let name = last_part(&without_secrets(&location)).to_owned();
                 vec![Member { name, location, kind: FolderKind::Array }]
             }
             Some(FolderKind::Group) if lists_members(&entries) => {
@@ -157,7 +161,7 @@ async fn group_members(place: &Place, options: &OpenOptions) -> Result<Vec<Membe
             true => place.below(&member.uri)?.location().to_owned(),
             false => member.uri,
         };
-        let name = member.name.unwrap_or_else(|| last_part(&location).to_owned());
+        let name = member.name.unwrap_or_else(|| last_part(&without_secrets(&location)).to_owned());
         Ok(Member { name, location, kind: member.kind })
     });
     named.collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::store::{codec, facts};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 use crate::format::zarr::{OpenReferences, ReferencedStore};
@@ -104,19 +104,11 @@ impl Referenced {
     /// Returns the place of a referenced object.
     ///
     /// # Errors
-    /// `Usage` for a local file that a remote reference file names: it could be any file of the user.
+    /// As [`Place::referenced`].
     fn place(&self, url: &str) -> Result<Place> {
-        let is_absolute = url.contains("://") || url.starts_with('/');
-        let place = match is_absolute {
-            true => self.file.at(url)?,
-            false => self.file.beside(url)?,
-        };
-        if self.file.is_remote() && !place.is_remote() {
-            let message = format!(
-                "it refers to the local file {url}; only local reference files may do that"
-            );
-            return Err(Error::usage(message).in_file(self.file.location()));
+        match url.contains("://") || url.starts_with('/') {
+            true => self.file.referenced(url),
+            false => self.file.beside(url),
         }
-        Ok(place)
     }
 }

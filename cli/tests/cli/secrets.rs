@@ -1,0 +1,217 @@
+//! No output shows a secret: every way to name a location and its options, and everything that the program prints and writes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Outcome, STATIONS, gridfusion};
+use crate::web_server::WebServer;
+
+const SECRET: &str = "0123456789abcdefKEYKEY";
+
+/// Ways to put a secret into the URL of a web server. `HOST` stands for its host.
+const URLS: [&str; 6] = [
+    "http://me:SECRET@HOST/a/stations.tet",
+    "http://HOST/a/stations.tet?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=SECRET%2Feu&X-Amz-Signature=SECRET",
+    "http://HOST/a/stations.tet?X-Goog-Credential=x%40y&X-Goog-Signature=SECRET",
+    "http://HOST/a/stations.tet?sv=2024-11-04&sr=b&sp=r&sig=SECRET%3D",
+    "http://HOST/a/stations.tet?token=SECRET",
+    "http://HOST/a/stations.tet?access_token=SECRET&v=1",
+];
+
+/// Statements about the table `Q`, which is quoted with single quotes, and its columns' qualifier `D`. `DIR` is a folder.
+const STATEMENTS: &str = r#"
+SELECT count(D.value) FROM Q;
+SELECT D.value + 1, D.* FROM Q WHERE D.value > 5 ORDER BY D.value LIMIT 2;
+SELECT count(*), count(*), count(D.value), count(D.value) FROM Q;
+SELECT min(D.value), min(D.value::DOUBLE) FROM Q;
+WITH c AS (SELECT D.value + 1 FROM Q) SELECT * FROM c LIMIT 1;
+SELECT x.value + 1, D.value + 1 FROM Q JOIN Q AS x USING (station) LIMIT 1;
+SELECT sum(D.value) OVER (PARTITION BY D.station) FROM Q LIMIT 1;
+SELECT (SELECT max(D.value) FROM Q), 1 WHERE EXISTS (SELECT 1 FROM Q WHERE D.value > 5);
+EXPLAIN SELECT value + 1 FROM Q;
+EXPLAIN VERBOSE SELECT value + 1 FROM Q WHERE value > 5;
+EXPLAIN ANALYZE SELECT value + 1 FROM Q;
+EXPLAIN ANALYZE VERBOSE SELECT avg(value) FROM Q GROUP BY station;
+EXPLAIN FORMAT TREE SELECT value + 1 FROM Q;
+EXPLAIN FORMAT PGJSON SELECT value + 1 FROM Q;
+EXPLAIN FORMAT GRAPHVIZ SELECT value + 1 FROM Q;
+EXPLAIN VERBOSE COPY (SELECT value + 1 FROM Q) TO 'DIR/x.csv' OPTIONS ('http.header.x' 'SECRET', 'aws.session_token' 'SECRET');
+EXPLAIN COPY (SELECT 1) TO 'http://me:SECRET@HOST/x.csv?sig=SECRET' STORED AS CSV;
+CREATE VIEW v AS SELECT D.value + 1 FROM Q;
+SELECT * FROM v LIMIT 1;
+SHOW CREATE TABLE v;
+SELECT * FROM information_schema.views;
+CREATE VIEW w AS SELECT value + 1 FROM read_array('BARE', 'elevation', 'http.header.x', 'SECRET', 'aws.secret_access_key', concat('SECRET', 'x'));
+SHOW CREATE TABLE w;
+EXPLAIN VERBOSE SELECT * FROM w;
+CREATE TABLE t AS SELECT value + 1, D.station FROM Q;
+SHOW COLUMNS FROM t;
+CREATE EXTERNAL TABLE e STORED AS TET LOCATION 'URL' OPTIONS (dataset 'elevation', 'http.header.x' 'SECRET', 'azure.sas_token' 'SECRET');
+EXPLAIN VERBOSE SELECT value + 1 FROM e;
+SHOW CREATE TABLE e;
+CREATE EXTERNAL TABLE f (a INT) STORED AS CSV LOCATION 'DIR/a.csv' OPTIONS ('aws.session_token' 'SECRET', 'format.has_header' 'true');
+SHOW CREATE TABLE f;
+EXPLAIN VERBOSE SELECT value + 1 FROM read_tet('URL', 'elevation', 'io', 'pread');
+EXPLAIN VERBOSE SELECT value + 1 FROM read_tet('URL', 'elevation', 'gcp.service_account_key', 'SECRET');
+SELECT * FROM read_array(['URL'], 'elevation', file_column => true) LIMIT 1;
+EXPLAIN VERBOSE SELECT value + 1 FROM read_array(['URL'], 'elevation', file_column => true);
+SELECT * FROM tet_info('URL');
+SELECT * FROM tet_attributes('URL');
+DESCRIBE Q;
+SUMMARIZE Q;
+SHOW TABLES;
+SHOW ALL;
+SELECT * FROM information_schema.tables;
+SELECT * FROM information_schema.columns;
+SELECT * FROM information_schema.df_settings;
+COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.parquet';
+COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.csv' OPTIONS ('aws.session_token' 'SECRET');
+COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.json';
+COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.arrow';
+"#;
+
+/// Statements that fail.
+const MISTAKES: [&str; 14] = [
+    "SELECT nope FROM Q",
+    "SELECT D.nope FROM Q",
+    "SELECT D.value FROM Q AS x",
+    "SELECT sum(D.station) FROM Q",
+    "SELECT * FROM 'URL#nope'",
+    "SELECT * FROM Q JOIN Q USING (nope)",
+    "SELECT value::INT, value::BIGINT, D.value + 'x' FROM Q",
+    "SELECT * FROM read_array('URL', 'nope')",
+    "SELECT * FROM read_array('BARE', 'elevation', 'http.timeout', 'SECRET')",
+    "SELECT * FROM read_array('BARE', 'elevation', 'http.proxy_url', 'http://me:SECRET@')",
+    "SELECT * FROM read_array('BARE', 'elevation', 'encryption_key', 'SECRET')",
+    "SELECT * FROM read_array('BARE', 'aws.session_token' 'SECRET')",
+    "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'URL' OPTIONS ('aws.session_token' 'a' 'SECRET')",
+    "CREATE EXTERNAL TABLE t STORED AS NOPE LOCATION 'URL' OPTIONS ('aws.session_token' 'SECRET')",
+];
+
+fn server() -> WebServer {
+    WebServer::start("stations.tet", fs::read(STATIONS).unwrap(), |_| None)
+}
+
+fn run(args: &[&str], variables: &[(&str, &str)]) -> Outcome {
+    let mut command = gridfusion(args);
+    command.env("NO_PROXY", "127.0.0.1").envs(variables.iter().copied()).output().unwrap().into()
+}
+
+/// Fills in a template for a URL.
+fn filled(template: &str, url: &str, server: &WebServer, folder: &Path) -> String {
+    let table = format!("{url}#elevation");
+    template
+        .replace("FROM Q", &format!("FROM '{table}'"))
+        .replace("JOIN Q", &format!("JOIN '{table}'"))
+        .replace("DESCRIBE Q", &format!("DESCRIBE '{table}'"))
+        .replace("SUMMARIZE Q", &format!("SUMMARIZE '{table}'"))
+        .replace("D.", &format!("\"{table}\"."))
+        .replace("URL", url)
+        .replace("BARE", &format!("http://{}/a/stations.tet", server.host()))
+        .replace("DIR", folder.to_str().unwrap())
+        .replace("HOST", &server.host())
+        .replace("SECRET", SECRET)
+}
+
+fn assert_hidden(outcome: &Outcome, what: &str) {
+    for text in [&outcome.stdout, &outcome.stderr] {
+        let mut lines = text.lines();
+        // A narrow tree breaks lines, so a part of the secret counts too.
+        let shown = lines.find(|line| line.contains(&SECRET[4..]));
+        assert!(shown.is_none(), "{what}: {}", shown.unwrap_or_default());
+    }
+}
+
+#[test]
+fn no_output_shows_a_secret() {
+    let server = server();
+    for url in URLS {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.csv"), "a\n1\n").unwrap();
+        let url = url.replace("HOST", &server.host()).replace("SECRET", SECRET);
+        let sql = filled(STATEMENTS, &url, &server, folder.path());
+        for statement in sql.split(";\n").map(str::trim).filter(|it| it.starts_with("COPY")) {
+            assert!(statement.contains(&url));
+        }
+        let outcome = run(&["-q", "--timing", "-c", &sql], &[("RUST_LOG", "trace")]);
+        assert_eq!(outcome.code, Some(0), "{url}: {:?}", outcome.stderr.lines().last());
+        assert!(outcome.stdout.contains("stations.tet#elevation.value"), "{url}");
+        assert_hidden(&outcome, &url);
+        for file in ["o.parquet", "o.csv", "o.json", "o.arrow"] {
+            let bytes = fs::read(folder.path().join(file)).unwrap();
+            let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+            assert!(has("stations.tet#elevation.") && !has(SECRET), "{url}: {file}");
+        }
+    }
+}
+
+#[test]
+fn no_message_shows_a_secret() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    for url in [URLS[0], URLS[1]] {
+        let url = url.replace("HOST", &server.host()).replace("SECRET", SECRET);
+        for mistake in MISTAKES {
+            let sql = filled(mistake, &url, &server, folder.path());
+            let outcome = run(&["-q", "-c", &sql], &[("RUST_LOG", "debug")]);
+            assert_eq!(outcome.code, Some(1), "{sql}: {outcome:?}");
+            assert_hidden(&outcome, mistake);
+        }
+        let picture = folder.path().join("a.svg");
+        let sql = filled("SELECT station, D.value + 1 FROM Q", &url, &server, folder.path());
+        let picture = picture.to_str().unwrap();
+        for (args, code) in [
+            (&["info", &url][..], 0),
+            (&["info", &url, "--json"], 0),
+            (&["verify", &url, "--json"], 0),
+            (&["plot", &sql, "-o", picture], 0),
+            (&["info", &url.replace("stations", "gone")], 1),
+            (&["verify", &url.replace("stations", "gone")], 1),
+            (
+                &[&url, "-q", "-c", "SHOW TABLES; EXPLAIN VERBOSE SELECT value + 1 FROM elevation"],
+                0,
+            ),
+        ] {
+            let outcome = run(args, &[("RUST_LOG", "trace")]);
+            assert_eq!(outcome.code == Some(0), code == 0, "{args:?}: {outcome:?}");
+            assert_hidden(&outcome, args[0]);
+        }
+        assert!(!fs::read_to_string(picture).unwrap().contains(SECRET));
+    }
+}
+
+/// Secrets of options and of variables are sent, and not shown.
+#[test]
+fn options_and_variables_are_not_shown() {
+    let server = server();
+    let sql = "SELECT count(value) FROM 's3://bucket/stations.tet#elevation'; SHOW ALL;
+               EXPLAIN VERBOSE SELECT value + 1 FROM 's3://bucket/stations.tet#elevation'";
+    let endpoint = format!("aws.endpoint=http://{}", server.host());
+    let token = format!("aws.session_token={SECRET}");
+    let header = format!("http.header.x-key={SECRET}");
+    let args = [
+        "-q",
+        "-o",
+        &endpoint,
+        "-o",
+        "aws.allow_http=true",
+        "-o",
+        &token,
+        "-o",
+        &header,
+        "-c",
+        sql,
+    ];
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ("RUST_LOG", "trace"),
+        ("AZURE_STORAGE_SAS_KEY", SECRET),
+    ];
+    let outcome = run(&args, &keys);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(server.take().iter().any(|head| head.header("x-amz-security-token") == Some(SECRET)));
+    assert_hidden(&outcome, "options");
+    let key = format!("encryption_key={SECRET}");
+    let outcome = run(&["info", STATIONS, "-o", &key], &keys);
+    assert_hidden(&outcome, "encryption_key");
+}
