@@ -168,7 +168,12 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
                 Ok(path) if stores.root().is_some_and(|root| root.check(&path).is_err()) => {
                     Err(outside())
                 }
-                Ok(path) => Ok(path.to_string_lossy().into_owned()),
+                Ok(path) => path.to_str().map(str::to_owned).ok_or_else(|| {
+                    let name = path.as_os_str().as_encoded_bytes().escape_ascii();
+                    Error::unsupported(format!(
+                        "'{pattern}' matches \"{name}\", which is not UTF-8"
+                    ))
+                }),
                 Err(error) => {
                     let folder = error.path().display().to_string();
                     Err(Error::io("cannot list the folder", std::io::Error::from(error))

@@ -57,6 +57,15 @@ impl Attribute {
     }
 }
 
+/// Returns the text of an attribute without NUL bytes at its end. Formats leave the character set open, and no other
+/// attribute names it: text that is not UTF-8 is taken for Latin-1, in which all bytes are characters.
+pub(in crate::format) fn attribute_text(stored: &[u8]) -> String {
+    let len = stored.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let (text, _) = stored.split_at(len);
+    String::from_utf8(text.to_vec())
+        .unwrap_or_else(|_| text.iter().copied().map(char::from).collect())
+}
+
 impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.texts().join(", "))

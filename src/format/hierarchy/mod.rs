@@ -16,6 +16,7 @@ mod attribute;
 mod cell_type;
 mod variable;
 
+pub(in crate::format) use attribute::attribute_text;
 pub use attribute::{Attribute, Attributes};
 pub use cell_type::CellType;
 pub use variable::{Axis, Hierarchy, Unreadable, Variable};

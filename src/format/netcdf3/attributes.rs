@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use super::external_type::ExternalType;
 use super::reader::{HeaderReader, Pause};
 use crate::format::ElementType;
-use crate::format::hierarchy::{Attribute, Attributes};
+use crate::format::hierarchy::{Attribute, Attributes, attribute_text};
 
 /// The tag of a list of attributes.
 const TAG: u32 = 12;
@@ -65,7 +65,7 @@ pub(super) fn read_type(reader: &mut HeaderReader<'_>) -> Result<ExternalType, P
 /// Returns the value of stored bytes.
 fn attribute(external: ExternalType, stored: &[u8]) -> Attribute {
     let element = match external {
-        ExternalType::Char => return Attribute::Text(text(stored)),
+        ExternalType::Char => return Attribute::Text(attribute_text(stored)),
         ExternalType::Number(element) => element,
     };
     match element {
@@ -90,15 +90,6 @@ fn integer(word: &[u8], is_unsigned: bool) -> i128 {
     word.iter().fold(sign, |number, byte| number << 8 | i128::from(*byte))
 }
 
-/// Returns a text without NUL bytes at its end. The format leaves the encoding open: text that is not UTF-8 is
-/// taken for Latin-1.
-fn text(stored: &[u8]) -> String {
-    let len = stored.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    let (text, _) = stored.split_at(len);
-    String::from_utf8(text.to_vec())
-        .unwrap_or_else(|_| text.iter().copied().map(char::from).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,9 +111,9 @@ mod tests {
 
     #[test]
     fn text_is_utf8_or_latin1() {
-        assert_eq!(text("Höhe\0\0".as_bytes()), "Höhe");
-        assert_eq!(text(b"H\xf6he"), "Höhe");
-        assert_eq!(text(b"a\0b\0"), "a\0b");
-        assert_eq!(text(b"\0\0"), "");
+        assert_eq!(attribute_text("Höhe\0\0".as_bytes()), "Höhe");
+        assert_eq!(attribute_text(b"H\xf6he"), "Höhe");
+        assert_eq!(attribute_text(b"a\0b\0"), "a\0b");
+        assert_eq!(attribute_text(b"\0\0"), "");
     }
 }

@@ -119,7 +119,10 @@ impl TileDbReader {
             }
             CoordinateRange::Float(low, high) => [low, high].map(f64::to_string),
             CoordinateRange::Text(low, high) => {
-                [low, high].map(|text| String::from_utf8_lossy(text).into_owned())
+                [low, high].map(|text| match std::str::from_utf8(text) {
+                    Ok(text) => text.to_owned(),
+                    Err(_) => text.escape_ascii().to_string(),
+                })
             }
         }
     }

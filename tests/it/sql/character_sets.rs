@@ -56,6 +56,13 @@ async fn an_undeclared_character_set_is_an_error() {
     let expected =
         [["Oslo", "3.0", "Oslo"], ["Zörich", "2.0", "Zörich"], ["Zürich", "1.0", "Zürich"]];
     assert_eq!(rows_from(&ctx, &latin).await, expected);
+    // The attribute `units` is in ISO 8859-1 too, and no option is needed for it.
+    let frame = ctx.read_array(
+        &*file,
+        ArrayOptions::default().with_dataset("v").with_option("text_as_binary", true),
+    );
+    let schema = frame.await.unwrap().schema().as_arrow().clone();
+    assert_eq!(schema.field_with_name("value").unwrap().metadata()["units"], "°C");
     // A session's default, and a name that no character set has.
     ctx.sql("SET gridfusion.text_encoding = 'cp1252'").await.unwrap();
     let options = ArrayOptions::default();

@@ -21,7 +21,7 @@ use super::message::message;
 use super::records::records;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
-use crate::format::hierarchy::Attribute;
+use crate::format::hierarchy::{Attribute, attribute_text};
 
 /// The name of the region in errors.
 const REGION: &str = "attribute";
@@ -288,14 +288,14 @@ fn texts(mut all: Vec<String>) -> Value {
     })
 }
 
-/// Returns a text without its padding. Bytes that are not UTF-8 are replaced.
+/// Returns a text without its padding.
 fn trimmed(bytes: &[u8], padding: StringPadding) -> String {
     let bytes = match padding {
         StringPadding::NullTerminate => bytes.split(|&byte| byte == 0).next().unwrap_or_default(),
         StringPadding::NullPad => bytes,
         StringPadding::SpacePad => bytes.trim_ascii_end(),
     };
-    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
+    attribute_text(bytes)
 }
 
 fn heap_text(file: &FileBytes, reference: &Reference, heaps: &mut Collections) -> Result<String> {
