@@ -161,6 +161,14 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
     let found: BTreeSet<String> = match (place.store(), place.local_path()) {
         (None, path) => {
             let pattern = path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
+            let wanted = Pattern::new(&pattern).map_err(malformed)?;
+            if pattern.contains("**") {
+                let found = walked(&pattern, &wanted)?;
+                return match found.is_empty() {
+                    true => Err(Error::usage(format!("nothing matches '{pattern}'"))),
+                    false => Ok(found),
+                };
+            }
             let paths = glob::glob_with(&pattern, OPTIONS).map_err(malformed)?;
             let outside = || Error::usage(format!("'{pattern}' leads out of the root by a link"));
             let text = |path: Result<PathBuf, glob::GlobError>| match path {
@@ -203,6 +211,38 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
         true => Err(Error::usage(format!("nothing matches '{pattern}'"))),
         false => Ok(found),
     }
+}
+
+/// Returns the local files and folders that match a pattern with `**`. Visits each folder once, whatever links lead to it, so
+/// that links to folders above do not go on for ever. Finds nothing in a folder that matches.
+fn walked(pattern: &str, wanted: &Pattern) -> Result<BTreeSet<String>> {
+    let fixed = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
+    let start = pattern[..fixed].rfind('/').map_or("", |at| &pattern[..=at]);
+    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    // Links come last, so that a folder is found under its own name.
+    let (mut folders, mut links) = (vec![PathBuf::from(start)], vec![]);
+    while let Some(folder) = folders.pop().or_else(|| links.pop()) {
+        let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { &*folder };
+        let failed = |error| {
+            Error::io("cannot list the folder", error).in_file(&listed.display().to_string())
+        };
+        match std::fs::canonicalize(listed) {
+            Ok(path) if seen.insert(path.clone()) => {}
+            Ok(_) => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed(error)),
+        }
+        for entry in std::fs::read_dir(listed).map_err(failed)? {
+            let path = folder.join(entry.map_err(failed)?.file_name());
+            let text = path.to_string_lossy().into_owned();
+            if wanted.matches_with(&text, OPTIONS) {
+                found.insert(text);
+            } else if path.is_dir() {
+                if path.is_symlink() { links.push(path) } else { folders.push(path) }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The reason why a pattern has no matches.
@@ -319,6 +359,20 @@ mod tests {
             assert!(expand(wrong.as_str(), &runtime).await.is_err(), "{wrong}");
         }
         assert!(expand(Vec::<String>::new(), &runtime).await.is_err());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn links_that_lead_up_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| format!("{}/{name}", dir.path().display());
+        std::fs::create_dir_all(path("a/b")).unwrap();
+        std::fs::write(path("a/b/x.tet"), "").unwrap();
+        std::os::unix::fs::symlink("..", path("a/b/up")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), path("a/above")).unwrap();
+        let runtime: Arc<dyn Stores> = Arc::new(OneStore::default());
+        let found = expand(path("**/*.tet"), &runtime).await.unwrap();
+        assert_eq!(found, Places::Many(vec![path("a/b/x.tet")]));
     }
 
     #[tokio::test]
