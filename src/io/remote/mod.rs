@@ -17,6 +17,7 @@ mod budget;
 mod counts;
 mod fault;
 mod get;
+mod held;
 mod identity;
 mod known;
 mod limits;
@@ -24,6 +25,7 @@ mod listing;
 mod merge;
 mod store;
 mod threads;
+mod under_way;
 
 pub use access::Remote;
 pub use counts::RequestCounts;
