@@ -21,6 +21,9 @@ use crate::grid::ChunkTask;
 use crate::io::{RequestCounts, counted};
 use crate::tile::{Request, Slice};
 
+/// So few bytes are read although they are not selected: half of what a single cell may read.
+const FEW_BYTES: u64 = 32 << 10;
+
 /// The payloads of one chunk; `None` for an absent object.
 type Payloads = Vec<Option<Bytes>>;
 
@@ -47,9 +50,9 @@ impl Fetch {
 
     /// Returns the requests for the payloads: only for their selected parts where that spares more than `least`
     /// bytes.
-    fn requests(&mut self, least: u64) -> Vec<Request> {
+    fn requests(&mut self, least: u64, is_resident: bool) -> Vec<Request> {
         let mut requests = Request::of(&self.stored);
-        self.slices = Slice::shorten(&self.task, &self.stored, &mut requests, least);
+        self.slices = Slice::shorten(&self.task, &self.stored, &mut requests, least, is_resident);
         requests
     }
 
@@ -60,7 +63,8 @@ impl Fetch {
         let slices = self.slices.iter().chain(std::iter::repeat(&None));
         let received = &mut self.received;
         let pad = |(payload, slice): (Option<Bytes>, &Option<Slice>)| {
-            *received += payload.as_ref().map_or(0, Bytes::len);
+            let used = slice.as_ref().map_or(usize::MAX, Slice::used);
+            *received += payload.as_ref().map_or(0, Bytes::len).min(used);
             match slice {
                 Some(slice) => payload.map(|payload| slice.pad(&payload)),
                 None => payload,
@@ -97,8 +101,14 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    pub(super) fn new(array: Arc<GridArray>, least: u64) -> Self {
-        Self { array, least, batches: VecDeque::new(), arrived: VecDeque::new() }
+    /// Makes a reader of payloads that reads at most `gap` bytes that are not selected at once.
+    pub(super) fn new(array: Arc<GridArray>, gap: u64) -> Self {
+        Self {
+            array,
+            least: gap.min(FEW_BYTES),
+            batches: VecDeque::new(),
+            arrived: VecDeque::new(),
+        }
     }
 
     /// The number of batches that have not arrived.
@@ -117,10 +127,9 @@ impl InFlight {
             true => Coming::Resident,
             false => {
                 let array = Arc::clone(&self.array);
-                // A file is read whole pages at a time anyway.
-                let least = if objects.is_remote() { self.least } else { u64::MAX };
-                let requests: Vec<Request> =
-                    chunks.iter_mut().flat_map(|chunk| chunk.requests(least)).collect();
+                let requests =
+                    chunks.iter_mut().flat_map(|chunk| chunk.requests(self.least, false));
+                let requests: Vec<Request> = requests.collect();
                 let fetch = async move { array.objects().fetch(&requests).await };
                 Coming::Task(SpawnedTask::spawn(counted(fetch)))
             }
@@ -139,10 +148,12 @@ impl InFlight {
         if let Some(chunk) = self.arrived.pop_front() {
             return Ok(Some(chunk));
         }
-        let Some(Batch { chunks, payloads }) = self.batches.pop_front() else { return Ok(None) };
+        let Some(Batch { mut chunks, payloads }) = self.batches.pop_front() else {
+            return Ok(None);
+        };
         let read = match payloads {
             Coming::Resident => {
-                let requests = chunks.iter().flat_map(|chunk| Request::of(&chunk.stored));
+                let requests = chunks.iter_mut().flat_map(|chunk| chunk.requests(self.least, true));
                 self.array.objects().fetch(&requests.collect::<Vec<_>>()).await
             }
             Coming::Task(task) => {

@@ -28,11 +28,15 @@ pub(crate) struct Slice {
 impl Slice {
     /// Shortens the requests for a chunk to slices that spare more than `least` bytes each. `requests` are those
     /// of `stored`, in order. Returns a slice for each shorter request, and `None` for the others.
+    ///
+    /// A view of memory or of a mapping costs nothing, so if the bytes are `resident`, requests for views stay whole.
+    /// Their slices count the bytes that are used.
     pub(crate) fn shorten(
         task: &ChunkTask,
         stored: &[StoredChunk],
         requests: &mut [Request],
         least: u64,
+        resident: bool,
     ) -> Vec<Option<Self>> {
         let payloads = stored.iter().flat_map(|chunk| &chunk.layers);
         let payloads = payloads.flat_map(|layer| layer.payloads().map(move |it| (layer, it)));
@@ -40,6 +44,9 @@ impl Slice {
             let slice = Self::of(task, layer, payload)?;
             if (slice.left_out() as u64) <= least {
                 return None;
+            }
+            if resident && payload.is_view() {
+                return Some(slice);
             }
             let start = payload.at.start();
             let (from, to) = (slice.bytes.start as u64, slice.bytes.end as u64);
@@ -65,6 +72,11 @@ impl Slice {
         Some(Self { bytes, len: usize::try_from(payload.raw_len).ok()? })
     }
 
+    /// Returns the bytes that are used.
+    pub(crate) fn used(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The bytes that are not fetched.
     fn left_out(&self) -> usize {
         self.len - self.bytes.len()
@@ -73,7 +85,7 @@ impl Slice {
     /// Returns a payload of the whole length with the fetched bytes in their place.
     pub(crate) fn pad(&self, fetched: &Bytes) -> Bytes {
         if fetched.len() != self.bytes.len() {
-            return fetched.clone(); // decoding reports a wrong length
+            return fetched.clone(); // the whole payload, or decoding reports a wrong length
         }
         // The system provides zeroed memory on first use, so bytes that no query reads take none.
         let mut payload = vec![0; self.len];
@@ -100,7 +112,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::format::{Codec, Location};
+    use crate::format::{ByteOrder, Codec, Location};
 
     fn task(selection: Vec<AxisSelection>) -> ChunkTask {
         let rows = selection.iter().map(AxisSelection::count).product();
@@ -128,7 +140,8 @@ mod tests {
             let payload: Vec<u8> = (0..cells * 2).map(|at| at as u8 + 1).collect();
             let (stored, mut request) =
                 chunk(Codec::Raw, payload.len() as u64, payload.len() as u64);
-            let slices = Slice::shorten(&task, &[stored], std::slice::from_mut(&mut request), 0);
+            let slices =
+                Slice::shorten(&task, &[stored], std::slice::from_mut(&mut request), 0, false);
             let ByteRange::Bounded(range) = &request.at.range else { panic!("a bounded range") };
             let fetched = &payload[range.start as usize - 100..range.end as usize - 100];
             let padded = match &slices[0] {
@@ -156,7 +169,7 @@ mod tests {
         let shortened = |codec, stored, raw, least| {
             let (stored, mut request) = chunk(codec, stored, raw);
             let requests = std::slice::from_mut(&mut request);
-            let slices = Slice::shorten(&one, &[stored], requests, least);
+            let slices = Slice::shorten(&one, &[stored], requests, least, false);
             (request.at.range, slices[0].as_ref().map(Slice::left_out))
         };
         // The cells 35 and 36 of 80, of 4 bytes each.
@@ -165,5 +178,21 @@ mod tests {
         assert_eq!(shortened(Codec::Raw, 320, 320, 312), (whole.clone(), None));
         assert_eq!(shortened(Codec::Raw, 320, 321, 0), (whole.clone(), None)); // damaged
         assert_eq!(shortened(Codec::Zstd, 320, 320, 0), (whole, None));
+    }
+
+    #[test]
+    fn views_of_a_mapping_stay_whole_and_count_the_bytes_that_are_used() {
+        let one =
+            task(vec![AxisSelection::from_range(10, 4..5), AxisSelection::from_range(8, 3..5)]);
+        for (byte_order, requested) in [(ByteOrder::Little, 320), (ByteOrder::big(4), 8)] {
+            let (mut stored, mut request) = chunk(Codec::Raw, 320, 320);
+            stored.layers[0].values.byte_order = byte_order;
+            let requests = std::slice::from_mut(&mut request);
+            let slices = Slice::shorten(&one, &[stored], requests, 100, true);
+            assert_eq!(
+                (slices[0].as_ref().map(Slice::used), request.at.range.most()),
+                (Some(8), Some(requested))
+            );
+        }
     }
 }

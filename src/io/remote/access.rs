@@ -8,6 +8,7 @@ use super::budget::Budget;
 use super::counts::{RequestCounts, SharedCounts, add_to_current};
 use super::known::Known;
 use super::limits::RemoteLimits;
+use super::under_way::UnderWay;
 
 /// The access of a session to object stores. Clones share everything.
 ///
@@ -40,6 +41,7 @@ struct Shared {
     /// Replaced when the limits change. Requests in flight then keep the old one.
     budget: Mutex<Arc<Budget>>,
     known: Known,
+    under_way: UnderWay,
     counts: SharedCounts,
     stores: Mutex<Stores>,
 }
@@ -82,6 +84,10 @@ impl Remote {
 
     pub(super) fn known(&self) -> &Known {
         &self.0.known
+    }
+
+    pub(super) fn under_way(&self) -> &UnderWay {
+        &self.0.under_way
     }
 
     pub(super) fn count(&self, more: &RequestCounts) {

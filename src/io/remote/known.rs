@@ -7,7 +7,7 @@
 //!
 //! Entries are dropped, the least recently used first, when they take more bytes than allowed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,6 +58,8 @@ struct Object {
     identity: Identity,
     /// Parts of the object by their start. None lies within another.
     parts: BTreeMap<u64, Bytes>,
+    /// The starts of parts in the order in which they came. Some of the parts may be gone.
+    oldest: VecDeque<u64>,
 }
 
 impl Known {
@@ -110,7 +112,7 @@ impl Known {
             return;
         }
         entries.remove(false, key);
-        let object = Object { identity, parts: BTreeMap::new() };
+        let object = Object { identity, parts: BTreeMap::new(), oldest: VecDeque::new() };
         entries.insert_object(key, object, most);
     }
 
@@ -138,6 +140,14 @@ impl Known {
         if covering(parts, &(start..end)).is_some() {
             return;
         }
+        // A large object loses its oldest parts, and not all of them at once.
+        while object.bytes + bytes.len() > most - most / 4
+            && let Some(oldest) = object.value.oldest.pop_front()
+        {
+            let freed = parts.remove(&oldest).map_or(0, |part| part.len());
+            object.bytes -= freed;
+            entries.bytes -= freed;
+        }
         let within: Vec<u64> = parts
             .range(start..end)
             .filter(|(at, part)| *at + part.len() as u64 <= end)
@@ -147,6 +157,7 @@ impl Known {
         object.bytes = object.bytes + bytes.len() - freed;
         entries.bytes = entries.bytes + bytes.len() - freed;
         parts.insert(start, bytes);
+        object.value.oldest.push_back(start);
         entries.touch(false, key);
         entries.evict(most);
     }
@@ -166,6 +177,25 @@ impl Known {
         let bytes = covering(&object.parts, range)?;
         entries.touch(false, key);
         Some(bytes)
+    }
+
+    /// Returns the parts of a range that are kept, ascending and without overlaps, with their places in the object.
+    pub(super) fn pieces(
+        &self,
+        key: &Key,
+        identity: &Identity,
+        range: &Range<u64>,
+    ) -> Vec<(Range<u64>, Bytes)> {
+        let mut entries = self.lock();
+        let object = entries.objects.get(key).map(|object| &object.value);
+        let Some(object) = object.filter(|object| object.identity.is_same(identity)) else {
+            return vec![];
+        };
+        let pieces = pieces(&object.parts, range);
+        if !pieces.is_empty() {
+            entries.touch(false, key);
+        }
+        pieces
     }
 
     /// Forgets an object, and the listings of all folders above it.
@@ -260,6 +290,21 @@ fn covering(parts: &BTreeMap<u64, Bytes>, range: &Range<u64>) -> Option<Bytes> {
     (to <= part.len()).then(|| part.slice(from..to))
 }
 
+/// Returns what parts have of `range`, in order.
+fn pieces(parts: &BTreeMap<u64, Bytes>, range: &Range<u64>) -> Vec<(Range<u64>, Bytes)> {
+    let first = parts.range(..=range.start).next_back().map_or(range.start, |(start, _)| *start);
+    let (mut pieces, mut at) = (vec![], range.start);
+    for (&start, part) in parts.range(first..range.end.max(first)) {
+        let (from, to) = (start.max(at), (start + part.len() as u64).min(range.end));
+        if from < to {
+            let bytes = part.slice((from - start) as usize..(to - start) as usize);
+            pieces.push((from..to, bytes));
+            at = to;
+        }
+    }
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use object_store::ObjectMeta;
@@ -297,6 +342,35 @@ mod tests {
         assert_eq!(known.recent(&key, Duration::ZERO), None);
         known.forget(&key);
         assert_eq!((known.identity(&key), known.lock().bytes), (None, 0));
+    }
+
+    #[test]
+    fn pieces_of_a_range_are_those_of_the_parts() {
+        let parts = [(2, "cde"), (5, "f"), (8, "ijk")].map(|(at, it)| (at, Bytes::from(it)));
+        let parts = BTreeMap::from(parts);
+        let found = |range| {
+            let all = pieces(&parts, &range).into_iter();
+            all.map(|(at, bytes)| (at, String::from_utf8(bytes.to_vec()).unwrap()))
+                .collect::<Vec<_>>()
+        };
+        let piece = |at, text: &str| (at, text.to_owned());
+        assert_eq!(found(0..20), [piece(2..5, "cde"), piece(5..6, "f"), piece(8..11, "ijk")]);
+        assert_eq!(found(4..9), [piece(4..5, "e"), piece(5..6, "f"), piece(8..9, "i")]);
+        assert_eq!(found(3..5), [piece(3..5, "de")]);
+        assert_eq!((found(6..8), found(11..20), found(4..4)), (vec![], vec![], vec![]));
+    }
+
+    #[test]
+    fn an_object_that_is_too_large_keeps_its_last_parts() {
+        let (known, most) = (Known::default(), 4 * ENTRY_BYTES);
+        let (key, same) = ((0, Path::from("a")), identity(9, "1"));
+        known.learn(&key, same.clone(), most);
+        for start in (0..1000).step_by(50) {
+            known.keep(&key, &same, start, Bytes::from(vec![7; 50]), most);
+        }
+        let is_kept = |start: u64| known.bytes(&key, &same, &(start..start + 50)).is_some();
+        assert!(!is_kept(0) && !is_kept(50) && is_kept(900) && is_kept(950));
+        assert!(known.lock().bytes <= most - most / 4);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod budget;
 mod counts;
 mod fault;
 mod get;
+mod held;
 mod identity;
 mod known;
 mod limits;
@@ -26,6 +27,7 @@ mod merge;
 mod reason;
 mod store;
 mod threads;
+mod under_way;
 
 pub use access::Remote;
 pub use addresses::{is_private_host, is_public, is_same_origin};

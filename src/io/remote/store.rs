@@ -13,12 +13,14 @@ use super::access::Remote;
 use super::counts::RequestCounts;
 use super::fault::Fault;
 use super::get::{Get, Patience};
+use super::held::Held;
 use super::identity::Identity;
 use super::known::{Key, Known};
 use super::limits::RemoteLimits;
 use super::listing::Listing;
 use super::merge::Requests;
 use super::threads;
+use super::under_way::{Began, ended};
 use crate::error::Result;
 use crate::io::{ByteRange, FolderEntry, document_too_long, is_not_found};
 
@@ -199,19 +201,23 @@ impl RemoteStore {
         keep: bool,
     ) -> Result<Vec<Bytes>> {
         let key = self.key(path);
-        let cached = |range| self.known().bytes(&key, identity, range);
-        let mut replies: Vec<Option<Bytes>> = ranges.iter().map(cached).collect();
-        let held: usize = replies.iter().flatten().map(Bytes::len).sum();
-        let is_missing =
-            |(range, reply): (&Range<u64>, &Option<Bytes>)| reply.is_none().then(|| range.clone());
-        let missing: Vec<Range<u64>> = ranges.iter().zip(&replies).filter_map(is_missing).collect();
+        let held =
+            |range: &Range<u64>| Held::new(range, self.known().pieces(&key, identity, range));
+        let hold = || ranges.iter().map(held).collect::<Vec<Held>>();
+        let missing = |replies: &[Held]| replies.iter().flat_map(Held::missing).collect::<Vec<_>>();
+        let _began = self.begin(&key, || missing(&hold()), keep).await;
+        let replies = hold();
+        let held: usize = replies.iter().map(Held::len).sum();
+        let missing = missing(&replies);
         let is_recent = || self.known().recent(&key, self.limits().check).is_some();
         if missing.is_empty() && held > 0 && !keep && !is_recent() {
             // No request would notice that the object was replaced.
             self.part(path, identity, 0..1).await?;
             self.known().learn(&key, identity.clone(), self.limits().cache);
         }
-        let requests = Requests::of(&missing, &self.limits());
+        // Bytes that are kept are not requested again to join two ranges.
+        let is_kept = |gap: &Range<u64>| !self.known().pieces(&key, identity, gap).is_empty();
+        let requests = Requests::of(&missing, &self.limits(), is_kept);
         self.remote.count(&RequestCounts {
             bytes_cached: held as u64,
             bytes_wasted: requests.wasted,
@@ -224,13 +230,33 @@ impl RemoteStore {
         for (range, bytes) in requests.ranges.iter().zip(&parts).filter(|_| keep) {
             self.keep(&key, identity, range.start, bytes);
         }
-        for (range, reply) in ranges.iter().zip(&mut replies) {
-            if reply.is_none() {
-                *reply = requests.cut(range, &parts);
+        let whole = |reply: Held| reply.whole(|missing| requests.cut(missing, &parts));
+        let complete: Option<Vec<Bytes>> = replies.into_iter().map(whole).collect();
+        complete.ok_or_else(|| crate::Error::internal("a request lacks bytes of a range"))
+    }
+
+    /// Waits for requests for metadata that have some of the missing bytes. Then begins one for the bytes that are still
+    /// missing, if they will be kept.
+    async fn begin(
+        &self,
+        key: &Key,
+        missing: impl Fn() -> Vec<Range<u64>>,
+        keep: bool,
+    ) -> Option<Began<'_>> {
+        loop {
+            let missing = missing();
+            if missing.is_empty() {
+                return None;
+            }
+            match self.remote.under_way().begin(key, &missing) {
+                Ok(began) => return keep.then_some(began),
+                Err(request) => {
+                    if !ended(request).await {
+                        return None;
+                    }
+                }
             }
         }
-        let complete: Option<Vec<Bytes>> = replies.into_iter().collect();
-        complete.ok_or_else(|| crate::Error::internal("a request lacks bytes of a range"))
     }
 
     /// Reads one range of an open object by one request.

@@ -14,6 +14,9 @@ mod local_changes;
 mod local_faults;
 /// Queries under a memory limit, and files that change meanwhile.
 mod memory;
+/// Bytes of NetCDF and HDF5 files that are read.
+#[cfg(feature = "hdf5")]
+mod netcdf_bytes;
 /// The server of the tests and benches of object stores.
 mod object_server;
 /// Operations on arrays in stores.
