@@ -89,7 +89,7 @@ fn work() {
             drop(std::io::stdin().read_to_end(&mut vec![]));
         });
         let closed = async { drop(closed.await) };
-        WorkerServer::default().serve(listener, closed).await.unwrap();
+        WorkerServer::default().without_token().serve(listener, closed).await.unwrap();
     });
 }
 

@@ -135,7 +135,7 @@
 //! and a writer. The page `docs/extending.md` explains it.
 
 pub use crate::array::{
-    CellColumn, CellKeys, CellKind, CellTimes, ChunkSource, Counter, Dimension, Encoding,
+    CellColumn, CellKeys, CellKind, CellTimes, Charset, ChunkSource, Counter, Dimension, Encoding,
     GridArray, GridArrayBuilder, KeyColumn, Labels, NumberColumn, ReadOptions, Scalar, SparseArray,
     SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
 };

@@ -127,7 +127,7 @@ pub use exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule,
     GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
 };
-pub use io::MappedFile;
+pub use io::{MappedFile, Root};
 pub use options::{
     ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
 };

@@ -9,13 +9,13 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use gridfusion::Error;
 
-use crate::cluster::WorkerArgs;
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
 use crate::print::{Format, MaxRows};
 use crate::stdin::is_stdin;
 use crate::store::is_of_store;
+use crate::worker::WorkerArgs;
 
 const AFTER_HELP: &str = r#"Examples:
   Start a prompt; .tables lists the tables, quit ends it:
@@ -76,9 +76,9 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion info stations.tet.d -o generation=1
 
   Run a query on two workers, started in other terminals or on other machines:
-    gridfusion worker --listen 127.0.0.1:7430
-    gridfusion worker --listen 127.0.0.1:7431
-    gridfusion stations.tet --workers http://127.0.0.1:7430,http://127.0.0.1:7431 -c "SELECT ..."
+    gridfusion worker --token-file token --listen 127.0.0.1:7430
+    gridfusion worker --token-file token --listen 127.0.0.1:7431
+    gridfusion stations.tet --token-file token --workers http://127.0.0.1:7430,http://127.0.0.1:7431 -c "SELECT ..."
 
   Create a table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'

@@ -1,6 +1,7 @@
 //! Arguments shared by all commands that run queries.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use crate::cluster::ClusterArgs;
 use crate::size::parse_size;
@@ -33,6 +34,13 @@ pub(crate) struct Engine {
     /// Memory limit for queries, for instance 500m or 2g [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
+
+    /// Read and write local files in this folder only; symbolic links must not lead out of it
+    ///
+    /// The limit holds for PATHs and for all paths in SQL: quoted paths, functions, patterns, external tables, COPY, and files that
+    /// other files name. It does not hold for files of the command line such as -f and --token-file.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,

@@ -1,5 +1,6 @@
 //! Turns errors into messages, and recognises a closed standard output.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
 use datafusion::arrow::error::ArrowError;
@@ -17,15 +18,15 @@ pub(crate) fn describe(error: &DataFusionError) -> String {
         DataFusionError::External(cause) if cause.is::<gridfusion::Error>() => cause.to_string(),
         DataFusionError::External(cause) => cause.to_string(),
         DataFusionError::Internal(message) => {
-            format!("{} (an internal error of DataFusion)", without_report(message))
+            format!("{} (an internal error of DataFusion)", without_report(&without_plan(message)))
         }
         root => plain(&root.to_string()),
     }
 }
 
-/// Removes syntax trees, lists of attempts and bug-report requests from a message of the planner.
+/// Removes syntax trees, plans, lists of attempts and bug-report requests from a message of the planner.
 fn plain(message: &str) -> String {
-    let message = without_syntax_tree(&without_report(message));
+    let message = without_syntax_tree(&without_report(&without_plan(message)));
     of_function(&message).unwrap_or(message)
 }
 
@@ -51,6 +52,23 @@ fn without_syntax_tree(message: &str) -> String {
     let is_tree = ["span: Span(", "WildcardOptions {"].iter().any(|sign| message.contains(sign));
     let end = message.find(['{', '(']).filter(|_| is_tree);
     message[..end.unwrap_or(message.len())].trim_end().to_owned()
+}
+
+/// Removes plans from a message. They may have many pages, and values of the data.
+///
+/// ```text
+///   Unsupported plan and extension codec failed with [REASON]. Plan: NODE { … }   ──▶   REASON
+///   Plan: ["NODE", …] does not satisfy REASON                                     ──▶   the plan does not satisfy REASON
+/// ```
+fn without_plan(message: &str) -> Cow<'_, str> {
+    if let Some((before, _)) = message.split_once("]. Plan: ") {
+        let reason = before.rsplit("codec failed with [").next().unwrap_or(before);
+        return reason.rsplit("Error during planning: ").next().unwrap_or(reason).into();
+    }
+    match message.strip_prefix("Plan: [").and_then(|rest| rest.split_once("] does not satisfy ")) {
+        Some((_, reason)) => format!("the plan does not satisfy {reason}").into(),
+        None => message.into(),
+    }
 }
 
 /// Removes requests to report a bug, because mistakes in SQL cause most of these errors.
@@ -108,6 +126,20 @@ mod tests {
             describe(&corrupt.context("while reading")),
             "a.tet: corrupt footer at byte 7: odd"
         );
+    }
+
+    #[test]
+    fn plans_are_no_messages() {
+        let codec = "Unsupported plan and extension codec failed with [";
+        let plan = format!(
+            "{codec}Internal error: {codec}Error during planning: a.nc: a key]. Plan: A {{ }}]. Plan: B"
+        );
+        let internal = DataFusionError::Internal(plan);
+        assert_eq!(describe(&internal), "a.nc: a key (an internal error of DataFusion)");
+        let plan =
+            "Plan: [\"A\", \"  B\"] does not satisfy order requirements: [a@0]. Child-0 order: []";
+        let expected = "the plan does not satisfy order requirements: [a@0]. Child-0 order: []";
+        assert_eq!(describe(&DataFusionError::Plan(plan.to_owned())), expected);
     }
 
     #[test]

@@ -4,13 +4,19 @@
 //! table before it checks the type of the new one.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{plan_datafusion_err, plan_err};
+use datafusion::datasource::file_format::parquet::ParquetSink;
+use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateDefaults;
 use datafusion::logical_expr::CreateExternalTable;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CopyToStatement, Statement};
+use gridfusion::exec::parquet_type;
 
 use crate::alike::{list, meant};
 
@@ -74,6 +80,31 @@ pub(crate) fn check_table(ctx: &SessionContext, table: &CreateExternalTable) -> 
     // Case does not matter in SQL, and names in lower case need no quotes in the hint.
     let known: Vec<String> = known.keys().map(|file_type| file_type.to_lowercase()).collect();
     Err(unknown(&table.file_type, "types", &known))
+}
+
+/// Refuses rows for a Parquet table whose columns would become plain integers. `COPY` casts such columns, but a table keeps the types
+/// that its declaration gives it.
+///
+/// # Errors
+/// If a column has times in seconds; the message names it.
+pub(crate) fn check_columns(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+    plan.apply(|node| {
+        let sink = node.downcast_ref::<DataSinkExec>().map(DataSinkExec::sink);
+        let Some(sink) = sink.filter(|sink| sink.is::<ParquetSink>()) else {
+            return Ok(TreeNodeRecursion::Continue);
+        };
+        for field in sink.schema().fields() {
+            if parquet_type(field.data_type()).is_some() {
+                return plan_err!(
+                    "Parquet would store the column \"{}\" ({}) as plain integers; declare it as TIMESTAMP(3)",
+                    field.name(),
+                    field.data_type()
+                );
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .map(drop)
 }
 
 fn unknown(file_type: &str, kind: &str, known: &[String]) -> DataFusionError {

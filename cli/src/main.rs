@@ -68,6 +68,7 @@ mod tables;
 mod timing;
 mod unique_names;
 mod verify;
+mod worker;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -106,18 +107,22 @@ async fn main() -> ExitCode {
         }
         Some(Task::Plot(plot)) => {
             start_log(plot.engine.quiet);
-            Box::pin(plot::run(plot)).await.map(|()| ExitCode::SUCCESS)
+            let outcome = Box::pin(plot::run(plot)).await;
+            plot.engine.cluster.tasks_ended().await;
+            outcome.map(|()| ExitCode::SUCCESS)
         }
         Some(Task::Worker(worker)) => {
             start_log(false);
-            Box::pin(cluster::run(worker)).await.map(|()| ExitCode::SUCCESS)
+            Box::pin(worker::run(worker)).await.map(|()| ExitCode::SUCCESS)
         }
         Some(Task::Completions(completions)) => {
             completions::run(completions).map(|()| ExitCode::SUCCESS)
         }
         None => {
             start_log(args.engine.quiet);
-            Box::pin(execute(&args)).await.map(|()| ExitCode::SUCCESS)
+            let outcome = Box::pin(execute(&args)).await;
+            args.engine.cluster.tasks_ended().await;
+            outcome.map(|()| ExitCode::SUCCESS)
         }
     };
     match outcome {

@@ -2,25 +2,39 @@
 //!
 //! Names, labels and values may contain control characters, and a terminal would obey them: move the cursor,
 //! change the title, or answer as if the user typed. Tables, messages and reports show pictures of them instead, which are as
-//! wide as one letter: `␛[2J`. CSV, TSV and JSON are for programs and keep every character.
+//! wide as one letter: `␛[2J`. Other characters are invisible or turn the direction of the text around, so that one name looks like
+//! another. They are shown by number: `\u{202e}`. CSV, TSV and JSON are for programs and keep every character.
 
 use std::borrow::Cow;
 
-/// Replaces all control characters by their pictures.
+/// Replaces all control characters by their pictures, and invisible characters by their numbers.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    replaced(text, char::is_control)
+    replaced(text, is_unprintable)
 }
 
-/// Replaces all control characters but line feeds, for texts of several lines.
+/// Replaces characters as [`printable`] does, but keeps line feeds, for texts of several lines.
 pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| c.is_control() && c != '\n')
+    replaced(text, |c| is_unprintable(c) && c != '\n')
+}
+
+/// Whether a terminal would obey a character, or show nothing for it.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || is_invisible(c)
 }
 
 fn replaced(text: &str, is_wrong: fn(char) -> bool) -> Cow<'_, str> {
-    match text.contains(is_wrong) {
-        true => text.chars().map(|c| if is_wrong(c) { picture(c) } else { c }).collect(),
-        false => text.into(),
+    if !text.contains(is_wrong) {
+        return text.into();
     }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if !is_wrong(c) => shown.push(c),
+            c if c.is_control() => shown.push(picture(c)),
+            c => shown.extend(c.escape_unicode()),
+        }
+    }
+    shown.into()
 }
 
 /// Returns the picture of a control character. Unicode has pictures of those in ASCII only.
@@ -30,6 +44,24 @@ fn picture(control: char) -> char {
         0x7f => '\u{2421}',
         _ => char::REPLACEMENT_CHARACTER,
     }
+}
+
+/// Whether a character has no width and no mark of its own, or changes the direction of its neighbours. Unicode calls these
+/// `Default_Ignorable_Code_Point` and `Bidi_Control`. Separators of lines belong to them here.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' // zero width, and marks of direction
+        | '\u{2028}'..='\u{202e}' // separators, embeddings and overrides
+        | '\u{2060}'..='\u{206f}' // joiners, isolates
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fe00}'..='\u{fe0f}' // variants of the character before
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' // tags, and more variants
+    )
 }
 
 #[cfg(test)]
@@ -42,5 +74,16 @@ mod tests {
         assert_eq!(printable(text), "a␛[2J␍␊␉␡\u{fffd}é");
         assert_eq!(printable_lines(text), "a␛[2J␍\n␉␡\u{fffd}é");
         assert!(matches!(printable_lines("plain\ntext"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_by_number() {
+        let text = "o\u{200b}slo \u{202e}gnp.\u{2066}x\u{2069} \u{feff}\u{e0041}\u{ad}";
+        let shown = r"o\u{200b}slo \u{202e}gnp.\u{2066}x\u{2069} \u{feff}\u{e0041}\u{ad}";
+        assert_eq!(printable(text), shown);
+        assert_eq!(printable_lines(text), shown);
+        for kept in ["שלום", "سلام", "Zürich", "東京", "e\u{301}", "🌍", "a\u{a0}b"] {
+            assert!(matches!(printable(kept), Cow::Borrowed(_)), "{kept}");
+        }
     }
 }

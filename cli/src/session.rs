@@ -10,7 +10,9 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{GridUrlTables, GridfusionConfig, GridfusionSessionStateBuilderExt, UrlCatalogs};
+use gridfusion::{
+    GridUrlTables, GridfusionConfig, GridfusionSessionStateBuilderExt, Root, UrlCatalogs,
+};
 
 use crate::catalog::UrlTables;
 use crate::engine::Engine;
@@ -53,7 +55,9 @@ pub(crate) struct Output {
 impl Session {
     /// Makes a session without tables. If standard input is SQL (`is_stdin_sql`), it cannot be a table.
     pub(crate) fn new(engine: &Engine, is_stdin_sql: bool, options: &StoreOptions) -> Result<Self> {
-        let ctx = context(engine, Stores::new(Stdin::new(is_stdin_sql), options))?;
+        let root = engine.root.as_ref().map(Root::new).transpose()?;
+        let stores = Stores::new(Stdin::new(is_stdin_sql), options).within(root.clone());
+        let ctx = context(engine, stores, root)?;
         let plain = Arc::clone(ctx.state().catalog_list());
         let config = ctx.copied_config();
         let names = &config.options().catalog;
@@ -87,9 +91,11 @@ pub(crate) fn plain_context(options: &StoreOptions) -> SessionContext {
     SessionContext::new_with_config(stores.add_to(config))
 }
 
-fn context(engine: &Engine, stores: Stores) -> Result<SessionContext> {
+fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<SessionContext> {
     let stores = Arc::new(stores);
-    let config = stores.add_to(config(engine)?);
+    let mut arrays = GridfusionConfig::default();
+    arrays.root = root;
+    let config = stores.add_to(config(engine)?.with_option_extension(arrays));
     let runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
     let runtime = memory::limited(runtime, engine.memory_limit);
     let state = SessionStateBuilder::new()

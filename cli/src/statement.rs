@@ -105,7 +105,9 @@ pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<P
 async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
     let frame = execute(ctx, statement).await?;
     let (logical, context) = (frame.logical_plan().clone(), frame.task_ctx());
-    Ok(Planned { logical, physical: Box::pin(frame.create_physical_plan()).await?, context })
+    let physical = Box::pin(frame.create_physical_plan()).await?;
+    file_types::check_columns(&physical)?;
+    Ok(Planned { logical, physical, context })
 }
 
 /// Plans a statement. DDL and `SET` run at once, other plans when the returned frame runs.

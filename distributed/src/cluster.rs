@@ -9,15 +9,15 @@ use datafusion_distributed::{
     DesiredTaskCountEvent, DistributedExt, RouteTasksEvent, ScaleUpLeafNodeEvent,
     SessionStateBuilderExt,
 };
-use gridfusion::GridfusionConfig;
 use gridfusion::codec::GridfusionCodec;
+use gridfusion::{GridfusionConfig, without_secrets};
 use url::Url;
 
 use crate::channel::Channels;
 use crate::leaves::{desired_tasks, divided};
 use crate::planner::ClusterPlanner;
 use crate::routing::route;
-use crate::security::{Token, check_url};
+use crate::security::{Token, check_url, refuse_secrets};
 use crate::workers::Workers;
 
 /// The bytes of cells that are worth a task of their own, unless the program says otherwise.
@@ -48,10 +48,14 @@ impl Cluster {
     /// Makes a cluster of the workers at these URLs.
     ///
     /// # Errors
-    /// If there is none, or a text is no URL. [`Cluster::coordinate`] checks the rest.
+    /// If there is none, a text is no URL, or a URL has a password or a query. [`Cluster::coordinate`] checks the rest.
     pub fn new(workers: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self> {
         let url = |text: &str| {
-            Url::parse(text).map_err(|error| config_datafusion_err!("the worker '{text}': {error}"))
+            let url = Url::parse(text).map_err(|error| {
+                config_datafusion_err!("the worker '{}': {error}", without_secrets(text))
+            })?;
+            refuse_secrets(&url)?;
+            Ok(url)
         };
         let mut urls =
             workers.into_iter().map(|text| url(text.as_ref())).collect::<Result<Vec<_>>>()?;

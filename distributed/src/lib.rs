@@ -28,7 +28,9 @@
 //! for _ in 0..2 {
 //!     let listener = TcpListener::bind("127.0.0.1:0").await?;
 //!     urls.push(format!("http://{}", listener.local_addr()?));
-//!     tokio::spawn(WorkerServer::default().serve(listener, std::future::pending()));
+//!     // Only programs of this machine can connect. Other workers need a token.
+//!     let worker = WorkerServer::default().without_token();
+//!     tokio::spawn(worker.serve(listener, std::future::pending()));
 //! }
 //!
 //! // The coordinator. Small queries stay here, so that this example needs tasks of one byte.
@@ -48,8 +50,10 @@
 //!
 //! [datafusion-distributed]: https://datafusion-contrib.github.io/datafusion-distributed
 
+mod allowed;
 mod channel;
 mod cluster;
+mod connections;
 mod counters;
 mod failure;
 mod leaves;

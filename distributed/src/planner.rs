@@ -5,17 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
-use datafusion_distributed::{DistributedExec, display_plan_ascii};
+use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
 use gridfusion::codec::SharedLeaf;
-use gridfusion::exec::GridLookupExec;
+use gridfusion::exec::{GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -94,6 +93,13 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     if !plan.exists(|node| Ok(node.is::<DistributedExec>()))? {
         return Ok(None);
     }
+    // Encoding would fail too, but only when the query runs, and with the whole plan in its message.
+    plan.apply(|node| {
+        let divided = node.downcast_ref::<DistributedLeafExec>();
+        let leaf = divided.map_or(node, DistributedLeafExec::original);
+        SharedLeaf::of(leaf).map_or(Ok(()), |leaf| leaf.check_secrets())?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
     let is_own = |node: &Arc<dyn ExecutionPlan>| {
         Ok(SharedLeaf::of(node).is_some_and(|leaf| leaf.origin().is_none()))
     };
@@ -101,7 +107,7 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         Some(
             "it reads an array that the program opened itself, which no other process can open; register it by its path or URL",
         )
-    } else if plan.exists(|node| Ok(has_lost_parts(node)))? {
+    } else if plan.exists(|node| Ok(messages_lose_parts(node.as_ref())))? {
         Some(
             "it has a window with FILTER or IGNORE NULLS, which DataFusion 55 leaves out of plans for other processes",
         )
@@ -111,20 +117,5 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         )
     } else {
         None
-    })
-}
-
-/// Whether a node has a window function with `FILTER` or `IGNORE NULLS`, which show nowhere but in this text.
-fn has_lost_parts(node: &Arc<dyn ExecutionPlan>) -> bool {
-    let functions = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
-        window.window_expr()
-    } else if let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() {
-        window.window_expr()
-    } else {
-        return false;
-    };
-    functions.iter().any(|function| {
-        let text = format!("{function:?}");
-        text.contains("filter: Some(") || text.contains("ignore_nulls: true")
     })
 }

@@ -1,17 +1,18 @@
 //! Trust between coordinator and workers: a shared token, and TLS.
 //!
-//! A worker does what plans tell it, with its own files and credentials. So it must know who sends them. On the loopback
-//! interface, only programs of the same machine can connect. Everywhere else, both a token and TLS are required.
+//! A worker reads what plans tell it, with its own files and credentials. So it must know who sends them: it needs a token, also on
+//! the loopback interface, where programs of other users can connect too. Everywhere else, it also needs TLS.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use datafusion::common::config_err;
 use datafusion::error::Result;
+use gridfusion::without_secrets;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use tonic::{Request, Status};
-use url::{Host, Url};
+use url::{Host, Position, Url};
 
 /// A secret that coordinator and workers share. Debug output does not show it.
 ///
@@ -96,6 +97,21 @@ impl fmt::Debug for Identity {
     }
 }
 
+/// Refuses a worker's URL that holds a secret, which messages and plans would show.
+///
+/// # Errors
+/// If the URL has a user, a password or a query. The message does not show them.
+pub(crate) fn refuse_secrets(url: &Url) -> Result<()> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    if !has_user && url.query().is_none() && url.fragment().is_none() {
+        return Ok(());
+    }
+    let shown = without_secrets(&url[..Position::AfterPath]);
+    config_err!(
+        "the URL of the worker '{shown}' has a user, a password or a query, which workers do not take: give a token instead"
+    )
+}
+
 /// Refuses a worker's URL that others could listen to.
 ///
 /// # Errors
@@ -131,9 +147,24 @@ pub(crate) fn check_url(url: &Url, has_token: bool) -> Result<()> {
 /// Refuses to listen where others could send plans.
 ///
 /// # Errors
-/// If the address is not a loopback one, and TLS or the token is missing.
-pub(crate) fn check_address(address: IpAddr, is_tls: bool, has_token: bool) -> Result<()> {
-    if address.is_loopback() || (is_tls && has_token) {
+/// If the token is missing, unless the worker `is_open` to programs of this machine; beyond the loopback interface, also if TLS is
+/// missing.
+pub(crate) fn check_address(
+    address: IpAddr,
+    is_tls: bool,
+    has_token: bool,
+    is_open: bool,
+) -> Result<()> {
+    if address.is_loopback() {
+        return match has_token || is_open {
+            true => Ok(()),
+            false => config_err!(
+                "a worker on {address} reads files for every program of this machine: it needs a token, or must be declared to need \
+                 none"
+            ),
+        };
+    }
+    if is_tls && has_token {
         return Ok(());
     }
     let missing = match (is_tls, has_token) {
@@ -163,10 +194,14 @@ mod tests {
         assert!(check("https://host:1", true) && !check("s3://bucket", true));
         let any: IpAddr = "0.0.0.0".parse().unwrap();
         for (tls, token) in [(false, false), (true, false), (false, true)] {
-            assert!(check_address(any, tls, token).is_err());
+            assert!(check_address(any, tls, token, false).is_err());
+            assert!(check_address(any, tls, token, true).is_err());
         }
-        assert!(check_address(any, true, true).is_ok());
-        assert!(check_address("::1".parse().unwrap(), false, false).is_ok());
+        assert!(check_address(any, true, true, false).is_ok());
+        let local: IpAddr = "::1".parse().unwrap();
+        assert!(check_address(local, false, false, false).is_err());
+        assert!(check_address(local, false, true, false).is_ok());
+        assert!(check_address(local, false, false, true).is_ok());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use datafusion::common::exec_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion_distributed::{
     DistributedExt, Worker, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse,
     WorkerQueryContext,
@@ -16,11 +17,14 @@ use datafusion_distributed::{
 use gridfusion::codec::GridfusionCodec;
 use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt, with_causes};
 use tokio::net::TcpListener;
+use tonic::Request;
 use tonic::service::InterceptorLayer;
-use tonic::transport::server::TcpIncoming;
+use tonic::transport::server::TlsConnectInfo;
 use tonic::transport::{Server, ServerTlsConfig};
 
+use crate::allowed::Allowed;
 use crate::channel::{Channels, version};
+use crate::connections::{Connections, Used};
 use crate::counters::{ProgressService, Running};
 use crate::query_number::QueryNumber;
 use crate::security::{Identity, Token, check_address};
@@ -31,6 +35,9 @@ use crate::workers::Workers;
 type Customize = Arc<dyn Fn(SessionStateBuilder) -> SessionStateBuilder + Send + Sync>;
 
 /// A worker: it runs the parts of plans that coordinators send, with its own files, object stores and memory limit.
+///
+/// It runs scans and reductions of gridfusion, and operators that only compute. It writes no files, and reads files of other formats
+/// only after [`WorkerServer::with_files`]. [`GridfusionConfig::root`] limits the local paths of arrays.
 ///
 /// All tasks share a runtime and the settings of gridfusion, so that tables, connections and metadata are kept from query to
 /// query.
@@ -53,6 +60,10 @@ pub struct WorkerServer {
     config: GridfusionConfig,
     customize: Customize,
     token: Option<Token>,
+    /// Whether calls need no token.
+    is_open: bool,
+    allowed: Allowed,
+    connections: Connections,
     identity: Option<Identity>,
     authorities: Option<Vec<u8>>,
 }
@@ -64,6 +75,9 @@ impl Default for WorkerServer {
             config: GridfusionConfig::default(),
             customize: Arc::new(|session| session),
             token: None,
+            is_open: false,
+            allowed: Allowed::default(),
+            connections: Connections::default(),
             identity: None,
             authorities: None,
         }
@@ -107,6 +121,38 @@ impl WorkerServer {
         Self { token: Some(token), ..self }
     }
 
+    /// Accepts calls without a token, which is possible on the loopback interface only. Every program of the machine, of any user,
+    /// can then read what the worker can read.
+    #[must_use = "the worker is not changed in place"]
+    pub fn without_token(self) -> Self {
+        Self { is_open: true, token: None, ..self }
+    }
+
+    /// Lets queries read files of DataFusion's formats, such as CSV and Parquet, at any path that the stores of the runtime have.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_files(mut self) -> Self {
+        self.allowed.files = true;
+        self
+    }
+
+    /// Lets queries use nodes of the program's own, which this test accepts. It is asked about each node that the worker would
+    /// refuse.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_nodes(
+        mut self,
+        allows: impl Fn(&Arc<dyn ExecutionPlan>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.allowed.others = Some(Arc::new(allows));
+        self
+    }
+
+    /// Sets the most connections at once, 1024 by default; others are closed. A new connection is also closed if it has no call with
+    /// the right token in time, 20 seconds by default.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_connections(self, most: usize, first_call: Duration) -> Self {
+        Self { connections: Connections { most, first_call }, ..self }
+    }
+
     /// Encrypts connections, by this certificate and key.
     #[must_use = "the worker is not changed in place"]
     pub fn with_identity(self, identity: Identity) -> Self {
@@ -119,13 +165,14 @@ impl WorkerServer {
         Self { authorities: Some(pem.into()), ..self }
     }
 
-    /// Refuses a listener that is open to other machines, unless the worker has a certificate and a token.
+    /// Refuses a listener without a token, unless the worker needs none; beyond the loopback interface, also one without a certificate.
     ///
     /// # Errors
     /// Names what is missing.
     pub fn check(&self, listener: &TcpListener) -> Result<()> {
         let address = listener.local_addr()?;
-        check_address(address.ip(), self.identity.is_some(), self.token.is_some())
+        let has_token = self.token.is_some();
+        check_address(address.ip(), self.identity.is_some(), has_token, self.is_open)
     }
 
     /// Answers calls until `shutdown` is ready and running calls have ended.
@@ -153,12 +200,18 @@ impl WorkerServer {
             server = server.tls_config(tls).map_err(failed)?;
         }
         let token = self.token.clone();
-        let check = move |request| match &token {
-            Some(token) => token.check(request),
-            None => Ok(request),
+        let check = move |request: Request<()>| {
+            let request = match &token {
+                Some(token) => token.check(request)?,
+                None => request,
+            };
+            if let Some(used) = used(&request) {
+                used.note();
+            }
+            Ok(request)
         };
         let running = Running::default();
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = self.connections.of(listener);
         let served = server
             .layer(InterceptorLayer::new(check))
             .add_service(ProgressService(running.clone()))
@@ -176,12 +229,14 @@ impl WorkerServer {
             let WorkerQueryContext { mut builder, headers } = context;
             let (config, channels) = (self.config.clone(), channels.clone());
             let (customize, running) = (Arc::clone(&self.customize), running.clone());
+            let allowed = self.allowed.clone();
             async move {
                 let of_task = builder.config().get_or_insert_default();
                 settings::apply(&headers, of_task)?;
                 of_task.options_mut().extensions.insert(config);
                 let query = QueryNumber::of(&headers);
                 let remember = move |event: WorkerPlanRewriteEvent<'_>| {
+                    allowed.check(&event.plan)?;
                     if let Some(query) = query {
                         running.add(query, &event.plan);
                     }
@@ -197,4 +252,11 @@ impl WorkerServer {
         };
         Worker::from_session_builder(session).with_runtime_env(runtime).with_version(version())
     }
+}
+
+/// Returns the mark of the connection of a request, which is encrypted or not.
+fn used(request: &Request<()>) -> Option<&Used> {
+    let extensions = request.extensions();
+    let encrypted = || extensions.get::<TlsConnectInfo<Used>>().map(TlsConnectInfo::get_ref);
+    extensions.get::<Used>().or_else(encrypted)
 }

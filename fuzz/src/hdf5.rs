@@ -22,6 +22,7 @@ pub fn file(input: &[u8]) {
     for variable in 0..file.hierarchy().variables.len().min(MOST_VARIABLES) {
         assert!(file.layout(variable).is_some() && file.filters(variable).is_some());
         cells(&folder, &file, variable);
+        check(file.check_index(variable)).and_then(|machine| check(folder.drive(machine)));
     }
 }
 

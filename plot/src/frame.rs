@@ -1,7 +1,7 @@
 //! The frame of a plot: its axes with ticks, labels and titles.
 
 use crate::column::Values;
-use crate::scene::{AXIS, Anchor, Font, GRID, Scene};
+use crate::scene::{AXIS, Anchor, Clip, Font, GRID, Scene};
 use crate::ticks::{Tick, ticks};
 
 /// The range of values of an axis, with its label.
@@ -126,6 +126,12 @@ impl Frame {
     /// Returns the pixels at the upper and lower end.
     pub(crate) fn height(&self) -> (f64, f64) {
         (self.y.to, self.y.from)
+    }
+
+    /// Returns the area between the axes.
+    pub(crate) fn clip(&self) -> Clip {
+        let ((left, right), (top, bottom)) = (self.width(), self.height());
+        Clip { left, right, top, bottom }
     }
 
     /// Draws lines across the plot at the ticks; upright ones only if `with_vertical_lines`.

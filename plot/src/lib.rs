@@ -37,6 +37,8 @@ mod paint;
 mod picture;
 mod scene;
 mod spec;
+mod stroke;
+mod thinned;
 mod ticks;
 
 pub use column::{Columns, ColumnsBuilder, Title};

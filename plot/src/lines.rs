@@ -7,6 +7,7 @@ use crate::error::{Result, refuse};
 use crate::frame::{Frame, Span, draw_title, label_font, widened};
 use crate::scene::{Anchor, Color, Scene};
 use crate::spec::Kind;
+use crate::thinned::thinned;
 
 /// The most lines that a reader can tell apart.
 const MOST: usize = 20;
@@ -48,6 +49,7 @@ pub(crate) fn draw(
         above += draw_legend(scene, &lines, above);
     }
     let frame = Frame::new(scene, across, upwards, above, 0.0);
+    scene.clip = frame.clip();
     frame.draw_grid(scene, kind != Kind::Bars);
     for (number, line) in lines.iter().enumerate() {
         match kind {
@@ -144,7 +146,8 @@ fn common_label(values: &[Column]) -> String {
 fn draw_line(scene: &mut Scene, frame: &Frame, line: &Line) {
     let width = 1.8 * scene.scale();
     for part in line.points.split(|(_, y)| !y.is_finite()) {
-        let points: Vec<(f64, f64)> = part.iter().map(|(x, y)| frame.at(*x, *y)).collect();
+        let points = part.iter().map(|(x, y)| frame.at(*x, *y)).collect();
+        let points = thinned(points, frame.width());
         match points[..] {
             [] => {}
             [lonely] => scene.dot(lonely, width, line.color),

@@ -5,7 +5,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, FontTransform, TextStyle};
 
 use crate::error::{Error, Result};
-use crate::scene::{Anchor, Color, Mark, Scene, WHITE};
+use crate::scene::{Anchor, Clip, Color, Mark, Scene, WHITE};
+use crate::stroke::runs;
 
 /// A PNG is painted larger by this factor and then shrunk, so that edges are smooth.
 const OVERSAMPLING: u32 = 2;
@@ -14,10 +15,25 @@ const OVERSAMPLING: u32 = 2;
 pub(crate) fn svg(scene: &Scene) -> Result<String> {
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
-    paint(scene, &mut backend, BackendCorrection { factor: 1.0, drop: 0.0 })?;
+    let correction = BackendCorrection { factor: 1.0, drop: 0.0, strokes: false };
+    paint(scene, &mut backend, correction)?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
-    Ok(text)
+    Ok(with_lines_clipped(&text, scene.clip))
+}
+
+/// Gives the lines of an SVG round joins, and clips them. plotters writes neither.
+fn with_lines_clipped(svg: &str, clip: Clip) -> String {
+    const LINE: &str = "<polyline ";
+    let Some((head, marks)) = svg.split_once(LINE) else { return svg.to_owned() };
+    let Clip { left, right, top, bottom } = clip;
+    let (width, height) = (right - left, bottom - top);
+    let area = format!(
+        "<clipPath id=\"frame\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/></clipPath>\n"
+    );
+    let line = format!("{LINE}clip-path=\"url(#frame)\" stroke-linejoin=\"round\" ");
+    // Texts have no `<` of their own: it is escaped.
+    format!("{head}{area}{line}{}", marks.replace(LINE, &line))
 }
 
 /// Paints a scene as PNG.
@@ -53,7 +69,8 @@ fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     let mut large = vec![0; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
     // The bitmap backend of plotters draws text too high by this share of its size.
-    let correction = BackendCorrection { factor: f64::from(OVERSAMPLING), drop: 0.2 };
+    let correction =
+        BackendCorrection { factor: f64::from(OVERSAMPLING), drop: 0.2, strokes: true };
     paint(scene, &mut backend, correction)?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
@@ -83,6 +100,8 @@ struct BackendCorrection {
     factor: f64,
     /// How far text must move down to its right position, as a share of its size.
     drop: f64,
+    /// Whether lines are painted as pixels, because the backend's own lines have mitres without limit.
+    strokes: bool,
 }
 
 fn paint<B: DrawingBackend>(
@@ -90,7 +109,7 @@ fn paint<B: DrawingBackend>(
     backend: &mut B,
     correction: BackendCorrection,
 ) -> Result<()> {
-    let BackendCorrection { factor, drop } = correction;
+    let BackendCorrection { factor, drop, strokes } = correction;
     let size = |length: f64| (length * factor).round();
     let pixel = |(x, y): (f64, f64)| (size(x) as i32, size(y) as i32);
     let all = (f64::from(scene.width), f64::from(scene.height));
@@ -101,6 +120,12 @@ fn paint<B: DrawingBackend>(
             Mark::Rect { x, y, color } => {
                 let corner = |x: i32, y: i32| pixel((f64::from(x), f64::from(y)));
                 backend.draw_rect(corner(x.0, y.0), corner(x.1, y.1), &color.filled(), true)
+            }
+            Mark::Path { points, width, color } if strokes => {
+                let points = points.iter().map(|(x, y)| (x * factor, y * factor));
+                let clip = scene.clip.enlarged(factor);
+                stroke(backend, points, (width * factor).max(1.0), *color, clip)?;
+                continue;
             }
             Mark::Path { points, width, color } => {
                 let style = color.stroke_width(size(*width).max(1.0) as u32);
@@ -120,6 +145,23 @@ fn paint<B: DrawingBackend>(
             }
         };
         painted.map_err(Error::paint)?;
+    }
+    Ok(())
+}
+
+/// Paints a line as pixels, with round joins and ends.
+fn stroke<B: DrawingBackend>(
+    backend: &mut B,
+    points: impl Iterator<Item = (f64, f64)> + Clone,
+    width: f64,
+    color: Color,
+    clip: Clip,
+) -> Result<()> {
+    for (from, to) in points.clone().zip(points.skip(1)) {
+        for run in runs(from, to, width, clip) {
+            let (from, to) = ((run.x, run.top), (run.x + 1, run.bottom));
+            backend.draw_rect(from, to, &color.filled(), true).map_err(Error::paint)?;
+        }
     }
     Ok(())
 }

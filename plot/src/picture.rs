@@ -135,6 +135,80 @@ mod tests {
         assert!(matches!(draw(&xy([1.0, 2.0, 3.0]), &asked), Err(Error::Usage(_))));
     }
 
+    /// Returns the first and last row of pixels in the colour of the line, and the first and last column.
+    fn inked(png: &[u8]) -> [f64; 4] {
+        let mut reader = png::Decoder::new(png).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        let line = crate::colors::of_line(0, 1);
+        let is_line = |pixel: &[u8]| {
+            let apart = pixel.iter().zip([line.0, line.1, line.2]);
+            apart.map(|(one, other)| one.abs_diff(other)).all(|it| it < 60)
+        };
+        let found: Vec<(f64, f64)> = pixels
+            .chunks(info.width as usize * 3)
+            .enumerate()
+            .flat_map(|(y, row)| row.chunks(3).enumerate().map(move |(x, pixel)| (x, y, pixel)))
+            .filter(|(.., pixel)| is_line(pixel))
+            .map(|(x, y, _)| (x as f64, y as f64))
+            .collect();
+        let least = |of: fn(&(f64, f64)) -> f64| found.iter().map(of).fold(f64::MAX, f64::min);
+        let most = |of: fn(&(f64, f64)) -> f64| found.iter().map(of).fold(f64::MIN, f64::max);
+        [least(|it| it.1), most(|it| it.1), least(|it| it.0), most(|it| it.0)]
+    }
+
+    /// The line goes up to the greatest value and down to the least, and no further, whatever its corners are.
+    #[test]
+    fn a_line_has_the_extremes_of_its_data() {
+        let noise = |at: u64| (at * 7919 % 1000) as f64 / 1000.0;
+        let spike = |at: u64| if at % 100 == 50 { 1.0 } else { (at % 2) as f64 / 20.0 };
+        let lonely = |at: u64| if at == 4321 { 1.0 } else { 0.0 };
+        let cases: [(u64, &dyn Fn(u64) -> f64); 5] =
+            [(8760, &noise), (3000, &spike), (100_000, &lonely), (3, &noise), (100, &spike)];
+        for (count, value) in cases {
+            let values: Vec<f64> = (0..count).map(value).collect();
+            let x: ArrayRef =
+                Arc::new(Float64Array::from_iter_values((0..count).map(|at| at as f64)));
+            let y: ArrayRef = Arc::new(Float64Array::from(values.clone()));
+            let rows = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+            let picture = draw(&rows, &Spec::new(1000, 620)).unwrap();
+            assert_eq!(picture.values() as u64, count);
+            let least = values.iter().copied().fold(f64::MAX, f64::min);
+            let most = values.iter().copied().fold(f64::MIN, f64::max);
+            // The axis is longer than the range by a twentieth at both ends.
+            let clip = picture.scene.clip;
+            let per_value = (clip.bottom - clip.top) / ((most - least) * 1.1);
+            let [high, low] = [most, least]
+                .map(|it| clip.bottom - (it - least + (most - least) * 0.05) * per_value);
+            let [top, bottom, left, right] = inked(&picture.encode(Format::Png).unwrap());
+            assert!(
+                (top - high).abs() <= 2.0 && (bottom - low).abs() <= 2.0,
+                "{count}: {top} {bottom}"
+            );
+            assert!(left + 1.0 >= clip.left && right <= clip.right, "{count}: {left} to {right}");
+            let svg = String::from_utf8(picture.encode(Format::Svg).unwrap()).unwrap();
+            let line = svg.split("<polyline ").nth(1).unwrap();
+            assert!(
+                line.starts_with("clip-path=\"url(#frame)\" stroke-linejoin=\"round\""),
+                "{line}"
+            );
+            let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+            let ys: Vec<f64> = points
+                .split_whitespace()
+                .map(|point| point.split(',').nth(1).unwrap().parse().unwrap())
+                .collect();
+            assert!(ys.len() <= 4000, "{} points", ys.len());
+            let (top, bottom) = (
+                ys.iter().copied().fold(f64::MAX, f64::min),
+                ys.iter().copied().fold(f64::MIN, f64::max),
+            );
+            assert!(
+                (top - high).abs() <= 1.0 && (bottom - low).abs() <= 1.0,
+                "{count}: {top} {bottom}"
+            );
+        }
+    }
+
     #[test]
     fn pictures_are_neither_empty_nor_endless() {
         for (width, height) in [(0, 300), (300, 199), (4097, 300), (300, u32::MAX)] {

@@ -22,12 +22,30 @@ pub(crate) const NOTHING: Color = Color(225, 225, 228);
 pub(crate) enum Mark {
     /// A filled rectangle: the pixels from the first number of a pair up to, but without, the second.
     Rect { x: (i32, i32), y: (i32, i32), color: Color },
-    /// A line through points.
+    /// A line through points, which the scene's clip limits.
     Path { points: Vec<(f64, f64)>, width: f64, color: Color },
     /// A filled circle.
     Dot { at: (f64, f64), radius: f64, color: Color },
     /// A line of text.
     Text { text: String, at: (f64, f64), font: Font, anchor: Anchor, color: Color },
+}
+
+/// An area in pixels, which lines must not leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Clip {
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+}
+
+impl Clip {
+    /// Returns the area in a picture that is enlarged by a factor.
+    pub(crate) fn enlarged(self, factor: f64) -> Self {
+        let Self { left, right, top, bottom } = self;
+        let [left, right, top, bottom] = [left, right, top, bottom].map(|at| at * factor);
+        Self { left, right, top, bottom }
+    }
 }
 
 /// The point of a text that is at the position of its mark.
@@ -88,12 +106,16 @@ pub(crate) fn load_fonts() -> Result<()> {
 pub(crate) struct Scene {
     pub(crate) width: u32,
     pub(crate) height: u32,
+    /// The area of lines; at first, the whole picture.
+    pub(crate) clip: Clip,
     pub(crate) marks: Vec<Mark>,
 }
 
 impl Scene {
     pub(crate) fn new(width: u32, height: u32) -> Self {
-        Self { width, height, marks: vec![] }
+        let (right, bottom) = (f64::from(width), f64::from(height));
+        let clip = Clip { left: 0.0, right, top: 0.0, bottom };
+        Self { width, height, clip, marks: vec![] }
     }
 
     /// The factor for sizes of text and lines, relative to a picture of 1000 by 620 pixels.

@@ -144,8 +144,20 @@ impl ChunkSource for Broadcast {
         self.source.versions()
     }
 
+    fn contents(&self) -> Result<Vec<ObjectVersion>> {
+        self.source.contents()
+    }
+
     fn memory_budget(&self) -> MemoryBudget {
         self.source.memory_budget()
+    }
+
+    fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
+    }
+
+    async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
+        self.source.explain_absence(value, member).await
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {

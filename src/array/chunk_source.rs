@@ -42,9 +42,24 @@ pub trait ChunkSource: Debug + Send + Sync {
         self.objects().versions()
     }
 
+    /// Returns the versions of the objects that are chunks, as one digest per array. Only plans that travel to other processes
+    /// ask for them, because finding them may take a listing. Empty if they cannot be written again, or are too many.
+    ///
+    /// # Errors
+    /// `Io` if the objects cannot be listed, or one was written since it was read.
+    fn contents(&self) -> Result<Vec<ObjectVersion>> {
+        Ok(vec![])
+    }
+
     /// Returns the memory budget that the writer suggests.
     fn memory_budget(&self) -> MemoryBudget {
         MemoryBudget::default()
+    }
+
+    /// Returns the most chunks that a scan may read. An array may have far more chunks than are written, as a
+    /// domain of 2⁶³ cells has, and a plan lists those that it reads.
+    fn most_chunks(&self) -> u64 {
+        u64::MAX
     }
 
     /// Locates `values` of the chunks of `tasks`. The result has one list per task, with one entry per
@@ -53,6 +68,16 @@ pub trait ChunkSource: Debug + Send + Sync {
     /// A call covers many chunks, so that a single request can read their part of an index. Keep what
     /// is read: each partition of each query calls this method again.
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>>;
+
+    /// Explains why a query has found no chunk of `value` among the objects of `member`. The first time, returns a warning if
+    /// none is stored, and nothing if others are. Only formats whose index does not tell which chunks are stored need this.
+    ///
+    /// # Errors
+    /// If chunks are stored under other names than those that were tried.
+    async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
+        let _ = (value, member);
+        Ok(None)
+    }
 
     /// Returns the stored statistics of `value` for the chunks that hold a cell of `selection`. They
     /// count the same elements as NULL as the table does.
@@ -69,3 +94,35 @@ pub trait ChunkSource: Debug + Send + Sync {
         None
     }
 }
+
+/// Arrays whose [`ChunkSource::contents`] may be needed later.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Contents(pub(crate) Vec<Arc<dyn ChunkSource>>);
+
+impl Contents {
+    /// Returns the versions of all chunks.
+    ///
+    /// # Errors
+    /// As [`ChunkSource::contents`].
+    #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
+    pub(crate) fn versions(&self) -> Result<Vec<ObjectVersion>> {
+        let mut all: Vec<ObjectVersion> = vec![];
+        for source in &self.0 {
+            for version in source.contents()? {
+                if !all.contains(&version) {
+                    all.push(version);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Always equal: the versions of the metadata tell arrays apart.
+impl PartialEq for Contents {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Contents {}

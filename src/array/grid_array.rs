@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 
-use super::chunk_source::ChunkSource;
+use super::chunk_source::{ChunkSource, Contents};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::labels::Labels;
@@ -133,6 +133,11 @@ impl GridArray {
         self.source.versions()
     }
 
+    /// Returns the array's chunks, whose versions may be needed later.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents(vec![Arc::clone(&self.source)])
+    }
+
     /// Returns [`GridArray::objects`], to be kept.
     pub(crate) fn shared_objects(&self) -> &Arc<Objects> {
         self.source.objects()
@@ -177,9 +182,27 @@ impl GridArray {
         }
     }
 
+    /// Explains why a query has found no chunk of `value`; see [`ChunkSource::explain_absence`].
+    ///
+    /// # Errors
+    /// If chunks are stored under other names than those that were tried.
+    pub(crate) async fn explain_absence(
+        &self,
+        value: usize,
+        member: u32,
+    ) -> Result<Option<String>> {
+        let explained = self.source.explain_absence(value, member).await;
+        explained.map_err(|error| self.objects().named_in(member, error))
+    }
+
     /// Returns the memory budget that the writer suggests.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.source.memory_budget()
+    }
+
+    /// Returns the most chunks that a scan may read, see [`ChunkSource::most_chunks`].
+    pub fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
     }
 
     /// Locates `values` of the chunks of `tasks`: one list per task, with one entry per value.

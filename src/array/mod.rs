@@ -39,6 +39,7 @@ pub(crate) use arrow_error::failed_to;
 pub use builder::GridArrayBuilder;
 pub(crate) use cf_time::TimeUnits;
 pub use chunk_source::ChunkSource;
+pub(crate) use chunk_source::Contents;
 pub use column::{ColumnSource, Value};
 pub use counter::Counter;
 pub use dimension::Dimension;
@@ -55,5 +56,8 @@ pub use sparse::{
     CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
     TileNumber,
 };
-pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
+pub use values::{
+    CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, Temporal, Unreadable,
+    ValueColumn,
+};
 pub(crate) use values::{Form, NOT_A_TIME, declared_fill, element_of};

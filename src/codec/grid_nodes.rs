@@ -57,7 +57,12 @@ impl ScanRecipe {
             nulls_first: options.nulls_first,
         });
         Ok(Self {
-            origin: Arc::new(origin_message(array.name(), origin, array.versions())?),
+            origin: Arc::new(origin_message(
+                array.name(),
+                origin,
+                array.versions(),
+                &array.contents(),
+            )?),
             plan: Arc::new(plan_message(scan.plan())),
             projection: numbers(&pushed.projection),
             ordering: pushed.ordering,
@@ -190,6 +195,10 @@ impl Recipe for ReduceRecipe {
         let whole = self.is_whole.then(|| Arc::clone(declared.schema()));
         let filters = self.filters.clone();
         Ok(Arc::new(GridReduceExec::as_planned(rows, whole, self.weighs, filters)?))
+    }
+
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.rows]
     }
 
     fn filters(&self) -> &[PhysicalExprRef] {

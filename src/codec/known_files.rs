@@ -20,6 +20,7 @@ use datafusion::common::ScalarValue;
 use super::envelope::{seal, unseal};
 use super::messages::{AxisOf, FileOf, Files, GridOf, LabelsOf};
 use super::versions::{version_message, versions_of};
+use crate::array::Contents;
 use crate::error::{Error, Result};
 use crate::grid::{AxisChunks, ChunkGrid};
 use crate::source::{KnownFile, KnownFiles, OriginPlace};
@@ -31,16 +32,20 @@ const MOST_LABEL_BYTES: usize = 1 << 16;
 const MOST_LABELS: usize = 1 << 24;
 
 /// Returns the files of a table as a message; `None` if their labels take too many bytes.
-pub(super) fn files_message(known: &KnownFiles, places: &[OriginPlace]) -> Option<Files> {
+///
+/// # Errors
+/// `Io` if a chunk was written since it was read.
+pub(super) fn files_message(known: &KnownFiles, places: &[OriginPlace]) -> Result<Option<Files>> {
     let bytes =
         |labels: &ArrayRef| known.label_bytes.get_or_init(|| label_bytes(labels)).clone().map(Some);
-    let labels = known.labels.as_ref().map_or(Some(None), bytes)?;
+    let Some(labels) = known.labels.as_ref().map_or(Some(None), bytes) else { return Ok(None) };
     let mut before: Option<&KnownFile> = None;
     let mut files = Vec::with_capacity(known.files.len());
     for file in &known.files {
         let is_same = before.is_some_and(|before| are_same(before, file, known.axis));
         let grids = if is_same { vec![] } else { file.grids.iter().map(grid_message).collect() };
-        let location = &places.get(file.place)?.location;
+        let Some(OriginPlace { location, .. }) = places.get(file.place) else { return Ok(None) };
+        let contents = file.contents.versions()?;
         files.push(FileOf {
             place: file.place as u64,
             name: (file.name != *location).then(|| file.name.clone()),
@@ -49,11 +54,12 @@ pub(super) fn files_message(known: &KnownFiles, places: &[OriginPlace]) -> Optio
             shares_objects: file.shares_objects,
             is_resident: file.is_resident,
             is_remote: file.is_remote,
-            versions: file.versions.iter().map(version_message).collect(),
+            versions: file.versions.iter().chain(&contents).map(version_message).collect(),
         });
         before = Some(file);
     }
-    Some(Files { axis: known.axis as u64, labels, variables: known.variables.clone(), files })
+    let (axis, variables) = (known.axis as u64, known.variables.clone());
+    Ok(Some(Files { axis, labels, variables, files }))
 }
 
 /// Whether the chunks of two files have the same borders, except where the files end.
@@ -113,6 +119,7 @@ pub(super) fn files_of(message: &Files, places: &[OriginPlace]) -> Result<KnownF
             is_resident: file.is_resident,
             is_remote: file.is_remote,
             versions: versions_of(&file.versions),
+            contents: Contents::default(),
         });
     }
     let labels = message.labels.as_ref().map(|bytes| labels_of(bytes)).transpose()?;

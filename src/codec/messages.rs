@@ -99,6 +99,10 @@ pub(super) struct Origin {
     /// The arrays that the query has put side by side. With these, all other fields are empty.
     #[prost(message, repeated, tag = "9")]
     pub(super) side_by_side: Vec<JoinedOrigin>,
+    /// Digests of the objects with chunks, if they may be written again. Files of a table of many have them among their
+    /// versions.
+    #[prost(message, repeated, tag = "10")]
+    pub(super) contents: Vec<VersionOf>,
 }
 
 /// One of the arrays that a query has put side by side.
@@ -397,6 +401,9 @@ pub(super) struct Lookup {
     pub(super) is_left: bool,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
+    /// Dynamic filters over the output.
+    #[prost(message, repeated, tag = "4")]
+    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// The chunks whose rows a partition of a window returns.

@@ -25,12 +25,14 @@
 //! | `recipe` | how to make a node, as a trait |
 //! | `grid_nodes`, `window_node`, `lookup_node`, `top_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
+//! | `every_node` | all nodes of a plan that came from another process |
 //! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
 //! | `travelled` | [`TravelledExec`], a node that came from another process |
 
 mod converters;
 mod declared;
 mod envelope;
+mod every_node;
 mod grid_nodes;
 mod known_files;
 mod lookup_node;
@@ -48,6 +50,7 @@ mod versions;
 mod window_node;
 mod work_list;
 
+pub use every_node::visit_every_node;
 pub use node_codec::GridfusionCodec;
 pub use shares::SharedLeaf;
 pub use travelled::TravelledExec;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::common::not_impl_err;
-use datafusion::error::Result;
+use datafusion::common::{not_impl_datafusion_err, not_impl_err};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::AggregateUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
@@ -22,6 +22,9 @@ use super::travelled::TravelledExec;
 use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
+use crate::exec::own_functions::{
+    is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
+};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseAnswerExec,
@@ -92,7 +95,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
             Some(Node::Top(it)) => Arc::new(TopRecipe::of_message(&it, schema, decoder)?),
-            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
+            Some(Node::Lookup(it)) => {
+                Arc::new(LookupRecipe::of_message(&it, schema, inputs, decoder)?)
+            }
             Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
             Some(Node::SparseScan(it)) => {
                 Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
@@ -146,6 +151,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
         if function == weighted_avg_udaf().as_ref() {
             bytes.extend_from_slice(WEIGHTED_AVG);
+        } else if is_own_aggregate(function) {
+            bytes.extend_from_slice(OWN);
         }
         Ok(())
     }
@@ -153,13 +160,33 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
         match bytes {
             WEIGHTED_AVG => Ok(weighted_avg_udaf()),
-            _ => not_impl_err!("{name} is no function of gridfusion"),
+            OWN => own_aggregate_named(name).ok_or_else(|| no_function(name)),
+            _ => Err(no_function(name)),
         }
+    }
+
+    fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if is_own_scalar(function) {
+            bytes.extend_from_slice(OWN);
+        }
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        let own = (bytes == OWN).then(|| own_scalar_named(name)).flatten();
+        own.ok_or_else(|| no_function(name))
     }
 }
 
 /// The bytes of the function `weighted_avg`, which a worker's session need not have.
 const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
+
+/// The bytes of our version of a function of DataFusion, beside its name.
+const OWN: &[u8] = b"gridfusion";
+
+fn no_function(name: &str) -> DataFusionError {
+    not_impl_datafusion_err!("{name} is no function of gridfusion")
+}
 
 /// Makes a leaf again whose partitions the input lists.
 fn work_list(

@@ -7,19 +7,21 @@ use datafusion::error::Result;
 use super::known_files::files_message;
 use super::messages::{JoinedOrigin, Origin, PlaceOf, Setting, SettingValue};
 use super::versions::version_message;
+use crate::array::Contents;
 use crate::error::{Error, without_secrets};
 use crate::options::{ArrayOptions, OptionValue};
 use crate::source::{OriginPlace, TableOrigin};
 use crate::tile::ObjectVersion;
 
-/// Returns an origin as a message, with the versions of the objects that the table has read.
+/// Returns an origin as a message, with the versions of the objects that the table has read, and of those with its chunks.
 ///
 /// # Errors
-/// `Usage` for a table without an origin, and for keys and passwords, which must not travel.
+/// `Io` if a chunk was written since it was read. `Usage` for a table without an origin, and for keys and passwords, which must not travel.
 pub(super) fn origin_message(
     name: &str,
     origin: Option<&TableOrigin>,
     versions: Vec<ObjectVersion>,
+    contents: &Contents,
 ) -> Result<Origin> {
     let origin = origin.ok_or_else(|| {
         Error::usage(format!(
@@ -30,7 +32,8 @@ pub(super) fn origin_message(
     if !origin.side_by_side.is_empty() {
         let part = |part: &crate::source::JoinedOrigin| {
             let axes = part.axes.iter().map(|axis| *axis as u64).collect();
-            let origin = origin_message(name, Some(&part.origin), part.versions.clone())?;
+            let origin =
+                origin_message(name, Some(&part.origin), part.versions.clone(), &part.contents)?;
             let starts = part.ranges.iter().map(|range| range.start).collect();
             let ends = part.ranges.iter().map(|range| range.end).collect();
             Ok(JoinedOrigin { origin, axes, starts, ends })
@@ -38,16 +41,14 @@ pub(super) fn origin_message(
         let side_by_side = origin.side_by_side.iter().map(part).collect::<Result<_>>()?;
         return Ok(Origin { side_by_side, ..Origin::default() });
     }
-    for place in origin.places.iter() {
-        if without_secrets(&place.location) != place.location {
-            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
-                           store there, and leave them out";
-            return Err(Error::usage(message).in_file(&place.location).into());
-        }
-    }
-    let files = origin.files.as_ref().and_then(|files| files_message(files, &origin.places));
+    refuse_secrets(origin)?;
+    let files = origin.files.as_ref().map(|files| files_message(files, &origin.places));
+    let files = files.transpose()?.flatten();
     // Files have their own versions.
-    let versions = if files.is_some() { vec![] } else { versions };
+    let (versions, contents) = match &files {
+        Some(_) => (vec![], vec![]),
+        None => (versions, contents.versions()?),
+    };
     Ok(Origin {
         locations: origin.locations.iter().map(without_secrets).collect(),
         format: origin.format.clone(),
@@ -57,8 +58,27 @@ pub(super) fn origin_message(
         is_many: origin.is_many,
         versions: versions.iter().map(version_message).collect(),
         files,
+        contents: contents.iter().map(version_message).collect(),
         side_by_side: vec![],
     })
+}
+
+/// Refuses a table that cannot be opened elsewhere without a secret, which no plan may hold.
+///
+/// # Errors
+/// `Usage` for a URL with a password or a signature, and for an option that is a key.
+pub(super) fn refuse_secrets(origin: &TableOrigin) -> Result<()> {
+    for part in origin.side_by_side.iter() {
+        refuse_secrets(&part.origin)?;
+    }
+    for place in origin.places.iter() {
+        if without_secrets(&place.location) != place.location {
+            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
+                           store there, and leave them out";
+            return Err(Error::usage(message).in_file(&place.location).into());
+        }
+    }
+    settings(&origin.options).and_then(|_| settings(&origin.defaults)).map(drop)
 }
 
 fn place_message(place: &OriginPlace) -> PlaceOf {

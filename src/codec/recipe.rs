@@ -31,6 +31,11 @@ pub(super) trait Recipe: Debug + Send + Sync {
         vec![]
     }
 
+    /// Returns the plans that the recipe holds besides the inputs.
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
     /// Returns the recipe of the same node over other inputs; `None` if it does not have so many.
     fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
         let _ = inputs;

@@ -6,6 +6,7 @@ use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use super::origins::refuse_secrets;
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::{GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseScanExec};
 use crate::plan::ScanPlan;
@@ -96,6 +97,14 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Sparse(scan) => scan.origin(),
         }
         .map(Arc::as_ref)
+    }
+
+    /// Fails if another process cannot open the table without a secret.
+    ///
+    /// # Errors
+    /// `Usage` for a URL with a password or a signature, and for an option that is a key.
+    pub fn check_secrets(&self) -> Result<()> {
+        self.origin().map_or(Ok(()), refuse_secrets)
     }
 
     /// Returns a name for the part of the table that the leaf reads first. Leaves that read about the same chunks have the

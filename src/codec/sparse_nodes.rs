@@ -17,7 +17,7 @@ use super::origins::origin_message;
 use super::recipe::Recipe;
 use super::tables;
 use super::travelled::with_nodes_made;
-use crate::array::{SparseArray, TileNumber};
+use crate::array::{Contents, SparseArray, TileNumber};
 use crate::error::Error;
 use crate::exec::sparse::{
     KnownTiles, MergeTask, PartitionTasks, RowFilter, SparseFilters, TileTask,
@@ -45,7 +45,12 @@ impl SparseScanRecipe {
         let origin = scan.origin().map(Arc::as_ref);
         let (projection, filters) = scan.pushed_down();
         Ok(Self {
-            origin: Arc::new(origin_message(array.name(), origin, array.versions())?),
+            origin: Arc::new(origin_message(
+                array.name(),
+                origin,
+                array.versions(),
+                &Contents::default(),
+            )?),
             table: Arc::clone(array.schema()),
             projection: projection.to_vec(),
             plan: Arc::clone(scan.plan()),

@@ -16,6 +16,7 @@ use super::known_files::files_of;
 use super::messages::{JoinedOrigin, Origin};
 use super::origins::origin_of;
 use super::versions::versions_of;
+use crate::array::Contents;
 use crate::error::{Error, Result};
 use crate::io::LruCache;
 use crate::provider::{AlignedTable, ArrayOpener, ArrayTable};
@@ -71,12 +72,16 @@ async fn open_or_take(origin: &Arc<Origin>, context: &TaskContext) -> Result<Arr
             return opener.reopen_known(&planned, &files_of(files, &planned.places)?).await;
         }
         let table = opener.reopen(&planned).await?;
-        let versions = match &table {
-            ArrayTable::Grid(table) => table.array().versions(),
-            ArrayTable::Sparse(table) => table.array().versions(),
+        let (versions, contents) = match &table {
+            ArrayTable::Grid(table) => (table.array().versions(), table.array().contents()),
+            ArrayTable::Sparse(table) => (table.array().versions(), Contents::default()),
         };
         let name = origin.locations.first().map_or("", String::as_str);
         ObjectVersion::compare(name, &versions_of(&origin.versions), &versions)?;
+        if !origin.contents.is_empty() {
+            let planned = versions_of(&origin.contents);
+            ObjectVersion::compare(name, &planned, &contents.versions()?)?;
+        }
         Ok(table)
     };
     opened.get_or_try_init(open).await.cloned()

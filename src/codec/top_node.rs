@@ -70,6 +70,10 @@ impl Recipe for TopRecipe {
         Ok(Arc::new(GridTopExec::as_planned(scan, self.top.clone())?))
     }
 
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.scan]
+    }
+
     fn without_filters(&self) -> Arc<dyn Recipe> {
         Arc::new(self.clone())
     }

@@ -54,7 +54,7 @@ impl Recipe for WindowRecipe {
             rows: encoder.plan(&self.rows)?,
             parts: self.parts.clone(),
             projection: self.projection.clone(),
-            ignored_nulls: ignored_nulls(self.rows.as_ref()),
+            ignored_nulls: ignored_nulls(self.rows.as_ref())?,
         }))
     }
 
@@ -71,6 +71,10 @@ impl Recipe for WindowRecipe {
         let parts = self.parts.iter().map(part).collect();
         let projection = self.projection.iter().map(|column| *column as usize).collect();
         Ok(Arc::new(GridWindowExec::as_planned(&rows, parts, projection)?))
+    }
+
+    fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.rows]
     }
 
     fn without_filters(&self) -> Arc<dyn Recipe> {

@@ -18,6 +18,7 @@
 //! Object stores answer late, and many requests at once. So their chunks are fetched as far ahead as memory
 //! allows, in batches whose neighbours share requests. Files need few reads ahead.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -31,6 +32,7 @@ use super::locator::Locator;
 use super::metrics::ScanMetrics;
 use super::pruning::zones::{ReadExtent, worthwhile_zones};
 use super::pruning::{DynamicFilters, Priority};
+use super::reads::Reads;
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
@@ -60,6 +62,10 @@ pub(super) struct ChunkReader {
     /// Memory of the last tiles, which the next ones reuse.
     workspace: Workspace,
     memory: ChunkMemory,
+    /// The objects of the chunks so far.
+    reads: Reads,
+    /// Whether a chunk was stored, by the position of its variable and the member of the objects that should have it.
+    found: HashMap<(usize, u32), bool>,
 }
 
 /// A chunk that is fetched and decoded.
@@ -110,6 +116,8 @@ impl ChunkReader {
             in_flight: InFlight::new(Arc::clone(&array), limits.gap),
             workspace: Workspace::default(),
             zones: None,
+            reads: Reads::begin(&array, &plan, partitions),
+            found: HashMap::new(),
             array,
             plan,
             values,
@@ -149,10 +157,12 @@ impl ChunkReader {
         self.locator.prepare().await?;
         self.prune_fetched(metrics)?;
         if self.values.is_empty() {
-            return Ok(self.locator.next_task(metrics).await?.map(|task| {
-                metrics.cells_skipped.add((task.cells() - task.rows) as usize);
-                OpenChunk { task, tiles: vec![], locations: vec![], reserved: 0 }
-            }));
+            let Some(task) = self.locator.next_task(metrics).await? else {
+                self.finish().await?;
+                return Ok(None);
+            };
+            metrics.cells_skipped.add((task.cells() - task.rows) as usize);
+            return Ok(Some(OpenChunk { task, tiles: vec![], locations: vec![], reserved: 0 }));
         }
         self.start_fetches(metrics).await?;
         let timer = metrics.time_fetch.timer();
@@ -160,12 +170,48 @@ impl ChunkReader {
         timer.done();
         let Some((fetch, payloads)) = next else {
             self.memory.finish();
+            self.finish().await?;
             return Ok(None);
         };
         if self.locator.has_filters() {
             metrics.chunks_examined.add_matched(1);
         }
         self.open(fetch, payloads, metrics).await.map(Some)
+    }
+
+    /// Ends reading: checks that no object has changed meanwhile, and explains why no chunk was found. Callers that stop
+    /// before `next` returns `None` must call it.
+    ///
+    /// # Errors
+    /// `Io` if an object was written since it was read; `Corrupt` if the chunks have other names than the metadata sets.
+    pub(super) async fn finish(&mut self) -> Result<()> {
+        let found = std::mem::take(&mut self.found);
+        for ((at, member), _) in found.into_iter().filter(|(_, found)| !found) {
+            let warning = self.array.explain_absence(self.values[at], member).await?;
+            if let Some(warning) = warning {
+                log::warn!("{}: {warning}", self.array.objects().name());
+            }
+        }
+        Ok(self.reads.end().await?)
+    }
+
+    /// Notes the objects of a chunk before absent ones are left out.
+    fn note_requested(&mut self, stored: &[StoredChunk]) {
+        if self.array.objects().are_rewritten() {
+            let object = |payload: &Payload| (payload.at.member, Arc::clone(&payload.at.object));
+            self.reads.extend(payloads_of(stored).map(object));
+        }
+        for key in layers_of(stored) {
+            self.found.entry(key).or_insert(false);
+        }
+    }
+
+    /// Notes what was found of a chunk.
+    fn note_found(&mut self, stored: &[StoredChunk]) {
+        for (at, chunk) in stored.iter().enumerate() {
+            let members = chunk.layers.iter().map(|layer| layer.values.at.member);
+            self.found.extend(members.map(|member| ((at, member), true)));
+        }
     }
 
     /// Decodes the payloads of a chunk.
@@ -180,7 +226,9 @@ impl ChunkReader {
         let decoded = self.bytes_decoded(&task, &stored);
         self.memory.reserve(decoded, true)?;
         let reserved = reserved + decoded;
+        self.note_requested(&stored);
         let payloads = leave_out_absent(&mut stored, payloads);
+        self.note_found(&stored);
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(received);
 
@@ -318,6 +366,19 @@ impl ChunkReader {
 
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
     stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
+}
+
+/// Returns the position of the variable and the member of each layer. A chunk of which the index has nothing counts for the
+/// first member.
+fn layers_of(stored: &[StoredChunk]) -> impl Iterator<Item = (usize, u32)> {
+    let members = |chunk: &StoredChunk| match chunk.layers.as_slice() {
+        [] => vec![0],
+        layers => layers.iter().map(|layer| layer.values.at.member).collect(),
+    };
+    stored
+        .iter()
+        .enumerate()
+        .flat_map(move |(at, chunk)| members(chunk).into_iter().map(move |it| (at, it)))
 }
 
 fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 
 use super::remote_settings;
 use crate::error::{Error, Result as GridResult};
-use crate::io::Remote;
+use crate::io::{Remote, Root};
 use crate::options::{ArrayOptions, OptionInfo, OptionValue, SESSION};
 use crate::source::{Formats, Opening};
 
@@ -51,6 +51,8 @@ pub struct GridfusionConfig {
     pub remote: Remote,
     /// The files that the session opens.
     pub opening: Opening,
+    /// The folder that local paths of arrays must not leave; `None` by default. SQL cannot set it.
+    pub root: Option<Root>,
     /// Default options of tables that are opened from now on; options of a table win over them.
     pub tables: ArrayOptions,
     /// The array formats that the session can open.
@@ -72,6 +74,7 @@ impl Default for GridfusionConfig {
             declare_range: true,
             remote: Remote::default(),
             opening: Opening::default(),
+            root: None,
             tables: ArrayOptions::default(),
             formats: Formats::default(),
         }

@@ -16,8 +16,10 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExprRef, ScalarFunctionExpr};
 
-/// Functions that return a value or NULL for every number, time or text. `sqrt` is none: it fails on negative numbers, as `date_trunc` on
-/// times outside the years 1678 to 2261.
+use super::known_function::known_scalar;
+
+/// Functions of DataFusion that return a value or NULL for every number, time or text. `sqrt` is none: it fails on negative numbers, as
+/// `date_trunc` on times outside the years 1678 to 2261. A function of the session may fail, whatever its name is.
 const TOTAL: [&str; 23] = [
     "acos",
     "asin",
@@ -63,7 +65,7 @@ fn is_total(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
     }
     if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
         let is_of_floats = expr.data_type(schema)?.is_floating();
-        let name = function.name();
+        let Some(name) = known_scalar(function.fun()) else { return Ok(false) };
         return Ok(TOTAL.contains(&name) || is_of_floats && TOTAL_OF_FLOATS.contains(&name));
     }
     Ok(expr.is::<PhysicalColumn>()

@@ -111,6 +111,32 @@ pub(in crate::exec) fn order_keys(values: &dyn Array, of_null: i64) -> Result<Ve
     by_type!(data_type, keys, values, of_null; internal_err!("{data_type} has no order keys"))
 }
 
+/// Returns the order keys of numbers to be compared as values, with `of_null` for NULL: NaN of either sign is the greatest.
+///
+/// # Errors
+/// `Internal` for other types.
+pub(in crate::exec) fn value_keys(values: &dyn Array, of_null: i64) -> Result<Vec<i64>> {
+    let (of_nan, numbers) = match values.data_type() {
+        DataType::Float16 => (f16::NAN.key(), f16::NEG_INFINITY.key()..=f16::INFINITY.key()),
+        DataType::Float32 => (f32::NAN.key(), f32::NEG_INFINITY.key()..=f32::INFINITY.key()),
+        DataType::Float64 => (f64::NAN.key(), f64::NEG_INFINITY.key()..=f64::INFINITY.key()),
+        _ => return order_keys(values, of_null),
+    };
+    let mut keys = order_keys(values, of_nan)?;
+    for key in &mut keys {
+        // Arithmetic makes NaN of either sign, depending on the processor.
+        if !numbers.contains(key) {
+            *key = of_nan;
+        }
+    }
+    if let Some(nulls) = values.nulls() {
+        for (key, _) in keys.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid) {
+            *key = of_null;
+        }
+    }
+    Ok(keys)
+}
+
 /// Returns the numbers of order keys.
 ///
 /// # Errors
@@ -138,7 +164,19 @@ pub(in crate::exec) fn of_order_keys(
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::{Float32Array, Float64Array};
+
     use super::*;
+
+    #[test]
+    fn nan_of_either_sign_is_the_greatest_value() {
+        let numbers = [Some(-f64::NAN), Some(f64::INFINITY), Some(f64::NEG_INFINITY), None];
+        let keys = value_keys(&Float64Array::from(numbers.to_vec()), i64::MAX).unwrap();
+        assert!(keys[0] > keys[1] && keys[1] > keys[2] && keys[3] == i64::MAX);
+        let payload = f32::from_bits(0x7fff_ffff);
+        let keys = value_keys(&Float32Array::from(vec![payload, f32::NAN]), 0).unwrap();
+        assert_eq!(keys[0], keys[1]);
+    }
 
     #[test]
     fn keys_have_the_order_of_their_numbers() {

@@ -116,13 +116,15 @@ impl GridStream {
 
     /// Returns the next batch, or `None` at the end. Cuts the last batch off at the limit.
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let batch = self.next_batch().await?;
-        Ok(batch.map(|batch| {
-            let rows = (batch.num_rows() as u64).min(self.remaining);
-            self.remaining -= rows;
-            self.metrics.baseline.record_output(rows as usize);
-            batch.slice(0, rows as usize)
-        }))
+        let Some(batch) = self.next_batch().await? else { return Ok(None) };
+        let rows = (batch.num_rows() as u64).min(self.remaining);
+        self.remaining -= rows;
+        if self.remaining == 0 {
+            // The operator above may not ask for another batch.
+            self.chunks.finish().await?;
+        }
+        self.metrics.baseline.record_output(rows as usize);
+        Ok(Some(batch.slice(0, rows as usize)))
     }
 
     /// Returns the next batch, without regard to how many of its rows the limit allows.
@@ -145,6 +147,7 @@ impl GridStream {
                 // Passes a few rows on early, because they may make filters exclude the next chunks.
                 self.coalescer.finish_buffered_batch()?;
             } else if !self.open_next_slab().await? {
+                self.chunks.finish().await?;
                 self.coalescer.finish_buffered_batch()?;
                 return Ok(self.coalescer.next_completed_batch());
             }

@@ -22,6 +22,9 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
 
+use super::functions::{SlidingFunction, SlidingRows};
+use crate::reduce::Fold;
+
 /// Returns the function, to be registered in a session.
 pub(crate) fn weighted_avg_udaf() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
@@ -68,6 +71,10 @@ impl AggregateUDFImpl for WeightedAvg {
             field("sum", DataType::Float64),
             field("weights", DataType::Float64),
         ])
+    }
+
+    fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(SlidingRows::new(Moving)))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
@@ -136,7 +143,34 @@ fn states(columns: &[ArrayRef]) -> impl Iterator<Item = Weighed> {
     })
 }
 
-/// The accumulator of a query without keys, and of windows.
+/// The function of a frame that moves.
+struct Moving;
+
+impl Fold for Moving {
+    type Item = Weighed;
+    const IDENTITY: Weighed = Weighed { count: 0, sum: 0.0, weights: 0.0 };
+
+    fn combine(mut earlier: Weighed, later: Weighed) -> Weighed {
+        earlier.merge(later);
+        earlier
+    }
+}
+
+impl SlidingFunction for Moving {
+    type Fold = Self;
+
+    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<Weighed>> {
+        let mut cells = vec![Self::IDENTITY; arguments[0].len()];
+        pairs(arguments).for_each(|(row, value, weight)| cells[row].add(value, weight));
+        Ok(cells)
+    }
+
+    fn value(&self, aggregate: Weighed) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64(aggregate.average()))
+    }
+}
+
+/// The accumulator of a query without keys, and of frames that only grow.
 #[derive(Debug, Default)]
 struct OneGroup(Weighed);
 
@@ -144,19 +178,6 @@ impl Accumulator for OneGroup {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         pairs(values).for_each(|(_, value, weight)| self.0.add(value, weight));
         Ok(())
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for (_, value, weight) in pairs(values) {
-            self.0.count -= 1;
-            self.0.sum -= value * weight;
-            self.0.weights -= weight;
-        }
-        Ok(())
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        true
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {

@@ -27,6 +27,10 @@ pub enum Foreign {
     Json,
     /// A compressed file or an archive.
     Compressed,
+    /// A part of a folder of references of kerchunk in Parquet.
+    ParquetReferences,
+    /// A repository of Icechunk.
+    Icechunk,
 }
 
 /// The advice for formats that gridfusion reads only with their features.
@@ -91,6 +95,16 @@ impl Foreign {
     /// Recognises a folder by its entries.
     pub fn of_folder(entries: &[Entry]) -> Option<Self> {
         const OF_ZARR: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs"];
+        let is_file = |entry: &&Entry| entry.size.is_some();
+        let is_references =
+            |entry: &Entry| entry.name.starts_with("refs.") && entry.name.ends_with(".parq");
+        if entries.iter().filter(is_file).any(is_references) {
+            return Some(Self::ParquetReferences);
+        }
+        let has_folder = |name: &str| entries.iter().any(|it| it.size.is_none() && it.name == name);
+        if has_folder("manifests") && (has_folder("snapshots") || has_folder("transactions")) {
+            return Some(Self::Icechunk);
+        }
         let of_zarr = |entry: &Entry| entry.size.is_some() && OF_ZARR.contains(&&*entry.name);
         let is_zarr = entries.iter().any(of_zarr);
         is_zarr.then_some(Self::Zarr).filter(|it| !it.is_read())
@@ -114,6 +128,10 @@ impl Foreign {
             Self::Csv => "a CSV file",
             Self::Json => "a JSON file",
             Self::Compressed => "a compressed file or an archive",
+            Self::ParquetReferences => {
+                "a folder of references of kerchunk in Parquet (refs.0.parq)"
+            }
+            Self::Icechunk => "a repository of Icechunk",
         }
     }
 
@@ -128,6 +146,10 @@ impl Foreign {
                 "query it by its path, in single quotes: SELECT * FROM 'PATH'"
             }
             Self::Compressed => "unpack it first",
+            Self::ParquetReferences => {
+                "write the references as JSON, or open the files that they name"
+            }
+            Self::Icechunk => "save a snapshot as a Zarr store with xarray",
         }
     }
 
@@ -186,6 +208,13 @@ mod tests {
         assert_eq!(Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]), of_zarr);
         assert_eq!(Foreign::of_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
         assert_eq!(Foreign::of_folder(&[]), None);
+        let references = [entry("refs.0.parq", Some(9)), entry("refs.1.parq", Some(9))];
+        assert_eq!(Foreign::of_folder(&references), Some(Foreign::ParquetReferences));
+        for other in ["snapshots", "transactions"] {
+            let half = [entry("manifests", None), entry(other, None)];
+            assert_eq!(Foreign::of_folder(&half), Some(Foreign::Icechunk));
+        }
+        assert_eq!(Foreign::of_folder(&[entry("snapshots", None)]), None);
     }
 
     #[test]

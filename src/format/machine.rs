@@ -21,6 +21,9 @@ pub struct Location {
     pub range: ByteRange,
 }
 
+/// The object of payloads that need no bytes, because their codec has them: reading it returns none.
+pub const NOTHING: &str = "nothing:";
+
 impl Location {
     /// Returns the location of `range` in an object of the array, with `member` 0.
     pub fn new(object: impl Into<Arc<str>>, range: impl Into<ByteRange>) -> Self {

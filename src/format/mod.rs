@@ -59,7 +59,7 @@ pub use byte_order::ByteOrder;
 pub use codec::{Codec, Decoded, PayloadDecoder, Scratch};
 pub use element::ElementType;
 pub use foreign::Foreign;
-pub use machine::{Entry, Location, Machine, Replies, Step};
+pub use machine::{Entry, Location, Machine, NOTHING, Replies, Step};
 pub use memory_budget::MemoryBudget;
 pub use storage_order::StorageOrder;
 pub use stored::{Layer, Payload, Placement, StoredChunk};

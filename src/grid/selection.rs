@@ -176,6 +176,39 @@ impl AxisSelection {
     }
 }
 
+impl AxisSelection {
+    /// Returns the indices that either selection holds; the axes must be equally long.
+    ///
+    /// ```
+    /// use gridfusion::grid::AxisSelection;
+    ///
+    /// let (left, right) = (AxisSelection::from_range(9, 5..7), AxisSelection::from_range(9, 1..6));
+    /// assert_eq!(left.union(&right).ranges(), [1..7]);
+    /// ```
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mut ranges: Vec<Range<u64>> =
+            self.ranges.iter().chain(&other.ranges).cloned().collect();
+        ranges.sort_by_key(|range| range.start);
+        Self::from_ranges(self.len.max(other.len), ranges)
+    }
+
+    /// Returns the indices of the axis that are not selected.
+    ///
+    /// ```
+    /// use gridfusion::grid::AxisSelection;
+    ///
+    /// let selection = AxisSelection::from_ranges(9, [0..2, 5..7]);
+    /// assert_eq!(selection.complement().ranges(), [2..5, 7..9]);
+    /// ```
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        let starts = std::iter::once(0).chain(self.ranges.iter().map(|range| range.end));
+        let ends = self.ranges.iter().map(|range| range.start).chain([self.len]);
+        Self::from_ranges(self.len, starts.zip(ends).map(|(start, end)| start..end))
+    }
+}
+
 /// One set of indices per axis; the selected cells are the cross product of these sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {

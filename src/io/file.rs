@@ -4,7 +4,7 @@
 //! opened, and `unchanged` compares it with the present one after the bytes were used. `mmap.rs` also
 //! compares before each read, and `reopened.rs` when it opens a file again.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{ByteSource, check_bounds};
+use super::{ByteSource, ObjectStamp, check_bounds};
 use crate::error::{Error, Result};
 
 /// A file that is read, not mapped. Each read costs a copy, but a file that changes meanwhile can only cause
@@ -74,6 +74,10 @@ impl ByteSource for FileSource {
         self.opened.version()
     }
 
+    fn stamp(&self) -> Option<ObjectStamp> {
+        Some(self.opened.of_object())
+    }
+
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
         // A read may wait for a disk, so it runs on a thread that may block.
@@ -85,13 +89,48 @@ impl ByteSource for FileSource {
     }
 }
 
-/// The length and modification time of a file, which reveal whether the file has been written since.
+/// The facts about a file that reveal whether it has been written since.
+///
+/// A program can set the time of the last write back, but not that of the last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The length of the file in bytes.
     pub(super) len: u64,
     /// The time of the last write; `None` where the system keeps none.
     modified: Option<SystemTime>,
+    /// The file itself, whatever its name; zeros where the system does not tell.
+    pub(super) file: FileNumber,
+    /// The time of the last change of bytes, names or rights, in seconds and nanoseconds; zeros where the system keeps none.
+    changed: (i64, i64),
+    /// The number of names, the rights and the owner.
+    names_and_rights: (u64, u32, u32, u32),
+}
+
+/// The device of a file or folder, and its number there.
+pub(super) type FileNumber = (u64, u64);
+
+/// Returns the number of a file or folder; zeros where the system has none.
+#[cfg(unix)]
+pub(super) fn file_number(metadata: &Metadata) -> FileNumber {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+pub(super) fn file_number(_: &Metadata) -> FileNumber {
+    (0, 0)
+}
+
+#[cfg(unix)]
+fn changes(metadata: &Metadata) -> ((i64, i64), (u64, u32, u32, u32)) {
+    use std::os::unix::fs::MetadataExt;
+    let changed = (metadata.ctime(), metadata.ctime_nsec());
+    (changed, (metadata.nlink(), metadata.mode(), metadata.uid(), metadata.gid()))
+}
+
+#[cfg(not(unix))]
+fn changes(_: &Metadata) -> ((i64, i64), (u64, u32, u32, u32)) {
+    ((0, 0), (0, 0, 0, 0))
 }
 
 impl Stamp {
@@ -100,13 +139,39 @@ impl Stamp {
         let metadata = file
             .metadata()
             .map_err(|error| Error::io("cannot check the file", error).in_file(name))?;
-        Ok(Self { len: metadata.len(), modified: metadata.modified().ok() })
+        Ok(Self::of_metadata(&metadata))
     }
 
-    /// Returns the length and the time as text; `None` without a time.
+    pub(super) fn of_metadata(metadata: &Metadata) -> Self {
+        let (changed, names_and_rights) = changes(metadata);
+        Self {
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+            file: file_number(metadata),
+            changed,
+            names_and_rights,
+        }
+    }
+
+    /// Returns the length and the time as text; `None` without a time. Copies of a file may have the same text.
     pub(super) fn version(&self) -> Option<String> {
         let since = self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(format!("{} bytes, {}.{:09}", self.len, since.as_secs(), since.subsec_nanos()))
+    }
+
+    /// Returns the stamp in the form for objects of any kind.
+    pub(super) fn of_object(&self) -> ObjectStamp {
+        ObjectStamp::of_file(
+            (self.len, self.modified, self.file),
+            self.changed,
+            self.names_and_rights,
+        )
+    }
+
+    /// Whether a file with this stamp has the bytes of one with the stamp `other`. A change of names or rights explains a
+    /// later time of change. So a program may read on after another file took the name.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.of_object().is_same(&other.of_object())
     }
 
     /// Fails unless `file`, which had this stamp when it was opened, still has it.
@@ -115,7 +180,7 @@ impl Stamp {
         if now.len < self.len {
             return Err(self.shrunk(name, now));
         }
-        if now != *self {
+        if !now.is_same(self) {
             let cause = std::io::Error::other(
                 "it was written after it was opened; open it again, and in future rename a new file over the old one",
             );
@@ -147,7 +212,7 @@ pub(super) fn open(path: &Path) -> Result<(String, File, Stamp)> {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));
     }
     if !kind.is_file() {
-        return Err(failed(std::io::Error::other("not a regular file")));
+        return Err(failed(std::io::Error::other("not a regular file, but a pipe or a device")));
     }
     let file = File::open(path).map_err(failed)?;
     let stamp = Stamp::of(&name, &file)?;
@@ -172,4 +237,50 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io:
         }
     }
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::io::MmapSource;
+
+    /// A program may set the time of the last write back.
+    #[test]
+    fn a_file_that_was_written_again_with_the_same_time_has_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "abcd").unwrap();
+        let sources: [Box<dyn ByteSource>; 2] = [
+            Box::new(FileSource::open(&path).unwrap()),
+            Box::new(MmapSource::open(&path).unwrap()),
+        ];
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        std::fs::write(&path, "abce").unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_modified(before).unwrap();
+        for source in sources {
+            let error = source.unchanged().unwrap_err().to_string();
+            assert!(error.contains("the file has changed"), "{error}");
+        }
+    }
+
+    /// An open file keeps its bytes, whatever happens to its name and its rights.
+    #[test]
+    fn names_and_rights_are_no_bytes() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("x"), "abcd").unwrap();
+        let source = FileSource::open(&path("x")).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        std::fs::set_permissions(path("x"), std::fs::Permissions::from_mode(0o400)).unwrap();
+        source.unchanged().unwrap();
+        std::fs::hard_link(path("x"), path("y")).unwrap();
+        source.unchanged().unwrap();
+        std::fs::remove_file(path("x")).unwrap();
+        source.unchanged().unwrap();
+    }
 }

@@ -11,12 +11,12 @@ use memmap2::{Mmap, MmapOptions};
 
 use super::file::{self, Stamp};
 use super::mappings::Registration;
-use super::{ByteSource, MemorySource};
+use super::{ByteSource, MemorySource, ObjectStamp};
 use crate::error::{Error, Result};
 
 /// A mapped file.
 ///
-/// Its length and modification time are checked before and after each use, so a file that was written after
+/// Its length and times are checked before and after each use, so a file that was written after
 /// it was opened causes an error. The checks cannot cover a file that is truncated while its bytes are in
 /// use: then the system ends the process by SIGBUS, unless the process handles the signal. A handler finds
 /// the file with [`MappedFile`](super::MappedFile). If files may be truncated while queries run, use
@@ -115,6 +115,10 @@ impl ByteSource for MmapSource {
 
     fn version(&self) -> Option<String> {
         self.opened.version()
+    }
+
+    fn stamp(&self) -> Option<ObjectStamp> {
+        Some(self.opened.of_object())
     }
 
     fn forget(&self, range: &Range<u64>) {

@@ -18,6 +18,8 @@ mod object;
 mod path;
 mod remote;
 mod reopened;
+mod root;
+mod stamp;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -29,7 +31,9 @@ use bytes::Bytes;
 
 pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
-pub use folder::{Existing, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, WritableFolder};
+pub use folder::{
+    Existing, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, VersionBelow, WritableFolder,
+};
 pub(crate) use lru::LruCache;
 pub use mappings::MappedFile;
 pub use memory::MemorySource;
@@ -39,6 +43,8 @@ pub(crate) use path::last_part;
 pub(crate) use remote::counted;
 pub use remote::{Remote, RemoteLimits, RemoteStore, RequestCounts};
 pub use reopened::{OpenFiles, ReopenedSource};
+pub use root::Root;
+pub use stamp::ObjectStamp;
 
 use crate::error::{Error, Result};
 
@@ -101,6 +107,11 @@ pub trait ByteSource: Debug + Send + Sync {
         None
     }
 
+    /// Returns the stamp of the object when it was opened; `None` if there is nothing to tell versions apart.
+    fn stamp(&self) -> Option<ObjectStamp> {
+        self.version().map(ObjectStamp::of_version)
+    }
+
     /// Hints that these bytes will not be read again soon; a mapping releases their pages.
     fn forget(&self, range: &Range<u64>) {
         let _ = range;
@@ -114,6 +125,13 @@ pub fn is_not_found(error: &Error) -> bool {
     let of_store = cause.downcast_ref::<object_store::Error>();
     of_system == Some(std::io::ErrorKind::NotFound)
         || matches!(of_store, Some(object_store::Error::NotFound { .. }))
+}
+
+/// Returns the error for a metadata document of `size` bytes, of which at most `most` may be read.
+pub(crate) fn document_too_long(size: u64, most: u64) -> Error {
+    Error::unsupported(format!(
+        "a metadata document of {size} bytes; the option 'metadata_limit' allows {most}"
+    ))
 }
 
 /// Fails unless all `ranges` lie in an object of `size` bytes.

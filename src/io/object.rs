@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 use super::remote::{Identity, RemoteStore};
-use super::{ByteSource, check_bounds};
+use super::{ByteSource, ObjectStamp, check_bounds};
 use crate::error::Result;
 
 /// One object of a store. Ranges that lie close together are fetched with one request.
@@ -80,6 +80,10 @@ impl ByteSource for ObjectSource {
 
     fn version(&self) -> Option<String> {
         self.identity.version()
+    }
+
+    fn stamp(&self) -> Option<ObjectStamp> {
+        Some(self.identity.stamp())
     }
 
     async fn read_metadata(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {

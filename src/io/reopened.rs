@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::file::Stamp;
-use super::{ByteSource, FileSource, LruCache, MmapSource};
+use super::{ByteSource, FileSource, LruCache, MmapSource, ObjectStamp};
 use crate::error::{Error, Result};
 
 /// A pool of open files of limited size.
@@ -101,7 +101,7 @@ impl ReopenedSource {
             None => self.files.open(&self.path)?,
         };
         // Another source may have opened the path again after the file was replaced.
-        if held.stamp != self.stamp {
+        if !held.stamp.is_same(&self.stamp) {
             let error = std::io::Error::other(
                 "it was written after the table was created; create the table again",
             );
@@ -136,6 +136,10 @@ impl ByteSource for ReopenedSource {
 
     fn version(&self) -> Option<String> {
         self.stamp.version()
+    }
+
+    fn stamp(&self) -> Option<ObjectStamp> {
+        Some(self.stamp.of_object())
     }
 
     fn forget(&self, range: &Range<u64>) {

@@ -83,6 +83,24 @@ pub(crate) const TEXT_AS_BINARY: OptionInfo = OptionInfo::new(
 )
 .in_session();
 
+/// An option of formats that hold text, some of it in the character sets of its writers.
+pub(crate) const TEXT_ENCODING: OptionInfo = OptionInfo::new(
+    "text_encoding",
+    ValueKind::Encoding,
+    "`_Encoding` of the variable, else `utf-8`",
+    "the character set of text, such as `latin1` or `windows-1252`",
+)
+.in_session();
+
+/// An option of formats with metadata documents.
+pub(crate) const METADATA_LIMIT: OptionInfo = OptionInfo::new(
+    "metadata_limit",
+    ValueKind::Number,
+    "`67108864`",
+    "the most bytes of one metadata document, such as `zarr.json`",
+)
+.in_session();
+
 /// The options that every format has.
 ///
 /// The order is that of messages and documents. `OptionTable::options` relies on the first two, which choose

@@ -19,8 +19,8 @@ mod value;
 
 pub(crate) use array_options::is_of_store;
 pub use array_options::{ArrayOptions, ResolvedOptions};
-pub(crate) use info::TEXT_AS_BINARY;
 pub use info::{COMMON, OptionInfo, SESSION, Scope};
+pub(crate) use info::{METADATA_LIMIT, TEXT_AS_BINARY, TEXT_ENCODING};
 pub use table::OptionTable;
 pub(crate) use table::similar;
 pub use value::{IoMode, OptionValue, Secret, ValueKind};

@@ -10,6 +10,7 @@
 //! | `Number` | 7, `'7'` | `Number` |
 //! | `Time` | 1709251200000, `'2024-03-01'`, `'2024-03-01T08:30:00+02:00'` | `Number` of milliseconds |
 //! | `Key` | a secret, a text of 32 bytes | `Secret` |
+//! | `Encoding` | `'latin1'`, and other character sets | `Text` |
 //! | `Name` | everything but a secret | `Text` |
 
 use std::fmt;
@@ -18,6 +19,7 @@ use std::str::FromStr;
 use arrow::compute::kernels::cast_utils::string_to_datetime;
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
+use crate::array::Encoding;
 use crate::error::{Error, Result};
 
 /// How to read local files.
@@ -156,6 +158,8 @@ pub enum ValueKind {
     Time,
     /// An encryption key of 32 bytes.
     Key,
+    /// The name of a character set.
+    Encoding,
     /// Any text.
     Name,
 }
@@ -168,6 +172,7 @@ impl fmt::Display for ValueKind {
             Self::Number => "a number",
             Self::Time => "a time",
             Self::Key => "32 characters",
+            Self::Encoding => "a character set",
             Self::Name => "a name",
         })
     }
@@ -198,7 +203,12 @@ impl ValueKind {
             Self::Number => OptionValue::Number(parse_number(name, &text)?),
             Self::Time => OptionValue::Number(parse_time(name, &text)?),
             Self::Io => text.parse::<IoMode>()?.into(),
-            Self::Name => OptionValue::Text(text),
+            Self::Encoding if Encoding::from_name(&text).is_none() => {
+                return Err(Error::usage(format!(
+                    "option '{name}' is '{text}', expected a character set such as 'utf-8', 'latin1' or 'windows-1252'"
+                )));
+            }
+            Self::Encoding | Self::Name => OptionValue::Text(text),
             Self::Key => key(&text)?,
         })
     }
@@ -290,6 +300,11 @@ mod tests {
         assert_eq!(resolve(ValueKind::Flag, "TRUE".into()).unwrap(), OptionValue::Flag(true));
         assert_eq!(resolve(ValueKind::Number, 7.into()).unwrap(), OptionValue::Number(7));
         assert_eq!(resolve(ValueKind::Name, 7.into()).unwrap(), OptionValue::Text("7".into()));
+        assert_eq!(
+            resolve(ValueKind::Encoding, "L1".into()).unwrap(),
+            OptionValue::Text("L1".into())
+        );
+        assert!(resolve(ValueKind::Encoding, "latin0".into()).is_err());
         assert!(resolve(ValueKind::Number, "1 GB".into()).is_err());
         assert!(resolve(ValueKind::Flag, 1.into()).is_err());
         let text = "0123456789abcdef0123456789ABCDEF";

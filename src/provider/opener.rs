@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use datafusion::catalog::Session;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -23,7 +24,7 @@ use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
 use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
-use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
+use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
@@ -82,7 +83,8 @@ impl ArrayOpener {
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
         let config = GridfusionConfig::of(session.options());
         let maker = MakesStores::of(session);
-        let stores = Arc::new(RuntimeStores { runtime, maker, remote: config.remote });
+        let (remote, root) = (config.remote, config.root);
+        let stores = Arc::new(RuntimeStores { runtime, maker, remote, root });
         let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
         Self { formats, defaults, stores, opening }
     }
@@ -389,6 +391,7 @@ struct RuntimeStores {
     /// Takes the place of the runtime's registry, if there is one.
     maker: Option<Arc<MakesStores>>,
     remote: Remote,
+    root: Option<Root>,
 }
 
 /// The runtime of a session. Tables that outlive the session do not keep it.
@@ -411,6 +414,10 @@ impl Runtime {
 }
 
 impl Stores for RuntimeStores {
+    fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
+    }
+
     fn store(&self, url: &Url) -> Result<RemoteStore> {
         // A registry knows stores by scheme and host. It may also need the password, or the signature in the
         // query.
@@ -433,5 +440,18 @@ impl Stores for RuntimeStores {
             }
         })?;
         Ok(self.remote.store(store))
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        let runtime = self.runtime.get()?;
+        let reservation = MemoryConsumer::new("metadata").register(&runtime.memory_pool);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        match reservation.try_grow(bytes) {
+            Ok(()) => Ok(Box::new(reservation)),
+            Err(error) => Err(Error::usage(format!(
+                "the metadata needs more memory than the session has: {}",
+                error.strip_backtrace()
+            ))),
+        }
     }
 }

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
+use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
-    GridWindowRule, GridfusionConfig, SparseAnswerRule, WindowReduceRule,
+    GridWindowRule, GridfusionConfig, JsonFloatsRule, ParquetTypesRule, SparseAnswerRule,
+    WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -41,6 +44,8 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
     /// - table functions: `read_array`, `tet_info`, …
     /// - the aggregate function `weighted_avg(value, weight)`
+    /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
+    ///   without faults of DataFusion's; functions of the session itself stay
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
     /// - [`WindowReduceRule`], which reduces arrays by the partitions of windows
     /// - [`GridWindowRule`] and [`GridTopRule`], which run windows on arrays instead of over sorted rows
@@ -49,6 +54,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - [`GridLookupRule`], which looks up rows by label instead of hashing
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
+    /// - [`ParquetTypesRule`] and [`JsonFloatsRule`], which write files whose values other programs read alike
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change rules and settings that exist already, nor the formats in these settings.
@@ -68,6 +74,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
             aggregates.push(weighted_avg_udaf());
         }
+        add_functions(&mut self);
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(ArrayFunction::read_any().name()) {
@@ -85,6 +92,28 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             let factory = Arc::new(ArrayTableFactory::of(format.name()));
             builder.with_table_factory(format.name().to_uppercase(), factory)
         })
+    }
+}
+
+/// Puts our versions of functions into the place of those of DataFusion. Functions of the session itself stay.
+fn add_functions(builder: &mut SessionStateBuilder) {
+    for function in builder.aggregate_functions().iter_mut().flatten() {
+        if let Some(own) = own_aggregate(function) {
+            *function = own;
+        }
+    }
+    for function in builder.scalar_functions().iter_mut().flatten() {
+        if let Some(own) = own_scalar(function) {
+            *function = own;
+        }
+    }
+    let is_there = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
+        rules.iter().any(|rule| rule.name() == OwnFunctionsRule.name())
+    };
+    let of_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_there(&it.rules));
+    let rules = builder.analyzer_rules().get_or_insert_default();
+    if !of_analyzer && !is_there(rules) {
+        rules.push(Arc::new(OwnFunctionsRule));
     }
 }
 
@@ -110,8 +139,19 @@ fn add_rules(builder: &mut SessionStateBuilder) {
         }
     }
     // Statistics of tiles answer stages of aggregations, and the rules before make these stages.
-    let answers: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(SparseAnswerRule);
-    if !rules.iter().any(|it| it.name() == answers.name()) {
-        rules.push(answers);
+    let last: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(SparseAnswerRule), Arc::new(JsonFloatsRule)];
+    for rule in last {
+        if !rules.iter().any(|it| it.name() == rule.name()) {
+            rules.push(rule);
+        }
+    }
+    let is_known = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
+        rules.iter().any(|it| it.name() == ParquetTypesRule.name())
+    };
+    let in_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_known(&it.rules));
+    let added = builder.analyzer_rules().get_or_insert_default();
+    if !in_analyzer && !is_known(added) {
+        added.push(Arc::new(ParquetTypesRule));
     }
 }

@@ -72,6 +72,8 @@ impl GridUrlTables {
         }
         match opener.place(name) {
             Ok(place) => refuse_foreign(&place).await?,
+            // A path outside of the session's root. Other names may be tables that are missing.
+            Err(error) if is_local_path(name) => return Err(error),
             Err(error) => match Foreign::of_name(&path_of(name)).filter(|it| !it.has_rows()) {
                 Some(foreign) => return Err(foreign.error().in_file(name)),
                 // DataFusion returns an error of its own.
@@ -86,6 +88,14 @@ impl GridUrlTables {
         let session = session.ok_or_else(|| Error::usage("the session of this table has ended"))?;
         let opener = ArrayOpener::of(&*session.read());
         Ok(opener)
+    }
+}
+
+/// Whether a name is a local path with folders, or the URL of a local file.
+fn is_local_path(name: &str) -> bool {
+    match parse_url(name) {
+        Some(url) => url.scheme() == "file",
+        None => name.contains('/'),
     }
 }
 

@@ -43,7 +43,10 @@ impl Moments {
         let (ours, theirs) = (self.count as f64, other.count as f64);
         let count = ours + theirs;
         let distance = other.mean - self.mean;
-        self.mean = (ours * self.mean + theirs * other.mean) / count;
+        // Equal means stay as they are, so equal values have a spread of exactly 0.
+        if distance != 0.0 {
+            self.mean = (ours * self.mean + theirs * other.mean) / count;
+        }
         self.m2 += other.m2 + distance * distance * ours * theirs / count;
         self.count += other.count;
     }

@@ -204,10 +204,18 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// report covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks
     /// decoded.
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
-        let (location, arrays) = (self.location(), grids(opened(self).await));
-        let report = verify_arrays(location, arrays, self.left_out(), depth, progress).await;
-        vec![(location.to_owned(), report)]
+        vec![(self.location().to_owned(), verify_group(self, depth, progress).await)]
     }
+}
+
+/// Verifies a group as [`ArrayGroup::verify`] does by default.
+pub(crate) async fn verify_group<G: ArrayGroup + ?Sized>(
+    group: &G,
+    depth: Depth,
+    progress: &Arc<Progress>,
+) -> Report {
+    let arrays = grids(opened(group).await);
+    verify_arrays(group.location(), arrays, group.left_out(), depth, progress).await
 }
 
 /// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone,

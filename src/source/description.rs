@@ -97,7 +97,8 @@ impl Serialize for Fact {
             Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Number(value) => serializer.serialize_u64(*value),
-            Self::Float(value) => serializer.serialize_f64(*value),
+            Self::Float(value) if value.is_finite() => serializer.serialize_f64(*value),
+            Self::Float(value) => serializer.serialize_str(beyond_numbers(*value)),
             Self::Text(value) => serializer.serialize_str(value),
             Self::List(values) => {
                 let mut list = serializer.serialize_seq(Some(values.len()))?;
@@ -110,6 +111,15 @@ impl Serialize for Fact {
                 record.end()
             }
         }
+    }
+}
+
+/// Returns the text of infinity or NaN, for which JSON has no number. `null` would be another value.
+fn beyond_numbers(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
     }
 }
 
@@ -160,4 +170,16 @@ pub enum Side {
     Left,
     /// Right-aligned, for numbers.
     Right,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_numbers_that_it_does_not_have() {
+        let facts = Fact::from(vec![1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+        let text = serde_json::to_string(&facts).unwrap();
+        assert_eq!(text, r#"[1.5,"Infinity","-Infinity","NaN"]"#);
+    }
 }

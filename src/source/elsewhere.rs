@@ -33,6 +33,9 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
 /// # Errors
 /// `Usage` for such arrays; the message names the format and how to convert it.
 pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
+    if let Some(path) = place.local_path() {
+        refuse_special(path)?;
+    }
     let foreign = match place.is_remote() {
         // Only the name is used, because DataFusion will read the object next.
         true => Foreign::of_name(&place.path()),
@@ -41,6 +44,20 @@ pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
     match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
         Some(foreign) => Err(foreign.error().in_file(place.location())),
         None => Ok(()),
+    }
+}
+
+/// Fails for a pipe, a socket or a device: reading one may wait for ever.
+///
+/// # Errors
+/// `Usage` for something that is neither a file nor a folder.
+fn refuse_special(path: &std::path::Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(it) if !it.is_file() && !it.is_dir() => {
+            let message = "this is a pipe or a device, and only files and folders are read";
+            Err(Error::usage(message).in_file(&path.display().to_string()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -27,7 +27,7 @@ use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::MAX_CONCURRENT_IO;
-use crate::options::{IoMode, ResolvedOptions};
+use crate::options::{IoMode, METADATA_LIMIT, ResolvedOptions};
 
 /// The formats of a session, in the order in which they are tried. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -295,7 +295,7 @@ impl Formats {
         place: &Place,
         options: &ResolvedOptions,
     ) -> Result<Arc<dyn ArrayGroup>> {
-        let place = place.clone().with_io(options.io());
+        let place = with_options(place, options);
         match format.open(&place, options).await {
             Ok(group) => Ok(group),
             Err(error) => Err(self.explain(error, &place, format).await),
@@ -312,7 +312,7 @@ impl Formats {
         place: &Place,
         options: &ResolvedOptions,
     ) -> Result<TableArrays> {
-        let place = place.clone().with_io(options.io());
+        let place = with_options(place, options);
         match format.table(&place, options).await {
             Ok(arrays) => Ok(arrays),
             Err(error) => Err(self.explain(error, &place, format).await),
@@ -354,6 +354,15 @@ impl Formats {
             Some(_) => error,
             None => elsewhere::described(error, place).await,
         }
+    }
+}
+
+/// Returns a place with the options that set how it is read.
+fn with_options(place: &Place, options: &ResolvedOptions) -> Place {
+    let place = place.clone().with_io(options.io());
+    match options.number(METADATA_LIMIT.name) {
+        Some(limit) => place.with_metadata_limit(limit),
+        None => place,
     }
 }
 

@@ -163,7 +163,12 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
         (None, path) => {
             let pattern = path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
             let paths = glob::glob_with(&pattern, OPTIONS).map_err(malformed)?;
+            let outside = || Error::usage(format!("'{pattern}' leads out of the root by a link"));
             let text = |path: Result<PathBuf, glob::GlobError>| match path {
+                // Links may lead out of the root. The message does not tell the names that are there.
+                Ok(path) if stores.root().is_some_and(|root| root.check(&path).is_err()) => {
+                    Err(outside())
+                }
                 Ok(path) => Ok(path.to_string_lossy().into_owned()),
                 Err(error) => {
                     let folder = error.path().display().to_string();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::array_format::ArrayFormat;
 use super::locations::Locations;
 use super::mosaic::KnownFiles;
+use crate::array::Contents;
 use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::tile::ObjectVersion;
 
@@ -37,6 +38,8 @@ pub(crate) struct JoinedOrigin {
     pub(crate) origin: Arc<TableOrigin>,
     /// The versions of the objects that opening it has read.
     pub(crate) versions: Vec<ObjectVersion>,
+    /// Its chunks.
+    pub(crate) contents: Contents,
     /// For each axis, that of the first array.
     pub(crate) axes: Vec<usize>,
     /// For each axis, the indices whose labels the other arrays have, too.

@@ -11,10 +11,12 @@ use crate::error::{Error, Result, without_secrets};
 use crate::format::Entry;
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles, RemoteStore,
-    ReopenedSource, StoreFolder,
+    ReopenedSource, Root, StoreFolder,
 };
 use crate::options::IoMode;
-use crate::tile::Objects;
+#[cfg(feature = "zarr")]
+use crate::tile::{Documents, ReservesMemory};
+use crate::tile::{MOST_OF_DOCUMENT, Objects};
 
 /// The object stores that a session has registered.
 pub trait Stores: Debug + Send + Sync {
@@ -23,6 +25,31 @@ pub trait Stores: Debug + Send + Sync {
     /// # Errors
     /// `Usage` if there is none; the message explains how to register one.
     fn store(&self, url: &Url) -> Result<RemoteStore>;
+
+    /// Returns the folder that local paths must not leave; `None` if they may lead anywhere.
+    fn root(&self) -> Option<&Root> {
+        None
+    }
+
+    /// Reserves memory for metadata until the result is dropped. By default, memory is not accounted for.
+    ///
+    /// # Errors
+    /// If the session does not have so much memory left.
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        Ok(Box::new(bytes))
+    }
+}
+
+/// The memory of a session.
+#[cfg(feature = "zarr")]
+#[derive(Debug)]
+struct SessionMemory(Arc<dyn Stores>);
+
+#[cfg(feature = "zarr")]
+impl ReservesMemory for SessionMemory {
+    fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
+        self.0.reserve(bytes)
+    }
 }
 
 /// A path or URL, with everything that is needed to read its object or folder.
@@ -41,6 +68,9 @@ pub struct Place {
     stores: Arc<dyn Stores>,
     /// How local files are read; without effect in object stores, and if `files` is set.
     io: IoMode,
+    /// The most bytes of a metadata document.
+    #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "only Zarr has documents"))]
+    metadata_limit: u64,
     /// The pool that limits how many local files are open at once; `None` leaves files open.
     files: Option<Arc<OpenFiles>>,
 }
@@ -57,11 +87,12 @@ impl Place {
     /// Resolves a path or URL.
     ///
     /// # Errors
-    /// `Usage` for an empty location, or a URL that names no object of a registered store.
+    /// `Usage` for an empty location, a URL that names no object of a registered store, or a path outside of the root.
     pub fn new(location: &str, stores: Arc<dyn Stores>) -> Result<Self> {
         let spot = spot_of(location, &*stores)?;
         let location = location.to_owned();
-        Ok(Self { location, spot, stores, io: IoMode::default(), files: None })
+        let (io, metadata_limit) = (IoMode::default(), MOST_OF_DOCUMENT);
+        Ok(Self { location, spot, stores, io, metadata_limit, files: None })
     }
 
     /// Sets how local files are read.
@@ -74,6 +105,19 @@ impl Place {
     #[cfg(feature = "hdf5")]
     pub(crate) fn io(&self) -> IoMode {
         self.io
+    }
+
+    /// Sets the most bytes of a metadata document, such as `zarr.json`.
+    #[must_use]
+    pub fn with_metadata_limit(self, metadata_limit: u64) -> Self {
+        Self { metadata_limit, ..self }
+    }
+
+    /// How metadata documents of this place are read.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn documents(&self) -> Documents {
+        let memory = Arc::new(SessionMemory(Arc::clone(&self.stores)));
+        Documents { most: self.metadata_limit, memory: Some(memory) }
     }
 
     /// Shares the pool `files`, which limits how many local files are open at once.
@@ -185,9 +229,12 @@ impl Place {
     /// `Io` if there is no such local folder. In an object store, this does not check that the folder exists.
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         Ok(match (&self.spot, &self.files) {
-            (Spot::Local(path), Some(files)) => Arc::new(LocalFolder::open_among(path, files)?),
+            (Spot::Local(path), Some(files)) => {
+                Arc::new(LocalFolder::open_among(path, files)?.within(self.stores.root()))
+            }
             (Spot::Local(path), None) => {
-                Arc::new(LocalFolder::open(path, self.io == IoMode::Mmap)?)
+                let folder = LocalFolder::open(path, self.io == IoMode::Mmap)?;
+                Arc::new(folder.within(self.stores.root()))
             }
             (Spot::Store(store, path), _) => {
                 let (store, path) = (store.clone(), path.clone());
@@ -212,17 +259,25 @@ fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
         return Err(Error::usage("the location is empty; give a path or a URL"));
     }
     let Some(url) = parse_url(location) else {
-        return Ok(Spot::Local(Path::new(location).to_owned()));
+        return local(Path::new(location).to_owned(), stores);
     };
     if url.scheme() == "file" {
         let path = url
             .to_file_path()
             .map_err(|()| Error::usage(format!("'{location}' is not the URL of a local file")))?;
-        return Ok(Spot::Local(path));
+        return local(path, stores);
     }
     let store = stores.store(&url)?;
     let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(location, &error))?;
     Ok(Spot::Store(store, path))
+}
+
+/// Returns the spot of a local path, which must be in the root, if there is one.
+fn local(path: PathBuf, stores: &dyn Stores) -> Result<Spot> {
+    if let Some(root) = stores.root() {
+        root.check(&path)?;
+    }
+    Ok(Spot::Local(path))
 }
 
 /// Returns the error for a URL that does not name an object.

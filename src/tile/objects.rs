@@ -1,16 +1,17 @@
 //! Reads from the objects of an array, or of several arrays that are read as one.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use super::open_folder::{OpenFolder, Purpose, Requested, read_ranges};
+use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
-use crate::format::{ByteRange, Entry, Layer, Location, Payload, StoredChunk};
-use crate::io::{ByteSource, Folder, LruCache, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS, is_not_found};
+use crate::format::{Entry, Layer, Location, NOTHING, Payload, StoredChunk};
+use crate::io::{ByteSource, Folder, MAX_CONCURRENT_IO, VersionBelow};
 
 /// The stored objects of an array.
 #[derive(Debug)]
@@ -30,6 +31,9 @@ pub enum Objects {
     Later(LaterObjects),
 }
 
+/// The most bytes of a document that is read whole, unless an option sets another number: 64 MiB.
+pub(crate) const MOST_OF_DOCUMENT: u64 = 64 << 20;
+
 /// Objects that may not be open yet, and what is known of them.
 #[derive(Debug)]
 pub struct LaterObjects {
@@ -41,13 +45,6 @@ pub struct LaterObjects {
     pub is_remote: bool,
     /// The objects, once they are open. Locations exist only from then on.
     pub opened: OnceLock<Arc<Objects>>,
-}
-
-/// A folder that opens objects when they are first read, and keeps a limited number of them open.
-#[derive(Debug)]
-pub struct OpenFolder {
-    folder: Arc<dyn Folder>,
-    opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
 }
 
 /// A request for some bytes of an object.
@@ -81,7 +78,77 @@ impl Request {
 impl Objects {
     /// Returns the objects of a folder, which opens them when they are first read.
     pub fn many(folder: Arc<dyn Folder>) -> Self {
-        Self::Many(OpenFolder { folder, opened: LruCache::new(MAX_OPEN_OBJECTS) })
+        Self::Many(OpenFolder::new(folder, None))
+    }
+
+    /// Returns the objects of a folder of a format that writes objects again under the same names. Queries fail if they
+    /// may have read several versions.
+    pub fn many_rewritten(folder: Arc<dyn Folder>) -> Self {
+        Self::Many(OpenFolder::new(folder, Some(Seen::default())))
+    }
+
+    /// Whether [`Objects::check_read`] checks anything.
+    pub(crate) fn are_rewritten(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Many(folder) => folder.seen.is_some(),
+            Self::Several { members, .. } => members.iter().any(|member| member.are_rewritten()),
+            Self::Later(later) => later.opened.get().is_some_and(|it| it.are_rewritten()),
+        }
+    }
+
+    /// Checks, once a query has read the objects `read` of its members, that these and their metadata are still the same.
+    ///
+    /// # Errors
+    /// `Io` for an object that was written, added or deleted since it was first read.
+    pub(crate) async fn check_read(&self, read: &HashSet<(u32, Arc<str>)>) -> Result<()> {
+        let mut by_member: HashMap<u32, Vec<Arc<str>>> = HashMap::new();
+        for (member, object) in read {
+            by_member.entry(*member).or_default().push(Arc::clone(object));
+        }
+        if by_member.is_empty() {
+            by_member.insert(0, vec![]);
+        }
+        for (member, objects) in by_member {
+            if let Some(Self::Many(folder)) = self.member(member) {
+                let checked = folder.check_read(&objects).await;
+                checked.map_err(|error| self.named_in(member, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the versions of all objects below a folder; see [`Folder::versions_below`].
+    ///
+    /// # Errors
+    /// `Io` if the folder cannot be listed, or an object was written since it was read.
+    pub(crate) fn versions_below(
+        &self,
+        path: &str,
+        most: usize,
+    ) -> Result<Option<Vec<VersionBelow>>> {
+        match self {
+            Self::Many(folder) => {
+                folder.versions_below(path, most).map_err(|error| self.named(error))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Forgets which documents are known to be absent; returns whether any was.
+    pub(crate) fn forget_absent(&self) -> bool {
+        matches!(self, Self::Many(folder) if folder.forget_absent())
+    }
+
+    /// Returns the paths of objects below a folder; see [`Folder::some_below`].
+    ///
+    /// # Errors
+    /// `Io` if the folder cannot be listed; `Internal` if the array is not a folder.
+    pub(crate) async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
+        match self {
+            Self::Many(OpenFolder { folder, .. }) => folder.some_below(path, most).await,
+            _ => Err(Error::internal("a listing of an array that is not a folder")),
+        }
     }
 
     /// Returns the name of the object or the folder, for errors.
@@ -168,7 +235,16 @@ impl Objects {
     /// # Errors
     /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn read(&self, locations: &[Location]) -> Result<Vec<Bytes>> {
-        let read = self.read_each(locations.iter().map(|at| (at, false)).collect(), true).await?;
+        self.read_present(locations, MOST_OF_DOCUMENT).await
+    }
+
+    /// As [`Objects::read`], for documents of at most `most` bytes.
+    pub(super) async fn read_present(
+        &self,
+        locations: &[Location],
+        most: u64,
+    ) -> Result<Vec<Bytes>> {
+        let read = self.read_documents(locations, false, most).await?;
         let all: Option<Vec<Bytes>> = read.into_iter().collect();
         all.ok_or_else(|| {
             self.named(Error::internal("a source did not return all requested bytes"))
@@ -180,7 +256,22 @@ impl Objects {
     /// # Errors
     /// `Io` if the bytes of a present object cannot be read; `Corrupt` if they lie beyond its end.
     pub async fn read_if_present(&self, locations: &[Location]) -> Result<Vec<Option<Bytes>>> {
-        self.read_each(locations.iter().map(|at| (at, true)).collect(), true).await
+        self.read_documents(locations, true, MOST_OF_DOCUMENT).await
+    }
+
+    /// Reads metadata at each location, in order; `None` where the object is absent and may be. An object that is read whole
+    /// is a document of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As [`Objects::read`], and `Unsupported` for a longer document.
+    pub(super) async fn read_documents(
+        &self,
+        locations: &[Location],
+        may_be_absent: bool,
+        most: u64,
+    ) -> Result<Vec<Option<Bytes>>> {
+        let requests = locations.iter().map(|at| (at, may_be_absent)).collect();
+        self.read_each(requests, Purpose::Metadata { most }).await
     }
 
     /// Reads each request, in order; `None` where an object is absent and may be.
@@ -188,7 +279,11 @@ impl Objects {
     /// # Errors
     /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn fetch(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
-        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(), false).await
+        self.read_each(
+            requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(),
+            Purpose::Cells,
+        )
+        .await
     }
 
     /// As [`Objects::fetch`], for bytes that later queries are likely to need, such as labels.
@@ -196,7 +291,11 @@ impl Objects {
     /// # Errors
     /// As [`Objects::fetch`].
     pub async fn fetch_metadata(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
-        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(), true).await
+        self.read_each(
+            requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(),
+            Purpose::Labels,
+        )
+        .await
     }
 
     /// Reads each location, in order; the flag tells whether its object may be absent. Metadata may be kept
@@ -211,29 +310,35 @@ impl Objects {
     async fn read_each(
         &self,
         requests: Vec<(&Location, bool)>,
-        is_metadata: bool,
+        purpose: Purpose,
     ) -> Result<Vec<Option<Bytes>>> {
-        if let Self::One(source) = self {
+        if let Self::One(source) = self
+            && requests.iter().all(|(at, _)| *at.object != *NOTHING)
+        {
             let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
-            return Ok(read_ranges(&**source, &ranges, is_metadata)
+            return Ok(read_ranges(&**source, &ranges, purpose)
                 .await?
                 .into_iter()
                 .map(Some)
                 .collect());
         }
         let mut by_object: HashMap<(u32, Arc<str>), Requested> = HashMap::new();
+        let mut replies = vec![None; requests.len()];
         for (place, (Location { member, object, range }, may_be_absent)) in
             requests.iter().enumerate()
         {
+            if **object == *NOTHING {
+                replies[place] = Some(Bytes::new());
+                continue;
+            }
             let requested = by_object.entry((*member, Arc::clone(object))).or_default();
             requested.places.push(place);
             requested.ranges.push(range.clone());
             requested.is_needed |= !may_be_absent;
-            requested.is_metadata = is_metadata;
+            requested.purpose = purpose;
         }
         let reads =
             by_object.into_iter().map(|(object, requested)| self.read_one(object, requested));
-        let mut replies = vec![None; requests.len()];
         let mut reads = stream::iter(reads).buffer_unordered(MAX_CONCURRENT_IO);
         while let Some((bytes, places)) = reads.try_next().await? {
             for (bytes, place) in bytes.into_iter().flatten().zip(places) {
@@ -253,7 +358,7 @@ impl Objects {
         let read = match self.member(member) {
             Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,
             Some(Self::One(source)) => {
-                Some(read_ranges(&**source, &requested.ranges, requested.is_metadata).await?)
+                Some(read_ranges(&**source, &requested.ranges, requested.purpose).await?)
             }
             _ => return Err(Error::internal("a location in an array that does not exist")),
         };
@@ -304,83 +409,14 @@ impl Objects {
     }
 }
 
-/// The ranges requested of one object.
-#[derive(Default)]
-struct Requested {
-    ranges: Vec<ByteRange>,
-    /// For each range, the position of its reply.
-    places: Vec<usize>,
-    /// Whether an absent object is an error.
-    is_needed: bool,
-    /// Whether later queries are likely to need the same bytes.
-    is_metadata: bool,
-}
-
-impl OpenFolder {
-    /// Reads the ranges requested of an object; `None` if it is absent and may be.
-    async fn read_if_present(
-        &self,
-        object: &Arc<str>,
-        requested: &Requested,
-    ) -> Result<Option<Vec<Bytes>>> {
-        // An object that was open before and is absent now has changed, which is an error.
-        let was_there = self.opened.get(object).is_some();
-        match self.read(object, requested).await {
-            Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => Ok(None),
-            read => read.map(Some),
-        }
-    }
-
-    async fn read(&self, object: &Arc<str>, requested: &Requested) -> Result<Vec<Bytes>> {
-        let Requested { ranges, is_metadata, .. } = requested;
-        if let Some(source) = self.opened.get(object) {
-            return read_ranges(&*source, ranges, *is_metadata).await;
-        }
-        // These reads need no length, so they skip opening the object: one that is a chunk takes one
-        // request.
-        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges.as_slice()
-            && let Some(bytes) = self.folder.read_unopened(object, range, *is_metadata).await?
-        {
-            return Ok(vec![bytes]);
-        }
-        let source = self.folder.open(object).await?;
-        // Without range reads, a source holds the whole object in memory that is not accounted for: do
-        // not keep it.
-        if self.folder.reads_ranges() {
-            self.opened.insert(Arc::clone(object), Arc::clone(&source));
-        }
-        read_ranges(&*source, ranges, *is_metadata).await
-    }
-}
-
-/// Reads ranges of an open object; see [`ByteRange::within`].
-///
-/// # Errors
-/// `Corrupt` for a range beyond the end of the object, and the errors of [`ByteSource::read`].
-async fn read_ranges(
-    source: &dyn ByteSource,
-    ranges: &[ByteRange],
-    is_metadata: bool,
-) -> Result<Vec<Bytes>> {
-    let size = source.size();
-    let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
-    // A format that does not know the length of an object cannot check the ranges in its index.
-    if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
-        let message = format!("bytes {beyond:?} are needed, but it has {size} bytes");
-        return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
-    }
-    match is_metadata {
-        true => source.read_metadata(&ranges).await,
-        false => source.read(&ranges).await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use object_store::{ObjectStore, ObjectStoreExt};
 
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::ByteRange;
+    use crate::io::is_not_found;
     use crate::io::testing::TestStore;
     use crate::io::{LocalFolder, StoreFolder};
 

@@ -1,10 +1,12 @@
 //! JSON, as one array or as one object per line.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use datafusion::arrow::json::writer::{JsonFormat, LineDelimited, WriterBuilder};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
+use gridfusion::exec::JsonFloats;
 
 /// Prints rows as objects with all keys. A NULL is `null`, because a missing key would remove the column
 /// from that object.
@@ -45,6 +47,7 @@ impl Json {
 
 fn write<F: JsonFormat>(out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
     let builder = WriterBuilder::new().with_explicit_nulls(true);
+    let builder = builder.with_encoder_factory(Arc::new(JsonFloats));
     let mut writer = builder.build::<_, F>(out);
     writer.write(batch)?;
     Ok(writer.finish()?)

@@ -216,6 +216,34 @@ mod tests {
         assert_eq!(print(Format::Table, &two), table);
     }
 
+    /// Tables show what a terminal hides, in columns of the right width. Formats for programs keep the bytes.
+    #[test]
+    fn invisible_characters_are_shown_in_tables_only() {
+        let names = Arc::new(StringArray::from(vec![Some("o\u{202e}ols"), None])) as ArrayRef;
+        let values = Arc::new(Float64Array::from(vec![Some(1.5), None])) as ArrayRef;
+        let columns = [("na\u{200b}me", names, true), ("\u{1b}v", values, true)];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let print = |format| {
+            let values = FormatOptions { null: "NULL".to_owned(), ..FormatOptions::default() };
+            let mut printer = Printer::new(&options(format), batch.schema(), &values);
+            let mut out = vec![];
+            printer.write(&mut out, batch.clone()).unwrap();
+            printer.finish(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let table = r"
++--------------+------+
+| na\u{200b}me | ␛v   |
++--------------+------+
+| o\u{202e}ols | 1.5  |
+| NULL         | NULL |
++--------------+------+
+";
+        assert_eq!(print(Format::Table), &table[1..]);
+        assert_eq!(print(Format::Csv), "na\u{200b}me,\u{1b}v\no\u{202e}ols,1.5\n,\n");
+        assert!(print(Format::NdJson).starts_with("{\"na\u{200b}me\":\"o\u{202e}ols\","));
+    }
+
     #[test]
     fn results_without_rows_have_names_or_an_empty_list() {
         assert_eq!(print(Format::Csv, &[]), "name,v\n");

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use super::commands::COMMANDS;
 use super::cursor::{Cursor, Place, Relation, relations};
 use super::keywords::KEYWORDS;
+use crate::printable::printable;
 
 /// Longest wait for the columns of a table, during which the prompt takes no input.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -232,7 +233,7 @@ fn is_begun(name: &str, prefix: &str) -> bool {
 }
 
 fn pairs(candidates: Vec<String>) -> Vec<Pair> {
-    let pair = |text: String| Pair { display: text.clone(), replacement: text };
+    let pair = |text: String| Pair { display: printable(&text).into_owned(), replacement: text };
     candidates.into_iter().map(pair).collect()
 }
 

@@ -11,6 +11,7 @@ mod build;
 mod credentials;
 mod names;
 mod options;
+mod rooted;
 mod signed;
 mod stores;
 

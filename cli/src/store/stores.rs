@@ -2,20 +2,22 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::Result;
 use gridfusion::provider::{MakesStores, StoreMaker};
+use gridfusion::{Result, Root};
 use object_store::ObjectStore;
 use object_store::client::HttpClient;
 use url::{Position, Url};
 
 use super::build::{self, Reader};
 use super::options::StoreOptions;
-use crate::stdin::Stdin;
+use super::rooted::RootedStore;
+use crate::stdin::{Stdin, is_stdin};
 
 /// The most stores that are kept. Each presigned URL has its own.
 const MOST_STORES: usize = 64;
@@ -31,6 +33,8 @@ pub(crate) struct Stores {
     stdin: Stdin,
     /// The options of the environment and the session.
     session: StoreOptions,
+    /// The folder that local paths must not leave.
+    root: Option<Root>,
     made: Mutex<Made>,
 }
 
@@ -65,7 +69,27 @@ impl Stores {
     pub(crate) fn new(stdin: Stdin, options: &StoreOptions) -> Self {
         let session = StoreOptions::of_environment().overridden_by(options);
         let (known, made) = (DefaultObjectStoreRegistry::new(), Mutex::default());
-        Self { known, stdin, session, made }
+        Self { known, stdin, session, root: None, made }
+    }
+
+    /// Limits local files to those in a root.
+    pub(crate) fn within(self, root: Option<Root>) -> Self {
+        if let (Some(root), Ok(files)) = (&root, Url::parse("file:///")) {
+            self.known.register_store(&files, Arc::new(RootedStore::new(root.clone())));
+        }
+        Self { root, ..self }
+    }
+
+    /// Refuses a local path outside of the root, before a statement runs. The store of local files would refuse it later, with less
+    /// to read.
+    fn check_local(&self, location: &str) -> Result<()> {
+        let Some(root) = self.root.as_ref().filter(|_| !is_stdin(location)) else { return Ok(()) };
+        let url = Url::parse(location).ok().filter(|url| url.scheme() == "file");
+        match url.and_then(|url| url.to_file_path().ok()) {
+            Some(path) => root.check(&path),
+            None if location.contains("://") => Ok(()),
+            None => root.check(Path::new(location)),
+        }
     }
 
     /// Adds the stores to a session's config, so that arrays use them.
@@ -79,14 +103,14 @@ impl Stores {
         ctx.copied_config().get_extension::<Self>()
     }
 
-    /// Sets options of a statement for the server of a location. Paths and `file://` URLs have no server.
+    /// Sets options of a statement for the server of a location. Paths and `file://` URLs have no server, and must be in the root.
     ///
     /// A statement without options for stores changes nothing: the options of an earlier one remain.
     ///
     /// # Errors
-    /// `Usage` if the URL's scheme has no store, or the options are incomplete or wrong.
+    /// `Usage` if the URL's scheme has no store, the options are incomplete or wrong, or a path is outside of the root.
     pub(crate) fn configure(&self, location: &str, options: &StoreOptions) -> Result<()> {
-        let Some(mut url) = remote_url(location) else { return Ok(()) };
+        let Some(mut url) = remote_url(location) else { return self.check_local(location) };
         url.set_path("/");
         url.set_fragment(None);
         let server = server(&url);

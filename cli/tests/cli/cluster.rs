@@ -15,9 +15,11 @@ use crate::support::{Outcome, STATIONS, gridfusion, run, tet};
 const SQL: &str = "SELECT station, avg(value) FROM temperature GROUP BY station ORDER BY station";
 
 /// A process that ends with the test.
-struct Worker {
+pub(crate) struct Worker {
     process: Child,
-    url: String,
+    pub(crate) url: String,
+    /// The token that the worker has made.
+    pub(crate) token: Option<String>,
 }
 
 impl Drop for Worker {
@@ -28,16 +30,28 @@ impl Drop for Worker {
 
 impl Worker {
     fn start(args: &[&str]) -> Self {
-        let mut process = command(args).spawn().unwrap();
+        Self::start_in(Path::new("."), args)
+    }
+
+    pub(crate) fn start_in(folder: &Path, args: &[&str]) -> Self {
+        let mut process = command(args).current_dir(folder).spawn().unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        out.read_line(&mut line).unwrap();
         let url = line.trim().strip_prefix("listening on ");
         let url = url.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Self { process, url }
+        let is_given = ["--no-token", "--token-file"].iter().any(|it| args.contains(it));
+        let token = (!is_given).then(|| {
+            let mut line = String::new();
+            out.read_line(&mut line).unwrap();
+            let token = line.strip_prefix("token ").and_then(|it| it.split(':').next());
+            token.unwrap_or_else(|| panic!("{line}")).to_owned()
+        });
+        Self { process, url, token }
     }
 
     fn local() -> Self {
-        Self::start(&[])
+        Self::start(&["--no-token"])
     }
 
     fn kill(&mut self) {
@@ -55,7 +69,7 @@ impl Worker {
 
 fn command(args: &[&str]) -> Command {
     let mut command = gridfusion(&[&["worker", "--listen", "127.0.0.1:0"], args].concat());
-    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stderr(Stdio::null()).env_remove("GRIDFUSION_TOKEN");
     command
 }
 

@@ -6,6 +6,7 @@
 mod cluster;
 mod completions;
 mod copy;
+mod copy_types;
 #[path = "../../../tests/it/docs/blocks.rs"]
 mod doc_blocks;
 #[cfg(unix)] // a shell runs the commands
@@ -22,6 +23,8 @@ mod stores;
 mod summarize;
 mod support;
 mod timing;
+#[cfg(unix)] // links lead out of folders
+mod trust;
 mod verify;
 mod ways_in;
 mod web_server;

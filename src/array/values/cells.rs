@@ -11,8 +11,9 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
 use bytes::Bytes;
 
+use super::encoding::Encoding;
 use super::scalar::Scalar;
-use super::text::{self, Encoding};
+use super::text;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
@@ -43,6 +44,27 @@ pub enum CellKind {
         /// The values that the indices refer to.
         values: ArrayRef,
     },
+    /// Cells whose meaning cannot be read, such as indices into a damaged list. They can be counted, not shown.
+    Unreadable(Unreadable),
+}
+
+/// Why the cells of a variable cannot be read, which is the error of each query that uses them.
+#[derive(Debug, Clone)]
+pub struct Unreadable {
+    /// The bytes of a cell.
+    pub width: u64,
+    /// The type that the column would have.
+    pub data_type: DataType,
+    /// The error.
+    pub error: Error,
+}
+
+impl PartialEq for Unreadable {
+    fn eq(&self, other: &Self) -> bool {
+        self.width == other.width
+            && self.data_type == other.data_type
+            && self.error.to_string() == other.error.to_string()
+    }
 }
 
 /// How cells of one kind become a column.
@@ -81,6 +103,7 @@ impl CellColumn {
             CellKind::Bytes => DataType::BinaryView,
             CellKind::List(scalar) => DataType::List(item(scalar)),
             CellKind::Enumerated { values, .. } => values.data_type().clone(),
+            CellKind::Unreadable(cells) => cells.data_type.clone(),
         }
     }
 
@@ -105,6 +128,7 @@ impl CellColumn {
             CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
             CellKind::Enumerated { index, .. } => index.size(),
+            CellKind::Unreadable(cells) => cells.width,
         }
     }
 
@@ -182,7 +206,7 @@ impl CellColumn {
             }
             CellKind::FixedText(encoding, width) => {
                 let width = (*width).max(1) as usize;
-                let ends = cells.chunks_exact(width).map(|cell| text::end(*encoding, cell));
+                let ends = cells.chunks_exact(width).map(|cell| encoding.end(cell));
                 let span = |(at, end)| ((at * width) as u64)..((at * width + end) as u64);
                 let spans: Vec<Range<u64>> = ends.enumerate().map(span).collect();
                 text::text(*encoding, &spans, &text::shared(cells), nulls.as_ref())?
@@ -192,6 +216,7 @@ impl CellColumn {
                 let indices = places(&indices, values.len())?;
                 take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
+            CellKind::Unreadable(cells) => return Err(cells.error.clone()),
             _ => return Err(Error::internal("cells without a fixed width")),
         })
     }

@@ -7,18 +7,19 @@
 
 mod cells;
 mod declared;
+mod encoding;
 mod number;
 mod scalar;
 mod temporal;
 mod text;
 mod value_column;
 
-pub use cells::{CellColumn, CellKind};
+pub use cells::{CellColumn, CellKind, Unreadable};
 pub(crate) use declared::{declared_fill, element_of};
+pub use encoding::{Charset, Encoding};
 pub(crate) use number::Form;
 pub use number::NumberColumn;
 pub use scalar::Scalar;
 pub(crate) use temporal::NOT_A_TIME;
 pub use temporal::Temporal;
-pub use text::Encoding;
 pub use value_column::ValueColumn;

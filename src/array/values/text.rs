@@ -6,7 +6,7 @@
 //!   views      0, 4       4, 6            start and length in the block: no byte is copied
 //! ```
 //!
-//! Arrow's text is UTF-8, so UTF-16 and UTF-32 are converted and copied.
+//! Arrow's text is UTF-8, so text of other encodings is converted and copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,19 +15,9 @@ use arrow::array::{ArrayRef, BinaryViewBuilder, StringViewBuilder};
 use arrow::buffer::{Buffer, NullBuffer};
 use bytes::Bytes;
 
+use super::encoding::Encoding;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
-
-/// How text is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// UTF-8, which includes ASCII.
-    Utf8,
-    /// UTF-16 or UCS-2, little-endian.
-    Utf16,
-    /// UTF-32 or UCS-4, little-endian.
-    Utf32,
-}
 
 /// The longest content that views can refer to; longer content is copied value by value. Views count
 /// bytes in 32 bits.
@@ -96,33 +86,18 @@ pub(super) fn text(
         let invalid = || {
             let start: String = bytes.escape_ascii().take(40).map(char::from).collect();
             Error::unsupported(format!(
-                "text that is not valid {encoding:?}: \"{start}\"; read it with the option \
-                 text_as_binary = 'true'"
+                "text that is not valid {encoding:?}: \"{start}\"; name its character set with the option \
+                 text_encoding, such as 'latin1', or read bytes with text_as_binary = 'true'"
             ))
         };
         match (encoding, block) {
             (Encoding::Utf8, Some(block)) => builder
                 .try_append_view(block, span.start as u32, (span.end - span.start) as u32)
                 .map_err(|_| invalid())?,
-            (Encoding::Utf8, None) => {
-                builder.append_value(std::str::from_utf8(bytes).map_err(|_| invalid())?);
-            }
-            (Encoding::Utf16, _) => builder.append_value(utf16(bytes).ok_or_else(invalid)?),
-            (Encoding::Utf32, _) => builder.append_value(utf32(bytes).ok_or_else(invalid)?),
+            _ => builder.append_value(encoding.decode(bytes).ok_or_else(invalid)?),
         }
     }
     Ok(Arc::new(builder.finish()))
-}
-
-/// Returns the bytes before the zeros at the end of a cell. Zeros of UTF-16 and UTF-32 are whole units.
-pub(super) fn end(encoding: Encoding, cell: &[u8]) -> usize {
-    let unit = match encoding {
-        Encoding::Utf8 => 1,
-        Encoding::Utf16 => 2,
-        Encoding::Utf32 => 4,
-    };
-    let last = cell.chunks_exact(unit).rposition(|unit| unit.iter().any(|byte| *byte != 0));
-    last.map_or(0, |last| (last + 1) * unit)
 }
 
 /// Returns the bytes of a buffer, which both share.
@@ -137,21 +112,6 @@ pub(super) fn shared(buffer: Buffer) -> Bytes {
     }
 
     Bytes::from_owner(Owner(buffer))
-}
-
-/// Converts little-endian UTF-16; `None` for unpaired surrogates or an odd number of bytes.
-fn utf16(bytes: &[u8]) -> Option<String> {
-    let (units, rest) = bytes.as_chunks::<2>();
-    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
-    let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
-    rest.is_empty().then_some(text)
-}
-
-/// Converts little-endian UTF-32; `None` for a number that is no character, or bytes left over.
-fn utf32(bytes: &[u8]) -> Option<String> {
-    let (units, rest) = bytes.as_chunks::<4>();
-    let text = units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit))).collect();
-    if rest.is_empty() { text } else { None }
 }
 
 #[cfg(test)]

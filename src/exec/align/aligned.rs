@@ -177,7 +177,8 @@ impl OneScan {
 fn origin(scans: &[(&GridScanExec, &AlignedArray<'_>)]) -> Option<TableOrigin> {
     let parts = scans.iter().map(|(scan, AlignedArray { axes, ranges, .. })| {
         let (origin, versions) = (Arc::clone(scan.origin()?), scan.array().versions());
-        Some(JoinedOrigin { origin, versions, axes: axes.to_vec(), ranges: ranges.to_vec() })
+        let (contents, axes, ranges) = (scan.array().contents(), axes.to_vec(), ranges.to_vec());
+        Some(JoinedOrigin { origin, versions, contents, axes, ranges })
     });
     TableOrigin::of_side_by_side(parts.collect::<Option<_>>()?)
 }

@@ -25,8 +25,17 @@ pub(super) struct Affine {
     pub(super) x: PhysicalExprRef,
     /// The factor of `x`.
     pub(super) scale: PhysicalExprRef,
+    /// The greatest factor by which a step of the function may enlarge `x`; infinite if the other side decides.
+    gain: f64,
     /// The columns of the reduced side.
     own: Range<usize>,
+}
+
+/// A part of an affine function.
+struct Part {
+    x: PhysicalExprRef,
+    scale: PhysicalExprRef,
+    gain: f64,
 }
 
 impl Affine {
@@ -37,7 +46,13 @@ impl Affine {
         own: &Range<usize>,
         schema: &Schema,
     ) -> Result<Option<Self>> {
-        let of = |(x, scale)| Self { expr: Arc::clone(expr), x, scale, own: own.clone() };
+        let of = |Part { x, scale, gain }| Self {
+            expr: Arc::clone(expr),
+            x,
+            scale,
+            gain,
+            own: own.clone(),
+        };
         Ok(parts(expr, own, schema)?.map(of))
     }
 
@@ -47,9 +62,13 @@ impl Affine {
     }
 
     /// Returns the function times a factor of the other side.
-    pub(super) fn times(self, factor: &PhysicalExprRef) -> Self {
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub(super) fn times(self, factor: &PhysicalExprRef, schema: &Schema) -> Result<Self> {
         let expr = binary(&self.expr, Operator::Multiply, factor);
-        Self { expr, scale: product(&self.scale, factor), ..self }
+        let gain = self.gain * gain_of(factor, schema)?;
+        Ok(Self { expr, scale: product(&self.scale, factor), gain, ..self })
     }
 
     /// Returns the value of the function at `x`. `over_join` rewrites expressions of the other side over the output of the join.
@@ -88,28 +107,40 @@ impl Affine {
         Some(scale < 0.0)
     }
 
-    /// Whether the scale is finite, whatever the other side has: a number, an integer, or a product of these.
-    pub(super) fn has_finite_scale(&self, schema: &Schema) -> Result<bool> {
-        is_finite(&self.scale, schema)
+    /// Whether a finite `x` may have an infinite value by its scale. Shifts do not count: they make all values infinite, or
+    /// only those of the greatest floats.
+    pub(super) fn may_overflow(&self, schema: &Schema) -> Result<bool> {
+        let from = uncast(&self.x, schema)?.data_type(schema)?;
+        // Singles and integers are far from the greatest double.
+        let greatest = if from == DataType::Float64 { f64::MAX } else { f32::MAX.into() };
+        Ok(self.gain > 1.0 && self.gain * greatest > 1e300)
     }
 }
 
+/// Returns the number that a cast to `Float64` takes, or else the expression itself. Such a cast keeps the order.
+///
+/// # Errors
+/// Internal errors only.
+pub(super) fn uncast<'a>(x: &'a PhysicalExprRef, schema: &Schema) -> Result<&'a PhysicalExprRef> {
+    let Some(cast) = x.downcast_ref::<CastExpr>() else { return Ok(x) };
+    let from = cast.expr().data_type(schema)?;
+    Ok(if from.is_integer() || from.is_floating() { cast.expr() } else { x })
+}
+
 /// Returns `x` and its factor in an affine function; `None` for other expressions.
-fn parts(
-    expr: &PhysicalExprRef,
-    own: &Range<usize>,
-    schema: &Schema,
-) -> Result<Option<(PhysicalExprRef, PhysicalExprRef)>> {
+fn parts(expr: &PhysicalExprRef, own: &Range<usize>, schema: &Schema) -> Result<Option<Part>> {
     if expr.data_type(schema)? != DataType::Float64 {
         return Ok(None);
     }
     let columns = columns_of([expr]);
     if columns.iter().all(|at| own.contains(at)) {
-        return Ok((!columns.is_empty()).then(|| (Arc::clone(expr), lit(1.0))));
+        let part = || Part { x: Arc::clone(expr), scale: lit(1.0), gain: 1.0 };
+        return Ok((!columns.is_empty()).then(part));
     }
     let scaled = |inner: &PhysicalExprRef, factor: &PhysicalExprRef| {
-        let parts = parts(inner, own, schema)?;
-        Ok(parts.map(|(x, scale)| (x, product(&scale, factor))))
+        let Some(Part { x, scale, gain }) = parts(inner, own, schema)? else { return Ok(None) };
+        let gain = gain * gain_of(factor, schema)?;
+        Ok(Some(Part { x, scale: product(&scale, factor), gain }))
     };
     if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
         return scaled(negative.arg(), &lit(-1.0));
@@ -130,18 +161,20 @@ fn parts(
     }
 }
 
-/// Whether an expression is finite or NULL for each row.
-fn is_finite(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
+/// Returns the greatest factor by which a product with `expr` may enlarge a number, at least 1.
+fn gain_of(expr: &PhysicalExprRef, schema: &Schema) -> Result<f64> {
     if let Some(number) = number(expr) {
-        return Ok(number.is_finite());
+        let is_number = !number.is_nan();
+        return Ok(if is_number { number.abs().max(1.0) } else { f64::INFINITY });
     }
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-        return Ok(cast.expr().data_type(schema)?.is_integer());
+        let is_integer = cast.expr().data_type(schema)?.is_integer();
+        return Ok(if is_integer { u64::MAX as f64 } else { f64::INFINITY });
     }
     match expr.downcast_ref::<BinaryExpr>() {
         Some(binary) if *binary.op() == Operator::Multiply => {
-            Ok(is_finite(binary.left(), schema)? && is_finite(binary.right(), schema)?)
+            Ok(gain_of(binary.left(), schema)? * gain_of(binary.right(), schema)?)
         }
-        _ => Ok(false),
+        _ => Ok(f64::INFINITY),
     }
 }

@@ -18,6 +18,7 @@ use datafusion::physical_expr::expressions::{CastExpr, is_not_null, lit};
 
 use super::expressions::{binary, either, product};
 use super::single_state::empty_state;
+use crate::exec::known_function::known_aggregate;
 
 /// An aggregate of an argument of the other side.
 pub(super) struct Constant {
@@ -50,7 +51,8 @@ impl Constant {
         let fields = function.state_fields()?;
         let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
         use DataType::{Float64, Int64, UInt64};
-        let kind = match (function.fun().name(), types.as_slice()) {
+        let Some(name) = known_aggregate(function.fun()) else { return Ok(None) };
+        let kind = match (name, types.as_slice()) {
             ("count", [Int64]) => Kind::Count,
             ("sum", [of @ (Float64 | Int64 | UInt64)]) if **of == data_type => Kind::Sum,
             ("avg", [UInt64, Float64]) if data_type == Float64 => Kind::Average,

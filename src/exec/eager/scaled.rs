@@ -10,16 +10,15 @@ use datafusion::error::Result;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
-use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
-use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::{AggregateUDF, Operator};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{CastExpr, case, is_not_null, lit};
+use datafusion::physical_expr::expressions::{case, is_not_null, lit};
 
-use super::affine::Affine;
+use super::affine::{Affine, uncast};
 use super::expressions::{binary, either, product, wide};
+use crate::exec::known_function::known_aggregate;
+use crate::exec::own_functions::own_aggregate;
 
 /// The states of an aggregate of numbers.
 enum Kind {
@@ -31,8 +30,10 @@ enum Kind {
     Average,
     /// A count, a mean, and a sum of squared deviations.
     Variance,
-    /// The least or the greatest number.
-    Extreme,
+    /// The least number.
+    Least,
+    /// The greatest number.
+    Greatest,
     /// A count, a sum of products with a weight of the other side, and a sum of these weights.
     Weighted(PhysicalExprRef),
 }
@@ -44,8 +45,8 @@ pub(super) struct Scaled {
     kind: Kind,
     /// The aggregate from whose states those of the function follow; `None` for the function itself, of `x`.
     pub(super) main: Option<OfX>,
-    /// Further aggregates that are needed, with one state each: the count of a sum, and the least and the greatest number where
-    /// the scale may be infinite.
+    /// Further aggregates that are needed, with one state each: the count of a sum, the least and the greatest number where
+    /// values may be infinite, and the other extreme of an extreme.
     pub(super) further: Vec<OfX>,
 }
 
@@ -64,33 +65,32 @@ impl Scaled {
         affine: Affine,
         schema: &Schema,
     ) -> Result<Option<Self>> {
-        let fun = function.fun();
-        let variances = [var_samp_udaf(), var_pop_udaf(), stddev_udaf(), stddev_pop_udaf()];
         let (mut main, mut further) = (None, vec![]);
-        let kind = if *fun == *count_udaf() {
-            Kind::Count
-        } else if *fun == *sum_udaf() {
-            further.push(OfX { function: count_udaf(), argument: Arc::clone(&affine.x) });
-            Kind::Sum
-        } else if *fun == *avg_udaf() {
-            Kind::Average
-        } else if variances.iter().any(|it| *fun == **it) {
-            Kind::Variance
-        } else if *fun == *min_udaf() || *fun == *max_udaf() {
-            let Some(is_reversed) = affine.reverses() else { return Ok(None) };
-            let is_least = (*fun == *min_udaf()) != is_reversed;
-            let [least, greatest] = extremes(&affine.x, schema)?;
-            main = Some(if is_least { least } else { greatest });
-            Kind::Extreme
-        } else {
-            return Ok(None);
-        };
-        if !affine.has_finite_scale(schema)? {
-            match kind {
-                Kind::Sum | Kind::Average => further.extend(extremes(&affine.x, schema)?),
-                Kind::Variance => return Ok(None),
-                _ => {}
+        let kind = match known_aggregate(function.fun()) {
+            Some("count") => Kind::Count,
+            Some("sum") => {
+                further.push(OfX { function: count_udaf(), argument: Arc::clone(&affine.x) });
+                Kind::Sum
             }
+            Some("avg") => Kind::Average,
+            Some("var" | "var_pop" | "stddev" | "stddev_pop") => Kind::Variance,
+            Some(name @ ("min" | "max")) => {
+                let Some(is_reversed) = affine.reverses() else { return Ok(None) };
+                let is_least = (name == "min") != is_reversed;
+                let [least, greatest] = extremes(&affine.x, schema)?;
+                let (this, other) = if is_least { (least, greatest) } else { (greatest, least) };
+                main = Some(this);
+                further.push(other);
+                if name == "min" { Kind::Least } else { Kind::Greatest }
+            }
+            _ => return Ok(None),
+        };
+        match kind {
+            Kind::Sum | Kind::Average if affine.may_overflow(schema)? => {
+                further.extend(extremes(&affine.x, schema)?);
+            }
+            Kind::Variance if affine.may_overflow(schema)? => return Ok(None),
+            _ => {}
         }
         Ok(Some(Self { affine, kind, main, further }))
     }
@@ -101,10 +101,10 @@ impl Scaled {
         weight: &PhysicalExprRef,
         schema: &Schema,
     ) -> Result<Self> {
-        let affine = affine.times(weight);
-        let further = match affine.has_finite_scale(schema)? {
-            true => vec![],
-            false => extremes(&affine.x, schema)?.into(),
+        let affine = affine.times(weight, schema)?;
+        let further = match affine.may_overflow(schema)? {
+            false => vec![],
+            true => extremes(&affine.x, schema)?.into(),
         };
         let main = Some(OfX { function: avg_udaf(), argument: Arc::clone(&affine.x) });
         Ok(Self { affine, kind: Kind::Weighted(Arc::clone(weight)), main, further })
@@ -145,7 +145,8 @@ impl Scaled {
             }
             (Kind::Variance, [count, mean, m2], []) => {
                 let (mean, scale) = (at(mean)?, over_join(&self.affine.scale)?);
-                let m2 = product(&product(&scale, &scale), m2);
+                // The square of the scale may be too large or too small where the result is not.
+                let m2 = product(&product(m2, &scale), &scale);
                 // Infinite numbers have no spread: it is NaN.
                 let m2 = binary(&m2, Operator::Plus, &binary(&mean, Operator::Minus, &mean));
                 vec![
@@ -154,7 +155,16 @@ impl Scaled {
                     zero(m2, DataType::Float64)?,
                 ]
             }
-            (Kind::Extreme, [extreme], []) => vec![at(&wide(extreme))?],
+            (Kind::Least, [x], [other]) => {
+                let (value, other) = (at(&wide(x))?, at(&wide(other))?);
+                // An infinite shift makes all values equal, but NaN of the infinity at one end.
+                vec![case(None, vec![(is_nan(&value), other)], Some(value))?]
+            }
+            (Kind::Greatest, [x], [other]) => {
+                let (value, other) = (at(&wide(x))?, at(&wide(other))?);
+                // NaN is greater than all numbers.
+                vec![case(None, vec![(is_nan(&other), other)], Some(value))?]
+            }
             (Kind::Weighted(weight), [count, total], extremes) => {
                 let total = total_of(&at, total, count, extremes)?;
                 let weights = product(&over_join(weight)?, &wide(count));
@@ -171,8 +181,8 @@ impl Scaled {
 
 /// Returns the sum of an affine function from the sum and the count of `x`: its value `at` the mean, times the count.
 ///
-/// With an infinite scale, the sum is NaN if values have both signs, or if one is NaN. The values at the least and the greatest
-/// `x` tell.
+/// If some values are infinite or NaN, the least and the greatest `x` have such a value. The sum of these two is then that of
+/// all.
 fn total_of(
     at: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
     total: &PhysicalExprRef,
@@ -182,22 +192,27 @@ fn total_of(
     let mean = binary(total, Operator::Divide, &wide(count));
     let sum = binary(&at(&mean)?, Operator::Multiply, &wide(count));
     let [least, greatest] = extremes else { return Ok(sum) };
-    let is_finite = binary(&binary(&sum, Operator::Minus, &sum), Operator::Eq, &lit(0.0));
-    let both = binary(&at(&wide(least))?, Operator::Plus, &at(&wide(greatest))?);
-    let infinite = binary(&sum, Operator::Plus, &both);
-    case(None, vec![(is_finite, sum)], Some(infinite))
+    let ends = [at(&wide(least))?, at(&wide(greatest))?];
+    let zero = |end: &PhysicalExprRef| binary(end, Operator::Minus, end);
+    let zero = binary(&zero(&ends[0]), Operator::Plus, &zero(&ends[1]));
+    let are_finite = binary(&zero, Operator::Eq, &lit(0.0));
+    let infinite = binary(&ends[0], Operator::Plus, &ends[1]);
+    case(None, vec![(are_finite, sum)], Some(infinite))
 }
 
-/// Returns the least and the greatest `x`.
+/// Whether a number is NaN, of either sign. Comparisons take NaN for greater or less than all numbers by its sign.
+fn is_nan(number: &PhysicalExprRef) -> PhysicalExprRef {
+    let above = binary(number, Operator::Gt, &lit(f64::INFINITY));
+    let below = binary(number, Operator::Lt, &lit(f64::NEG_INFINITY));
+    binary(&above, Operator::Or, &below)
+}
+
+/// Returns the least and the greatest `x`, where NaN is the greatest.
 fn extremes(x: &PhysicalExprRef, schema: &Schema) -> Result<[OfX; 2]> {
-    let argument = match x.downcast_ref::<CastExpr>() {
-        Some(cast) => {
-            let from = cast.expr().data_type(schema)?;
-            // The cast is one to `Float64`, as `x` is.
-            if from.is_integer() || from.is_floating() { cast.expr() } else { x }
-        }
-        None => x,
+    let argument = uncast(x, schema)?;
+    let of = |function: Arc<AggregateUDF>| OfX {
+        function: own_aggregate(&function).unwrap_or(function),
+        argument: Arc::clone(argument),
     };
-    let of = |function| OfX { function, argument: Arc::clone(argument) };
     Ok([of(min_udaf()), of(max_udaf())])
 }

@@ -22,7 +22,7 @@ use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFuncti
 use datafusion::physical_expr::expressions::{Column as PhysicalColumn, is_not_null, lit};
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt, split_conjunction};
 
-use super::affine::Affine;
+use super::affine::{Affine, uncast};
 use super::constant::Constant;
 use super::expressions::either;
 use super::joined::{Joined, uses};
@@ -31,8 +31,9 @@ use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::fallible::may_fail;
+use crate::exec::known_function::known_aggregate;
+use crate::exec::own_functions::is_own_aggregate;
 use crate::exec::reduce::is_never_nan;
-use crate::exec::weighted_avg::weighted_avg_udaf;
 
 /// An aggregate below the join, over the input that is reduced.
 struct Below {
@@ -143,13 +144,14 @@ impl<'a> States<'a> {
     }
 
     /// Whether the least or greatest argument differs with and without groups. DataFusion 55 takes NaN for the greatest number
-    /// without groups. With groups, it depends on the order of rows.
+    /// without groups. With groups, it depends on the order of rows. Our versions of these functions have one answer.
     fn has_two_extremes(
         &self,
         function: &AggregateFunctionExpr,
         args: &[PhysicalExprRef],
     ) -> Result<bool> {
-        if self.is_grouped || !["min", "max"].contains(&function.fun().name()) {
+        let is_extreme = matches!(known_aggregate(function.fun()), Some("min" | "max"));
+        if self.is_grouped || !is_extreme || is_own_aggregate(function.fun()) {
             return Ok(false);
         }
         let schema = self.joined.schema();
@@ -187,10 +189,19 @@ impl<'a> States<'a> {
         schema: &Schema,
     ) -> Result<Option<(usize, Argument)>> {
         let affine = Affine::of(arg, &self.joined.own(), schema)?;
+        let is_extreme = matches!(known_aggregate(function.fun()), Some("min" | "max"));
+        if let Some(affine) = affine.as_ref().filter(|affine| is_extreme && !affine.is_plain()) {
+            // Of NaN and infinite numbers, the extremes tell too little about the values between.
+            let x = self.over_input(uncast(&affine.x, schema)?)?;
+            if !is_never_nan(&x, self.joined.input())? {
+                return Ok(None);
+            }
+        }
         let scaled = match (affine, weight) {
             (Some(affine), None) if !affine.is_plain() => Scaled::of(function, affine, schema)?,
             (Some(affine), Some(weight))
-                if *function.fun() == *weighted_avg_udaf() && !uses(weight, &self.joined.own()) =>
+                if known_aggregate(function.fun()) == Some("weighted_avg")
+                    && !uses(weight, &self.joined.own()) =>
             {
                 Some(Scaled::weighted(affine, weight, schema)?)
             }
@@ -343,14 +354,13 @@ impl<'a> States<'a> {
 /// Whether the states of an aggregate by group merge into one without groups, as below a join and above it. In DataFusion 55, the
 /// states of `corr` do not: its two accumulators have different numbers in fields of the same names.
 fn has_one_kind_of_state(function: &AggregateFunctionExpr) -> bool {
-    const KNOWN: [&str; 15] = [
+    const KNOWN: [&str; 14] = [
         "count",
         "sum",
         "avg",
         "min",
         "max",
         "var",
-        "var_samp",
         "var_pop",
         "stddev",
         "stddev_pop",
@@ -360,5 +370,6 @@ fn has_one_kind_of_state(function: &AggregateFunctionExpr) -> bool {
         "bit_or",
         "weighted_avg",
     ];
-    !function.groups_accumulator_supported() || KNOWN.contains(&function.fun().name())
+    let is_known = known_aggregate(function.fun()).is_some_and(|name| KNOWN.contains(&name));
+    !function.groups_accumulator_supported() || is_known
 }

@@ -10,7 +10,7 @@ use datafusion::common::{JoinSide, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
@@ -113,6 +113,25 @@ impl GridLookupExec {
     /// Returns the columns of the output: those of the scan, and behind them those of the input.
     pub fn projection(&self) -> &[usize] {
         &self.joined.projection
+    }
+
+    /// Returns the dynamic filters over columns of the output.
+    pub fn filters(&self) -> Vec<PhysicalExprRef> {
+        let place = |column: usize| self.joined.projection.iter().position(|it| *it == column);
+        self.joined.filters.iter().filter_map(|it| move_columns(it, &place).ok()).collect()
+    }
+
+    /// Adds dynamic filters over columns of the output. Filters over columns of the input rule out no chunk, and are left out.
+    #[must_use]
+    pub fn with_filters(mut self, filters: &[PhysicalExprRef]) -> Self {
+        let Joined { lookup, projection, .. } = &self.joined;
+        let scanned = lookup.scan.columns().len();
+        let of_scan =
+            |column: usize| projection.get(column).copied().filter(|column| *column < scanned);
+        let filters = filters.iter().filter_map(|it| move_columns(it, &of_scan).ok());
+        let filters: Vec<PhysicalExprRef> = filters.collect();
+        self.joined.filters.extend(filters);
+        self
     }
 
     /// Returns the scan whose rows are joined.
@@ -233,7 +252,9 @@ impl ExecutionPlan for GridLookupExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        visit_all(self.joined.lookup.keys.iter().flat_map(|keys| &keys.built), visit)
+        // DataFusion computes a dynamic filter only if it finds it here.
+        let keys = self.joined.lookup.keys.iter().flat_map(|keys| &keys.built);
+        visit_all(keys.chain(&self.joined.filters), visit)
     }
 
     fn replace_children(
@@ -270,15 +291,8 @@ impl ExecutionPlan for GridLookupExec {
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         Ok(dynamic_filters(phase, pushed, |filters| {
-            let scanned = self.joined.lookup.scan.columns().len();
-            let of_scan = |column: usize| {
-                self.joined.projection.get(column).copied().filter(|column| *column < scanned)
-            };
-            // Filters over columns of the input rule out no chunk.
-            let filters = filters.iter().filter_map(|it| move_columns(it, &of_scan).ok());
-            let filters = self.joined.filters.iter().cloned().chain(filters).collect();
-            let joined = Joined { filters, ..self.joined.clone() };
-            (!joined.filters.is_empty()).then(|| Self { joined, ..self.anew() })
+            let node = self.anew().with_filters(&filters);
+            (!node.joined.filters.is_empty()).then_some(node)
         }))
     }
 
@@ -303,11 +317,13 @@ impl ExecutionPlan for GridLookupExec {
     fn statistics_from_inputs(
         &self,
         _: &[Arc<Statistics>],
-        _: &StatisticsArgs,
+        args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.joined.schema);
-        let rows = usize::try_from(self.joined.lookup.scan.plan().rows(None)).ok();
-        if let (Some(rows), Kept::All | Kept::Matches) = (rows, self.joined.lookup.kept) {
+        let rows = self.joined.lookup.scan.plan().rows(args.partition());
+        if let (Ok(rows), Kept::All | Kept::Matches) =
+            (usize::try_from(rows), self.joined.lookup.kept)
+        {
             statistics.num_rows = Precision::Inexact(rows);
         }
         Ok(Arc::new(statistics))

@@ -6,7 +6,8 @@
 //!   scope     one dimension? several? values?                 dynamic     of a TopK, a join, an aggregate
 //!                │              │                                │
 //!   labels    evaluated      too many labels ─┐               runtime     the filters of a scan as they are
-//!             per label      several axes     │                  │        now, against chunks to be read
+//!             per label,     several axes     │                  │        now, against chunks to be read
+//!   intervals or bisected       │             │                  │
 //!                │              │             │                  │
 //!   planning     │              └──── mask ◀──┴── statistics ────┤        least and greatest label and value
 //!                ▼                      │             ▲          │        of each chunk
@@ -20,6 +21,7 @@
 
 pub(crate) mod containers;
 pub(crate) mod dynamic;
+mod intervals;
 pub(crate) mod labels;
 pub(crate) mod planning;
 pub(crate) mod priority;

@@ -25,11 +25,13 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_expr::PhysicalExprRef;
 
+use super::intervals::select_intervals;
 use super::labels::{satisfied, select_labels};
-use super::scope::{FilterScope, find};
+use super::scope::{FilterScope, MAX_LABELS, find};
 use super::statistics::ChunkStatistics;
 use super::zones::ReadExtent;
 use crate::array::{ColumnSource, GridArray};
+use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
@@ -57,7 +59,10 @@ pub(crate) async fn request(
             _ if request.selection.cells() == 0 => break,
             FilterScope::Axis(axis) => {
                 let candidates = &request.selection.axes()[axis];
-                let selected = select(filter, array, candidates, session)?;
+                let selected = match candidates.len() {
+                    0..=MAX_LABELS => select(filter, array, candidates, session)?,
+                    len => select_intervals(filter, len, array, session)?,
+                };
                 request.selection.restrict(axis, &selected);
             }
             FilterScope::Axes => over_axes.push(filter.clone()),
@@ -76,6 +81,8 @@ pub(crate) async fn request(
             }
         }
     }
+    let may_narrow = over_axes.is_empty() && over_values.is_empty();
+    bound_chunks(array, &mut request.selection, limit.filter(|_| may_narrow))?;
     // Filters over variables are joined into one, so that zone maps are examined once.
     for filter in over_axes.into_iter().chain(conjunction(over_values)) {
         let mask = mask(&filter, array, &request.selection, session).await?;
@@ -85,6 +92,35 @@ pub(crate) async fn request(
     request.partitions = session.config().target_partitions();
     request.declares_range = GridfusionConfig::of(session.config_options()).declare_range;
     Ok(request)
+}
+
+/// Refuses a selection of more chunks than a plan may list. Narrows it instead if `limit` cells of it suffice.
+fn bound_chunks(array: &GridArray, selection: &mut Selection, limit: Option<usize>) -> Result<()> {
+    let (grid, most) = (array.grid(), array.most_chunks());
+    let axes = || (0..grid.rank()).zip(selection.axes());
+    let touched = axes().map(|(axis, wanted)| grid.chunks_of(axis, wanted).count());
+    let chunks = touched.fold(1, u64::saturating_mul);
+    if chunks <= most {
+        return Ok(());
+    }
+    let Some(limit) = limit else {
+        let name = array.dims().first().map_or("dimension", |dim| dim.name());
+        let (table, shape) = (array.name(), grid.shape());
+        return Err(Error::usage(format!(
+            "the query reads {chunks} chunks of \"{table}\" of shape {shape:?}, and at most {most} are allowed for \
+             what is written; add a condition such as \"{name}\" BETWEEN … AND …, or a LIMIT"
+        ))
+        .into());
+    };
+    // The last axes vary fastest, so their first cells are taken first.
+    let mut missing = (limit as u64).max(1);
+    for axis in (0..grid.rank()).rev() {
+        let wanted = selection.axes()[axis].clone();
+        let taken = wanted.slice(0..missing);
+        missing = missing.div_ceil(taken.count().max(1));
+        selection.restrict(axis, &taken);
+    }
+    Ok(())
 }
 
 /// Returns a mask of the chunks that may hold a row for `filter`; `None` if no chunk can be excluded.
@@ -113,16 +149,16 @@ async fn mask(
 }
 
 /// A filter as a physical expression, over the columns that it uses.
-struct BoundFilter {
+pub(super) struct BoundFilter {
     /// The sources of these columns, in the order of the array's schema.
-    columns: Vec<ColumnSource>,
+    pub(super) columns: Vec<ColumnSource>,
     /// The fields of these columns.
-    schema: SchemaRef,
-    predicate: PhysicalExprRef,
+    pub(super) schema: SchemaRef,
+    pub(super) predicate: PhysicalExprRef,
 }
 
 impl BoundFilter {
-    fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
+    pub(super) fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
         let needed: BTreeSet<usize> = filter
             .column_refs()
             .iter()

@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, Volatility};
 
+use super::intervals::is_computable;
 use crate::array::{ColumnSource, GridArray};
 
-/// The longest axis whose labels are evaluated while planning; more labels would take too long. Predicates
-/// on longer axes are evaluated per row.
-const MAX_LABELS: u64 = 1 << 28;
+/// The longest axis whose labels are evaluated while planning; more labels would take too long. On longer axes
+/// only predicates that [`is_computable`] accepts are not evaluated per row.
+pub(super) const MAX_LABELS: u64 = 1 << 28;
 
 /// The kind of columns that a filter uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,11 @@ impl FilterScope {
         match (axes.next(), axes.next()) {
             _ if !is_immutable(filter) => Self::Rows,
             _ if values => Self::Values,
-            (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Self::Axis(axis),
+            (Some(axis), None)
+                if array.grid().shape()[axis] <= MAX_LABELS || is_computable(filter, array) =>
+            {
+                Self::Axis(axis)
+            }
             (Some(_), Some(_)) => Self::Axes,
             // Too many labels to evaluate each, but chunks have a least and a greatest label.
             (Some(_), None) => Self::Axes,

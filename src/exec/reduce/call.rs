@@ -21,18 +21,13 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use datafusion::common::internal_datafusion_err;
 use datafusion::error::Result;
-use datafusion::functions_aggregate::average::avg_udaf;
-use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
-use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
-use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::number::{is_never_null, number_of, plain_value};
 use super::query::Aggregate;
 use crate::exec::GridScanExec;
+use crate::exec::known_function::known_aggregate;
 use crate::reduce::{GroupStats, Moments, Requested, WeightedStates};
 
 /// An aggregate in terms of the statistics that the kernels compute.
@@ -76,60 +71,49 @@ impl Call {
         let function = &aggregate.function;
         // `count(*)` has the constant 1 as its argument.
         let [arg] = aggregate.args.as_slice() else { return None };
-        let fun = function.fun();
-        if *fun == *count_udaf() && is_never_null(arg, scan) {
+        let name = known_aggregate(function.fun())?;
+        if name == "count" && is_never_null(arg, scan) {
             return Some((Self::CountRows, None));
         }
         let (value, number_type) = number_of(arg, scan)?;
-        let call = Self::of_value(function, value, &number_type, arg, scan)?;
+        let call = Self::of_value(name, function, value, &number_type, arg, scan)?;
         Some((call, Some(value)))
     }
 
-    /// Translates `function` over the variable `value`, which is cast to `number_type`. `None` if a type
+    /// Translates `function`, known as `name`, over the variable `value`, which is cast to `number_type`. `None` if a type
     /// is not the one that the kernels compute in, such as doubles for an average.
     fn of_value(
+        name: &str,
         function: &AggregateFunctionExpr,
         value: usize,
         number_type: &DataType,
         arg: &PhysicalExprRef,
         scan: &GridScanExec,
     ) -> Option<Self> {
-        let (fun, field) = (function.fun(), function.field());
-        let plain = plain_value(arg, scan).is_some();
-        if *fun == *count_udaf() {
-            return Some(Self::Count);
-        }
-        if *fun == *min_udaf() {
-            return plain.then_some(Self::Min);
-        }
-        if *fun == *max_udaf() {
-            return plain.then_some(Self::Max);
-        }
-        if *fun == *sum_udaf() {
-            let unsigned = scan.array().value(value).as_number()?.element().is_unsigned();
-            return match (number_type, field.data_type()) {
-                (DataType::Float64, DataType::Float64) => Some(Self::Sum),
-                (DataType::Int64, DataType::Int64) if !unsigned => Some(Self::WideSum),
-                (DataType::UInt64, DataType::UInt64) if unsigned => Some(Self::WideSum),
-                _ => None,
-            };
-        }
-        if *number_type != DataType::Float64 || *field.data_type() != DataType::Float64 {
-            return None;
-        }
-        let variances = [
-            (var_samp_udaf(), true, false),
-            (var_pop_udaf(), false, false),
-            (stddev_udaf(), true, true),
-            (stddev_pop_udaf(), false, true),
-        ];
-        if *fun == *avg_udaf() {
-            return Some(Self::Average);
-        }
-        variances
-            .iter()
-            .find(|(udaf, ..)| *fun == **udaf)
-            .map(|(_, sample, root)| Self::Variance { sample: *sample, root: *root })
+        let field = function.field();
+        let is_plain = plain_value(arg, scan).is_some();
+        let are_doubles =
+            *number_type == DataType::Float64 && *field.data_type() == DataType::Float64;
+        Some(match name {
+            "count" => Self::Count,
+            "min" if is_plain => Self::Min,
+            "max" if is_plain => Self::Max,
+            "sum" => {
+                let unsigned = scan.array().value(value).as_number()?.element().is_unsigned();
+                match (number_type, field.data_type()) {
+                    (DataType::Float64, DataType::Float64) => Self::Sum,
+                    (DataType::Int64, DataType::Int64) if !unsigned => Self::WideSum,
+                    (DataType::UInt64, DataType::UInt64) if unsigned => Self::WideSum,
+                    _ => return None,
+                }
+            }
+            "avg" if are_doubles => Self::Average,
+            "var" if are_doubles => Self::Variance { sample: true, root: false },
+            "var_pop" if are_doubles => Self::Variance { sample: false, root: false },
+            "stddev" if are_doubles => Self::Variance { sample: true, root: true },
+            "stddev_pop" if are_doubles => Self::Variance { sample: false, root: true },
+            _ => return None,
+        })
     }
 
     /// Returns the columns of the partial state, in the form of DataFusion's own function.

@@ -11,9 +11,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::functions_aggregate::average::avg_udaf;
-use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::physical_expr::PhysicalExprRef;
 
 use super::call::Call;
@@ -24,7 +21,7 @@ use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
 use crate::exec::GridScanExec;
-use crate::exec::weighted_avg::weighted_avg_udaf;
+use crate::exec::known_function::known_aggregate;
 use crate::reduce::{CellWeights, Requested, RequestedMember, ValueRange, reducer};
 
 /// A plan to compute aggregates with the dense kernels.
@@ -201,20 +198,19 @@ impl Parsed {
         if !weighs {
             return None;
         }
-        let (fun, result) = (function.fun(), function.field().data_type().clone());
-        let is = |udaf: &datafusion::logical_expr::AggregateUDF| *fun == *udaf;
-        if is(&weighted_avg_udaf()) {
+        let (name, result) = (known_aggregate(function.fun())?, function.field());
+        if name == "weighted_avg" {
             let [value, weight] = aggregate.args.as_slice() else { return None };
             let linear = weighted(value, weight, &base, scan, factors)?;
             return Some(Self::Linear { call: Call::WeightedAverage, linear });
         }
         let [arg] = aggregate.args.as_slice() else { return None };
         let linear = linear(arg, &base, scan, factors)?;
-        let call = match result {
-            DataType::Int64 if is(&count_udaf()) => Call::Count,
-            DataType::Int64 if is(&sum_udaf()) => Call::WideSum,
-            DataType::Float64 if is(&sum_udaf()) => Call::Sum,
-            DataType::Float64 if is(&avg_udaf()) => Call::Average,
+        let call = match (result.data_type(), name) {
+            (DataType::Int64, "count") => Call::Count,
+            (DataType::Int64, "sum") => Call::WideSum,
+            (DataType::Float64, "sum") => Call::Sum,
+            (DataType::Float64, "avg") => Call::Average,
             _ => return None,
         };
         Some(Self::Linear { call, linear })

@@ -10,18 +10,17 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
-use datafusion::physical_expr::window::{
-    SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
-};
+use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr};
+use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use super::frames::{KnownFrames, peers};
 use super::function::Function;
-use super::functions::ignores_nulls;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
+use crate::exec::debug_text::{Reading, unfiltered_aggregate};
+use crate::exec::known_function::{known_aggregate, known_window};
 use crate::exec::order_keys::has_order_keys;
 
 /// A function of a window.
@@ -58,7 +57,7 @@ impl Call {
         let mut frames = || frames.get(expr.get_window_frame());
         let is_constant =
             argument.downcast_ref::<Literal>().is_some_and(|it| !it.value().is_null());
-        if aggregate.fun().name() == "count" && is_constant {
+        if known_aggregate(aggregate.fun()) == Some("count") && is_constant {
             let lens = frames()?.all().iter().map(|frame| frame.len() as i64).collect::<Vec<_>>();
             let function = Function::OfAxis(Arc::new(Int64Array::from(lens)));
             return Ok(Some(Self { argument: None, function, field }));
@@ -82,24 +81,27 @@ impl Call {
     ) -> Result<Option<Self>> {
         let function = expr.get_standard_func_expr();
         let Some(udf) = function.as_any().downcast_ref::<WindowUDFExpr>() else { return Ok(None) };
+        let (Some(name), Some(reading)) = (known_window(udf.fun()), Reading::of(udf)) else {
+            return Ok(None);
+        };
         let is_literal = |expr: &PhysicalExprRef| expr.is::<Literal>();
         if udf.args().iter().all(is_literal) && !function.create_evaluator()?.uses_window_frame() {
             let function = Function::OfAxis(of_axis(expr, axis)?);
             return Ok(Some(Self { argument: None, function, field }));
         }
         let [argument, rest @ ..] = udf.args() else { return Ok(None) };
-        if is_volatile(argument) || is_reversed(udf) || !rest.iter().all(is_literal) {
+        if is_volatile(argument) || reading.is_reversed || !rest.iter().all(is_literal) {
             return Ok(None);
         }
         let argument = over_scan(argument)?;
-        if ignores_nulls(udf) {
+        if reading.ignores_nulls {
             let data_type = argument.data_type(of_scan)?;
-            let total = known(udf, axis.backwards).filter(|_| has_order_keys(&data_type));
+            let total = known(name, udf, axis.backwards).filter(|_| has_order_keys(&data_type));
             let Some(total) = total else { return Ok(None) };
             let function = Function::Total(total, frames.get(expr.get_window_frame())?);
             return Ok(Some(Self { argument: Some(argument), function, field }));
         }
-        let Some(picks) = picks(expr, udf, field.data_type(), axis, frames)? else {
+        let Some(picks) = picks(expr, (name, udf), field.data_type(), axis, frames)? else {
             return Ok(None);
         };
         let argument = Some(argument);
@@ -109,24 +111,17 @@ impl Call {
 
 /// Returns the aggregate of a window with one argument, and without `FILTER`, `DISTINCT` and `ORDER BY` of its own.
 fn plain_aggregate(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateFunctionExpr> {
-    // DataFusion 55 shows filters nowhere but in this text.
-    let (aggregate, text) =
-        if let Some(sliding) = expr.as_any().downcast_ref::<SlidingAggregateWindowExpr>() {
-            (sliding.get_aggregate_expr(), format!("{sliding:?}"))
-        } else {
-            let plain = expr.as_any().downcast_ref::<PlainAggregateWindowExpr>()?;
-            (plain.get_aggregate_expr(), format!("{plain:?}"))
-        };
+    let aggregate = unfiltered_aggregate(expr.as_ref())?;
     let is_plain = !aggregate.is_distinct()
         && aggregate.order_bys().is_empty()
         && aggregate.expressions().len() == 1;
-    (is_plain && text.ends_with("filter: None }")).then_some(aggregate)
+    is_plain.then_some(aggregate)
 }
 
 /// Returns how to aggregate; `None` for another function, or other types than DataFusion's own functions have.
 fn total(aggregate: &AggregateFunctionExpr, of: &DataType, to: &DataType) -> Option<Total> {
     let is_float = *of == DataType::Float64 && *to == DataType::Float64;
-    Some(match aggregate.fun().name() {
+    Some(match known_aggregate(aggregate.fun())? {
         "count" if *to == DataType::Int64 => Total::Count,
         "sum" if is_float => Total::FloatSum,
         "sum" if of == to && matches!(of, DataType::Int64 | DataType::UInt64) => Total::IntegerSum,
@@ -142,18 +137,13 @@ fn total(aggregate: &AggregateFunctionExpr, of: &DataType, to: &DataType) -> Opt
 }
 
 /// Returns how to find the first or last value that is not NULL; `None` for another function.
-fn known(udf: &WindowUDFExpr, backwards: bool) -> Option<Total> {
-    let is_last = match (udf.fun().name(), udf.args().len()) {
+fn known(name: &str, udf: &WindowUDFExpr, backwards: bool) -> Option<Total> {
+    let is_last = match (name, udf.args().len()) {
         ("first_value", 1) => backwards,
         ("last_value", 1) => !backwards,
         _ => return None,
     };
     Some(if is_last { Total::LastKnown } else { Total::FirstKnown })
-}
-
-/// Whether a function goes through rows in reverse. DataFusion 55 shows it nowhere but in this text.
-fn is_reversed(udf: &WindowUDFExpr) -> bool {
-    !format!("{udf:?}").contains("is_reversed: false, ignore_nulls: ")
 }
 
 /// Lets DataFusion evaluate a function of the number and rank of rows alone. Returns its value at each position.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 /// Returns the functions of a window; `None` for another operator.
 pub(in crate::exec) fn window_functions(
@@ -12,10 +12,4 @@ pub(in crate::exec) fn window_functions(
 ) -> Option<&[Arc<dyn WindowExpr>]> {
     let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(|it| it.window_expr());
     bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(|it| it.window_expr()))
-}
-
-/// Whether a function skips NULLs.
-pub(super) fn ignores_nulls(function: &WindowUDFExpr) -> bool {
-    // DataFusion 55 shows it nowhere but in this text.
-    format!("{function:?}").ends_with("ignore_nulls: true }")
 }

@@ -6,16 +6,26 @@ use datafusion::error::Result;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::{
-    BoundedWindowAggExec, WindowAggExec, WindowUDFExpr, create_udwf_window_expr,
+    BoundedWindowAggExec, WindowAggExec, create_udwf_window_expr,
 };
 
-use super::functions::{ignores_nulls, window_functions};
+use super::functions::window_functions;
 use crate::error::Error;
+use crate::exec::debug_text::{Reading, standard_function};
 
 /// Returns, for each function of a window, whether it has `IGNORE NULLS`. Empty for another plan.
-pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Vec<bool> {
-    let functions = window_functions(window).unwrap_or_default().iter();
-    functions.map(|it| standard_function(it).is_some_and(ignores_nulls)).collect()
+///
+/// # Errors
+/// `Unsupported` if this version of DataFusion shows it in another way.
+pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Result<Vec<bool>> {
+    let ignores = |function: &Arc<dyn WindowExpr>| {
+        let Some(function) = standard_function(function.as_ref()) else { return Ok(false) };
+        let reading = Reading::of(function).ok_or_else(|| {
+            Error::unsupported("the plan has a window function whose NULLS clause is unknown")
+        })?;
+        Ok(reading.ignores_nulls)
+    };
+    window_functions(window).unwrap_or_default().iter().map(ignores).collect()
 }
 
 /// Returns a window whose functions have lost their `IGNORE NULLS` on the way, with them.
@@ -40,7 +50,7 @@ pub(crate) fn with_ignored_nulls(
         if !ignored {
             return Ok(Arc::clone(expr));
         }
-        let function = standard_function(expr).ok_or_else(corrupt)?;
+        let function = standard_function(expr.as_ref()).ok_or_else(corrupt)?;
         let (fun, name) = (function.fun(), expr.name().to_owned());
         let function = create_udwf_window_expr(fun, function.args(), &schema, name, true)?;
         let frame = Arc::clone(expr.get_window_frame());
@@ -59,10 +69,4 @@ pub(crate) fn with_ignored_nulls(
         .downcast_ref::<WindowAggExec>()
         .is_some_and(|window| !window.partition_keys().is_empty());
     Ok(Arc::new(WindowAggExec::try_new(functions, input, can_repartition)?))
-}
-
-/// Returns the function of a window expression that is no aggregate.
-fn standard_function(expr: &Arc<dyn WindowExpr>) -> Option<&WindowUDFExpr> {
-    let expr = expr.as_any().downcast_ref::<StandardWindowExpr>()?;
-    expr.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>()
 }

@@ -61,3 +61,4 @@ pub(crate) use ignored_nulls::{ignored_nulls, with_ignored_nulls};
 pub use node::GridWindowExec;
 pub use parts::WindowPart;
 pub use rule::GridWindowRule;
+pub(in crate::exec) use steps::{Extreme, Steps, Summed, Variance};

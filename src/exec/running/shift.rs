@@ -14,11 +14,11 @@ use super::frames::KnownFrames;
 use super::picks::Picks;
 use super::window_axis::WindowAxis;
 
-/// Returns the position whose value each position has. `None` if the function is another one, or an argument is none of
+/// Returns the position whose value each position has, by the function `udf`, which is known as `name`. `None` if the function is another one, or an argument is none of
 /// those that DataFusion accepts.
 pub(super) fn picks(
     expr: &StandardWindowExpr,
-    udf: &WindowUDFExpr,
+    (name, udf): (&str, &WindowUDFExpr),
     data_type: &DataType,
     axis: &WindowAxis,
     frames: &mut KnownFrames<'_>,
@@ -31,7 +31,6 @@ pub(super) fn picks(
         },
     };
     let Some(argument) = number(1) else { return Ok(None) };
-    let name = udf.fun().name();
     let shift = match name {
         "lag" => Some(argument.unwrap_or(1).checked_neg()),
         "lead" => Some(argument.or(Some(1))),

@@ -10,11 +10,11 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType, Float64Type, Int64Type, UIn
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 
-use crate::exec::order_keys::{of_order_keys, order_keys};
+use crate::exec::order_keys::{of_order_keys, value_keys};
 use crate::reduce::{FloatSum, Fold, IntegerSum, Moments, Spread, ValueCount};
 
 /// The steps of an aggregate function before and after frames.
-pub(super) trait Steps: Send {
+pub(in crate::exec) trait Steps: Send {
     type Fold: Fold;
 
     /// Whether NULLs make the result NULL where a frame has no other values.
@@ -81,8 +81,8 @@ impl Steps for Counted {
 }
 
 /// `sum` and `avg` of floats.
-pub(super) struct Summed {
-    pub(super) is_average: bool,
+pub(in crate::exec) struct Summed {
+    pub(in crate::exec) is_average: bool,
 }
 
 impl Steps for Summed {
@@ -129,14 +129,14 @@ impl Steps for SummedIntegers {
 }
 
 /// `min` and `max`.
-pub(super) struct Extreme<F> {
+pub(in crate::exec) struct Extreme<F> {
     data_type: DataType,
     fold: PhantomData<F>,
 }
 
 impl<F> Extreme<F> {
     /// Returns results of `data_type`.
-    pub(super) fn of(data_type: &DataType) -> Self {
+    pub(in crate::exec) fn of(data_type: &DataType) -> Self {
         Self { data_type: data_type.clone(), fold: PhantomData }
     }
 }
@@ -145,7 +145,7 @@ impl<F: Fold<Item = i64> + Send> Steps for Extreme<F> {
     type Fold = F;
 
     fn cells<'a>(&self, values: &'a dyn Array) -> Result<Cow<'a, [i64]>> {
-        Ok(Cow::Owned(order_keys(values, F::IDENTITY)?))
+        Ok(Cow::Owned(value_keys(values, F::IDENTITY)?))
     }
 
     fn results(&self, aggregates: Vec<i64>, counts: &[u32]) -> Result<ArrayRef> {
@@ -154,9 +154,9 @@ impl<F: Fold<Item = i64> + Send> Steps for Extreme<F> {
 }
 
 /// `var`, `stddev` and the like.
-pub(super) struct Variance {
-    pub(super) is_sample: bool,
-    pub(super) is_root: bool,
+pub(in crate::exec) struct Variance {
+    pub(in crate::exec) is_sample: bool,
+    pub(in crate::exec) is_root: bool,
 }
 
 impl Steps for Variance {

@@ -39,6 +39,7 @@ use super::planning::value_zones;
 use super::scan::SparseScanExec;
 use crate::array::{SparseArray, TileNumber, ValueColumn};
 use crate::error::Error;
+use crate::exec::known_function::known_aggregate;
 use crate::format::{Bound, Sum, Zone};
 
 /// An operator that returns states of aggregates: those of tiles that statistics answer, and those of its
@@ -68,7 +69,7 @@ impl Measure {
             && aggregate.order_bys().is_empty()
             && !aggregate.ignore_nulls();
         let [argument] = &aggregate.expressions()[..] else { return None };
-        let name = aggregate.fun().name();
+        let name = known_aggregate(aggregate.fun())?;
         if let Some(literal) = argument.downcast_ref::<Literal>() {
             let counts = name == "count" && !literal.value().is_null();
             return (is_plain && counts).then(|| vec![Self::Cells]);

@@ -8,18 +8,19 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal};
-use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use super::node::GridTopExec;
 use super::top_of::TopOf;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::debug_text::standard_function;
+use crate::exec::known_function::known_window;
 use crate::exec::reduce::InputOperators;
 use crate::exec::running::window_functions;
 
@@ -169,9 +170,7 @@ fn top_of(
     Ok(Some(TopOf { count, partition_by, order, predicate, any_of_ties }))
 }
 
-/// Returns the name of a function that is no aggregate.
-fn name(function: &Arc<dyn WindowExpr>) -> Option<&str> {
-    let standard = function.as_any().downcast_ref::<StandardWindowExpr>()?;
-    let function = standard.get_standard_func_expr().as_any();
-    Some(function.downcast_ref::<WindowUDFExpr>()?.fun().name())
+/// Returns the name of a function of DataFusion that is no aggregate.
+fn name(function: &Arc<dyn WindowExpr>) -> Option<&'static str> {
+    known_window(standard_function(function.as_ref())?.fun())
 }

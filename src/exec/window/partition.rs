@@ -17,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
 
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::debug_text::unfiltered_aggregate;
 use crate::exec::reduce::{InputOperators, reduced_aggregation};
 use crate::exec::zeros::{has_both_zeros, with_one_zero};
 use crate::exec::{GridReduceExec, GridScanExec};
@@ -53,11 +54,12 @@ impl<'a> Partitions<'a> {
         let keys = window.window_expr().first()?.partition_by().to_vec();
         let mut functions = vec![];
         for expr in window.window_expr() {
-            let aggregate = expr.as_any().downcast_ref::<PlainAggregateWindowExpr>()?;
-            if !is_whole(expr) || has_filter(aggregate) || expr.partition_by() != keys {
+            expr.as_any().downcast_ref::<PlainAggregateWindowExpr>()?;
+            let aggregate = unfiltered_aggregate(expr.as_ref())?;
+            if !is_whole(expr) || expr.partition_by() != keys {
                 return None;
             }
-            functions.push(Arc::new(aggregate.get_aggregate_expr().clone()));
+            functions.push(Arc::new(aggregate.clone()));
         }
         (!keys.iter().any(is_volatile)).then_some(Self { window, keys, functions })
     }
@@ -138,9 +140,4 @@ fn is_whole(expr: &Arc<dyn WindowExpr>) -> bool {
         bound => bound.is_unbounded(),
     };
     is_end(&frame.start_bound) && is_end(&frame.end_bound)
-}
-
-/// Whether an aggregate has a `FILTER`, or may have one. DataFusion 55 shows it nowhere but in this text.
-fn has_filter(aggregate: &PlainAggregateWindowExpr) -> bool {
-    !format!("{aggregate:?}").ends_with("filter: None }")
 }

@@ -10,8 +10,10 @@ use super::output::Fault;
 
 /// The place of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
+    /// Before what it checks.
     Start,
+    /// After what it checks.
     End,
 }
 

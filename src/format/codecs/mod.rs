@@ -38,6 +38,8 @@ mod tests;
 
 pub use bitshuffle::BlockCompressor;
 #[cfg(feature = "zarr")]
+pub use checksum::Place as ChecksumPlace;
+#[cfg(feature = "zarr")]
 pub(in crate::format) use crc32c::crc32c;
 pub use pipeline::Pipeline;
 pub use step::{Step, StepDecoder};

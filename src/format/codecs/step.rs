@@ -47,12 +47,12 @@ pub enum Step {
         /// The compressor of blocks.
         compressor: BlockCompressor,
     },
-    /// A CRC-32C in the last 4 bytes, little-endian.
-    Crc32c,
-    /// numcodecs `crc32`: a CRC-32 in the first 4 bytes, little-endian.
-    Crc32,
-    /// numcodecs `adler32`: an Adler-32 in the first 4 bytes, little-endian.
-    Adler32,
+    /// A CRC-32C in 4 bytes, little-endian.
+    Crc32c(Place),
+    /// numcodecs `crc32`: a CRC-32 in 4 bytes, little-endian.
+    Crc32(Place),
+    /// numcodecs `adler32`: an Adler-32 in 4 bytes, little-endian.
+    Adler32(Place),
     /// HDF5 filter 3: the HDF5 library's own Fletcher-32 in the last 4 bytes, little-endian. Old versions of the
     /// library exchanged the bytes of each half; that is accepted too.
     Fletcher32Hdf5,
@@ -119,9 +119,9 @@ impl Step {
     /// Returns the place of the checksum, if the step only checks and cuts one off.
     fn checksum(&self) -> Option<(Place, checksum::Check)> {
         Some(match self {
-            Self::Crc32c => (Place::End, checksum::is_crc32c),
-            Self::Crc32 => (Place::Start, checksum::is_crc32),
-            Self::Adler32 => (Place::Start, checksum::is_adler32),
+            Self::Crc32c(place) => (*place, checksum::is_crc32c),
+            Self::Crc32(place) => (*place, checksum::is_crc32),
+            Self::Adler32(place) => (*place, checksum::is_adler32),
             Self::Fletcher32Hdf5 => (Place::End, checksum::is_fletcher32_of_hdf5),
             Self::Fletcher32Numcodecs => (Place::End, checksum::is_fletcher32),
             _ => return None,
@@ -206,9 +206,9 @@ impl Step {
                 Ok(())
             }
             // They only cut off bytes.
-            Self::Crc32c
-            | Self::Crc32
-            | Self::Adler32
+            Self::Crc32c(_)
+            | Self::Crc32(_)
+            | Self::Adler32(_)
             | Self::Fletcher32Hdf5
             | Self::Fletcher32Numcodecs => {
                 let range = self.narrow(stored)?;
@@ -233,9 +233,9 @@ impl fmt::Display for Step {
             Self::Bitshuffle { element, compressor, .. } => {
                 write!(f, "bitshuffle {element}{compressor}")
             }
-            Self::Crc32c => f.write_str("crc32c"),
-            Self::Crc32 => f.write_str("crc32"),
-            Self::Adler32 => f.write_str("adler32"),
+            Self::Crc32c(_) => f.write_str("crc32c"),
+            Self::Crc32(_) => f.write_str("crc32"),
+            Self::Adler32(_) => f.write_str("adler32"),
             Self::Fletcher32Hdf5 | Self::Fletcher32Numcodecs => f.write_str("fletcher32"),
             Self::Delta { element, stored, .. } => write!(f, "delta {element} as {stored}"),
             Self::FixedScaleOffset { offset, scale, element, stored, .. } => {

@@ -207,6 +207,11 @@ impl Replay {
         &self.blocks
     }
 
+    /// Returns the number of bytes that were requested.
+    pub(super) fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
     /// Adds the bytes that were requested.
     pub(super) fn supply(&mut self, replies: Vec<Bytes>) -> Result<()> {
         for (range, bytes) in self.asked.drain(..).zip(replies) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check_index::CheckIndex;
 use super::inner::Inner;
 use super::locate::LocateHdf5;
 use super::stored::{Place, StoredVariable};
@@ -30,6 +31,15 @@ impl Hdf5File {
             return Err(Error::internal("chunk coordinates of another rank"));
         }
         Ok(LocateHdf5::new(Arc::clone(&self.0), variable, chunks))
+    }
+
+    /// Returns a machine that checks the index of a variable, and counts its chunks.
+    ///
+    /// # Errors
+    /// `Internal` if there is no such variable.
+    pub fn check_index(&self, variable: usize) -> Result<CheckIndex> {
+        self.stored(variable)?;
+        Ok(CheckIndex::new(Arc::clone(&self.0), variable))
     }
 
     /// Returns the version of the superblock: 0 to 3.

@@ -176,8 +176,8 @@ impl LocateHdf5 {
                 let Some(entry) = entry else { return Ok(None) };
                 let is_cut = extents != stored.chunk_shape;
                 let is_plain = is_cut && *are_cut_chunks_plain && !stored.filters.is_empty();
-                let size = entry.size.filter(|_| !is_plain).unwrap_or(index.chunk_len);
-                let at = self.checked(entry.address, size)?;
+                let size = if is_plain { index.chunk_len } else { index.stored_len(&entry) };
+                let at = self.file.place(entry.address, size)?;
                 let codec = match is_plain {
                     true => stored.filters.plain(),
                     false => stored.filters.codec(entry.skipped)?,
@@ -188,21 +188,6 @@ impl LocateHdf5 {
         };
         let values = Payload { byte_order: stored.byte_order, ..payload };
         Ok(Some(Layer { placement, ..Layer::whole(values) }))
-    }
-
-    /// Returns the location of a chunk at an HDF5 address, if it is in the file.
-    fn checked(&self, address: u64, size: u64) -> Result<Location> {
-        let file_len = self.file.blocks.size();
-        let start = address.checked_add(self.file.widths.base);
-        let end = start.and_then(|start| start.checked_add(size));
-        match (start, end.filter(|&end| end <= file_len)) {
-            (Some(start), Some(_)) => Ok(location(start, size)),
-            _ => Err(Error::corrupt(
-                "chunk index",
-                address,
-                format!("a chunk of {size} bytes in a file of {file_len} bytes"),
-            )),
-        }
     }
 
     /// Decodes chunks of references.

@@ -10,8 +10,8 @@
 //!                                                  tiles         codecs::Pipeline
 //! ```
 //!
-//! Messages of headers, and indexes of arrays and names, are parsed by the crate `hdf5-reader`, in `parse`. The
-//! superblock, headers, most heaps, B-trees of chunks and filters are ours. The crate reads bytes itself, so parsing
+//! Messages of headers, and indexes of names, are parsed by the crate `hdf5-reader`, in `parse`. The superblock,
+//! headers, most heaps, indexes of chunks and filters are ours. The crate reads bytes itself, so parsing
 //! runs on the blocks that are known, and again when those that it lacks were read.
 //!
 //! The format is the HDF5 File Format Specification version 3.0. NetCDF-4 is a convention upon it: how dimensions
@@ -22,6 +22,7 @@ mod attributes;
 mod bits;
 mod blocks;
 mod cache_image;
+mod check_index;
 mod context;
 mod dimensions;
 mod file;
@@ -51,6 +52,7 @@ mod virtual_layout;
 #[cfg(test)]
 mod tests;
 
+pub use check_index::CheckIndex;
 pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;

@@ -3,6 +3,7 @@
 mod damage;
 mod driver;
 mod expected;
+mod lost_chunks;
 mod rare;
 
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use self::expected::compare;
 use crate::format::hierarchy::{Attribute, Axis, CellType};
 use crate::format::{ElementType, TimeUnit};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "types.h5",
     "filters.h5",
     "indexes.h5",
+    "trees.h5",
     "dense.h5",
     "compact.h5",
     "netcdf.nc",

@@ -97,8 +97,8 @@ pub(super) fn texts(
                     "the texts of its chunks have more than {most} bytes; read fewer chunks"
                 )));
             }
-            let text = String::from_utf8_lossy(text.get(..end).unwrap_or_default());
-            texts.bytes.extend_from_slice(text.as_bytes());
+            // The bytes as they are: the column knows their character set.
+            texts.bytes.extend_from_slice(text.get(..end).unwrap_or_default());
         }
         all.push(texts);
     }

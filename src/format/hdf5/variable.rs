@@ -189,7 +189,6 @@ impl Shaped {
                 let index = ChunkIndex {
                     kind: *index,
                     address: *address,
-                    shape: dataset.shape.clone(),
                     max_shape: dataset.max_shape.clone(),
                     chunk_shape: chunk_shape.clone(),
                     chunk_len,

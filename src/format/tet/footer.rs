@@ -14,6 +14,9 @@ use crate::format::wire::Reader;
 /// Bytes of the fixed tail.
 pub(super) const TAIL_LEN: u64 = 16;
 
+/// The longest footer that is read, in bytes: parsed, it takes several times as much memory.
+const MOST_JSON: u64 = 64 << 20;
+
 /// The tail: the position of the JSON before it, and the version of the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
@@ -27,7 +30,8 @@ impl Tail {
     /// Parses the tail of a file of `file_len` bytes. `bytes` are its last [`TAIL_LEN`].
     ///
     /// # Errors
-    /// `Corrupt` for another magic, an unknown version, or JSON that would begin before the file.
+    /// `Corrupt` for another magic, an unknown version, or JSON that would begin before the file. `Unsupported` for more JSON
+    /// than 64 MiB.
     pub(super) fn parse(bytes: &[u8], file_len: u64) -> Result<Self> {
         // The magic comes last. It is checked first, so that a file without a footer gets that error.
         let tail_at = file_len - TAIL_LEN;
@@ -37,6 +41,10 @@ impl Tail {
         let mut reader = Reader::new("footer", tail_at, bytes);
         let json_len = reader.u64()?;
         let version = reader.version("history version", &[1, 2])?;
+        if json_len > MOST_JSON && json_len <= tail_at {
+            let message = format!("a footer of {json_len} bytes; at most {MOST_JSON} are read");
+            return Err(Error::unsupported(message));
+        }
         match tail_at.checked_sub(json_len) {
             Some(start) => Ok(Self { version, json: start..tail_at }),
             None => {
@@ -90,6 +98,16 @@ mod tests {
         ] {
             assert_eq!(tail(json_len, version, magic).unwrap_err().offset(), Some(at));
         }
+    }
+
+    #[test]
+    fn a_footer_has_a_limit() {
+        let mut bytes = (1_u64 << 30).to_le_bytes().to_vec();
+        bytes.extend(2_u32.to_le_bytes());
+        bytes.extend(b"THST");
+        let error = Tail::parse(&bytes, 1 << 31).unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("1073741824 bytes"), "{error}");
     }
 
     #[test]

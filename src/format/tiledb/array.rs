@@ -33,8 +33,8 @@ pub struct TileDbArray {
     pub(super) schema: Arc<ArraySchema>,
     /// The visible fragments; later ones override earlier ones.
     pub(super) fragments: Vec<Fragment>,
-    /// Per attribute of `schema`; `None` if it has no enumeration.
-    pub(super) enumerations: Vec<Option<Arc<Enumeration>>>,
+    /// Per attribute of `schema`; `None` if it has no enumeration, an error if that cannot be read.
+    pub(super) enumerations: Vec<Option<Result<Arc<Enumeration>>>>,
     /// The delete conditions that the open sees, oldest first; only sparse arrays have any.
     pub(super) deletions: Vec<DeleteCondition>,
     /// Per fragment and field of it, the tile index once it is read.
@@ -50,7 +50,7 @@ impl TileDbArray {
         options: OpenOptions,
         schema: Arc<ArraySchema>,
         fragments: Vec<Fragment>,
-        enumerations: Vec<Option<Arc<Enumeration>>>,
+        enumerations: Vec<Option<Result<Arc<Enumeration>>>>,
         deletions: Vec<DeleteCondition>,
     ) -> Self {
         let none_yet = |it: &Fragment| (0..it.fields()).map(|_| OnceLock::new()).collect();
@@ -97,8 +97,15 @@ impl TileDbArray {
     }
 
     /// The enumeration that lists the values behind an attribute's integers; `None` if it has none.
-    pub fn enumeration(&self, attribute: usize) -> Option<&Arc<Enumeration>> {
-        self.enumerations.get(attribute)?.as_ref()
+    ///
+    /// # Errors
+    /// `Corrupt` if the file of the enumeration is missing or malformed, `Unsupported` for its version, and
+    /// `Usage` if the key does not fit. The other attributes can still be read.
+    pub fn enumeration(&self, attribute: usize) -> Result<Option<&Arc<Enumeration>>> {
+        match self.enumerations.get(attribute) {
+            Some(Some(read)) => read.as_ref().map(Some).map_err(Error::clone),
+            _ => Ok(None),
+        }
     }
 
     /// Fails unless the array is sparse.

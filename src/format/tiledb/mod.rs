@@ -49,7 +49,7 @@ pub use array::TileDbArray;
 pub use check_tiles::{FragmentTiles, ReadTiles};
 pub use datatype::Datatype;
 pub use filter::{EncryptionKey, FilterBuffers, Pipeline, TileCodec};
-pub use folder::{FolderKind, OpenOptions, folder_kind};
+pub use folder::{FolderKind, OpenOptions, folder_kind, lists_members};
 pub use fragments::{FieldSchema, Fragment};
 pub use group::{GroupMember, ReadGroup};
 pub use metadata::{MetadataValue, ReadMetadata};

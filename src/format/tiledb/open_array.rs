@@ -54,7 +54,7 @@ pub struct OpenArray {
     /// The visible delete conditions of a sparse array, oldest first.
     deletions: Vec<DeleteCondition>,
     /// Per attribute of the chosen schema; empty until they are read.
-    enumerations: Vec<Option<Arc<Enumeration>>>,
+    enumerations: Vec<Option<Result<Arc<Enumeration>>>>,
     /// Per commit, the footer of its fragment; `None` until it is read.
     footers: Vec<Option<Footer>>,
 }
@@ -224,7 +224,7 @@ impl OpenArray {
             let object = format!("{}/{METADATA_FILE}", commit.folder);
             asked.push(Location::new(object, len.saturating_sub(TAIL_LEN)..len));
         }
-        asked.extend(self.enumeration_files()?.into_iter().flatten());
+        asked.extend(self.enumeration_files()?.into_iter().flatten().flatten());
         if asked.is_empty() {
             self.enumerations = vec![None; self.chosen_schema()?.attributes.len()];
             return self.finish().map(Step::Done);
@@ -233,8 +233,9 @@ impl OpenArray {
         Ok(Step::Read(asked))
     }
 
-    /// Returns, per attribute of the chosen schema, the location of its enumeration, if it has one.
-    fn enumeration_files(&self) -> Result<Vec<Option<Location>>> {
+    /// Returns, per attribute of the chosen schema, the location of its enumeration, if it has one. A file that
+    /// does not exist is an error of its attribute only.
+    fn enumeration_files(&self) -> Result<Vec<Option<Result<Location>>>> {
         let schema = self.chosen_schema()?;
         let file = |name: &String| {
             let listed = schema.enumeration_files.iter().find(|(listed, _)| listed == name);
@@ -247,8 +248,7 @@ impl OpenArray {
                 Error::corrupt_region("array schema", message)
             })
         };
-        let of_attribute = |name: &Option<String>| name.as_ref().map(file).transpose();
-        schema.attributes.iter().map(|attribute| of_attribute(&attribute.enumeration)).collect()
+        Ok(schema.attributes.iter().map(|it| it.enumeration.as_ref().map(file)).collect())
     }
 
     /// Parses footers and enumerations, then requests the footers that are longer than the bytes that
@@ -291,16 +291,18 @@ impl OpenArray {
         Ok(step)
     }
 
-    /// Parses the enumerations. Attributes without one have no reply, so the replies are taken one by one.
+    /// Parses the enumerations. Attributes without a file have no reply, so the replies are taken one by one. An
+    /// enumeration that cannot be parsed is an error of its attribute only.
     fn parse_enumerations(&mut self, bytes: &[Bytes]) -> Result<()> {
         let mut bytes = bytes.iter();
         for location in self.enumeration_files()? {
-            let parse = |location: Location| {
+            let parse = |location: Result<Location>| {
+                let location = location?;
                 let bytes = bytes.next().map(AsRef::as_ref).unwrap_or_default();
                 let enumeration = Enumeration::parse(bytes, self.options.key.as_ref());
                 enumeration.map(Arc::new).map_err(|error| error.about(&location.object))
             };
-            self.enumerations.push(location.map(parse).transpose()?);
+            self.enumerations.push(location.map(parse));
         }
         Ok(())
     }
@@ -522,14 +524,17 @@ mod tests {
             ..SchemaBytes::dense_2d()
         };
         schema_file(&mut folder, 1, &schema(vec![("days", "__abc_0")]));
-        let error = open(&folder, None).unwrap_err();
+        let error = open(&folder, None).unwrap().enumeration(0).unwrap_err();
         assert!(error.to_string().contains("__abc_0 of enumeration \"days\""), "{error}");
+        folder.put("__schema/__enumerations/__abc_0", &generic_tile(b"not one"));
+        let error = open(&folder, None).unwrap().enumeration(0).unwrap_err();
+        assert!(error.to_string().contains("__enumerations/__abc_0"), "{error}");
         let content = testing::enumeration("days", 12, u32::MAX, b"montue", &[0, 3]);
         folder.put("__schema/__enumerations/__abc_0", &generic_tile(&content));
         let array = open(&folder, None).unwrap();
-        assert_eq!(array.enumeration(0).unwrap().value(1), Some(&b"tue"[..]));
-        assert!(array.enumeration(1).is_none());
+        assert_eq!(array.enumeration(0).unwrap().unwrap().value(1), Some(&b"tue"[..]));
+        assert!(array.enumeration(1).unwrap().is_none());
         schema_file(&mut folder, 2, &schema(vec![]));
-        assert!(open(&folder, None).is_err());
+        assert!(open(&folder, None).unwrap().enumeration(0).is_err());
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::chunk_key::ChunkKey;
+use super::chunk_key::{ChunkKey, coordinates_in};
 use super::codec_chain::{Encoding, Sharding};
+use super::half::{is_parquet_references, parquet_references};
 use super::shard::ShardIndex;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::Variable;
@@ -98,6 +99,48 @@ impl ZarrArray {
     /// Returns the object at these coordinates: a chunk, or a shard.
     pub(super) fn object(&self, coordinates: &[u64]) -> Arc<str> {
         self.key.object(&self.variable.path, coordinates.iter().copied()).into()
+    }
+
+    /// Explains why no chunk of the array was found, from the paths of some objects in its folder. `None` if chunks are there.
+    ///
+    /// # Errors
+    /// `Corrupt` if the chunks have other names than the metadata sets; `Unsupported` for references in Parquet.
+    pub fn explain_absence(&self, found: &[String]) -> Result<Option<String>> {
+        let path = &self.variable.path;
+        let named = |at: &[u64]| self.key.object("", at.iter().copied());
+        let rank = self.variable.axes.len();
+        let mut others = vec![];
+        for name in found {
+            if is_parquet_references(name) {
+                return Err(parquet_references().in_file(path));
+            }
+            let Some(at) = coordinates_in(name) else { continue };
+            let at = if rank == 0 && at == [0] { vec![] } else { at };
+            match at.len() == rank && named(&at) == *name {
+                true if self.is_in_array(&at) => return Ok(None),
+                true => {}
+                false => others.push((name, at)),
+            }
+        }
+        // Names of a group inside the array's folder may look like those of chunks of another rank.
+        if let Some((name, at)) = others.iter().find(|(_, at)| at.len() == rank) {
+            let message = format!(
+                "the metadata says that chunks have names such as \"{}\", and none has; there is \"{name}\"; correct the \
+                 separator in the metadata (\"dimension_separator\" or \"chunk_key_encoding\")",
+                named(at)
+            );
+            return Err(Error::corrupt_region("names of chunks", message).in_file(path));
+        }
+        Ok(Some(format!(
+            "no chunk of \"{path}\" is stored, so all of its cells have the fill value; if that is wrong, the store is \
+             incomplete"
+        )))
+    }
+
+    /// Whether an object with these coordinates holds cells of the array.
+    fn is_in_array(&self, at: &[u64]) -> bool {
+        let mut axes = self.variable.axes.iter().zip(&self.object_shape).zip(at);
+        axes.all(|((axis, edge), at)| at.saturating_mul(*edge) < axis.len)
     }
 
     /// Returns a chunk that is stored in these bytes of an object.

@@ -60,6 +60,21 @@ impl ChunkKey {
     }
 }
 
+/// Returns the coordinates in the name of a chunk's object, relative to its array, whatever the separator; `None` for another
+/// name.
+pub(super) fn coordinates_in(name: &str) -> Option<Vec<u64>> {
+    let numbers = match name.strip_prefix('c') {
+        Some("") => return Some(vec![]),
+        Some(rest) => rest.strip_prefix(['/', '.'])?,
+        None => name,
+    };
+    let number = |part: &str| {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse().ok().filter(|_| is_number)
+    };
+    numbers.split(['/', '.']).map(number).collect()
+}
+
 fn character(value: Option<&Value>, otherwise: char) -> Result<char> {
     match value.map(Value::as_str) {
         None => Ok(otherwise),
@@ -77,6 +92,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn names_of_chunks_in_any_encoding() {
+        for (name, coordinates) in [
+            ("0", Some(vec![0])),
+            ("0.12", Some(vec![0, 12])),
+            ("0/12", Some(vec![0, 12])),
+            ("c/0/12", Some(vec![0, 12])),
+            ("c.3", Some(vec![3])),
+            ("c", Some(vec![])),
+            ("c0", None),
+            ("0.x", None),
+            ("+1", None),
+            ("", None),
+            (".zarray", None),
+        ] {
+            assert_eq!(coordinates_in(name), coordinates, "{name}");
+        }
+    }
 
     #[test]
     fn names_of_chunks() {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::json::{Object, integer, named};
 use super::shard::ShardIndexFormat;
 use crate::error::{Error, Result};
-use crate::format::codecs::{Pipeline, Step};
+use crate::format::codecs::{ChecksumPlace as Place, Pipeline, Step};
 use crate::format::hierarchy::CellType;
 use crate::format::{ByteOrder, Codec, ElementType, StorageOrder};
 
@@ -192,9 +192,9 @@ fn step(
         "bz2" => Step::Bzip2,
         "lz4" => Step::Lz4,
         "blosc" => Step::Blosc,
-        "crc32c" => Step::Crc32c,
-        "crc32" => Step::Crc32,
-        "adler32" => Step::Adler32,
+        "crc32c" => Step::Crc32c(location(configuration, Place::End)?),
+        "crc32" => Step::Crc32(location(configuration, Place::Start)?),
+        "adler32" => Step::Adler32(location(configuration, Place::Start)?),
         "fletcher32" => Step::Fletcher32Numcodecs,
         "vlen-utf8" => Step::VlenUtf8,
         "vlen-bytes" => Step::VlenBytes,
@@ -241,6 +241,18 @@ fn step(
     }))
 }
 
+/// Returns where a codec puts its checksum; `otherwise` if its configuration does not set this.
+fn location(configuration: &Object, otherwise: Place) -> Result<Place> {
+    match configuration.get("location").filter(|it| !it.is_null()) {
+        None => Ok(otherwise),
+        Some(Value::String(word)) if word == "start" => Ok(Place::Start),
+        Some(Value::String(word)) if word == "end" => Ok(Place::End),
+        Some(other) => Err(Error::unsupported(format!(
+            "a checksum at the location {other}, expected start or end"
+        ))),
+    }
+}
+
 /// Returns the numbers that a codec works on: its own type, or else that of the cells. The flag tells whether they
 /// are big-endian.
 fn number(dtype: Option<&Value>, cell: &CellType, order: ByteOrder) -> Result<(ElementType, bool)> {
@@ -276,9 +288,15 @@ fn corrupt(message: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use serde_json::json;
 
     use super::*;
+    use crate::format::Scratch;
+
+    const CRC32: u32 = 0xaf05_d4ef;
+    const ADLER32: u32 = 0x0060_000b;
+    const CRC32C: u32 = 0x72f9_89ee;
 
     const F4: CellType = CellType::Number(ElementType::F32);
 
@@ -359,6 +377,47 @@ mod tests {
         assert_eq!(encoding.codec.to_string(), "delta i32 as i32, shuffle 4, zlib");
         let none = object(json!({"filters": null, "compressor": null}));
         assert!(version2(&none, &cell, ByteOrder::Little).unwrap().codec.is_raw());
+    }
+
+    /// The bytes are those that numcodecs 0.16 writes for `[1, 2, 3, 4]` of type `<i4`.
+    #[test]
+    fn checksums_are_where_their_location_says() {
+        let numbers = [1_i32, 2, 3, 4].map(i32::to_le_bytes).concat();
+        let cell = CellType::Number(ElementType::I32);
+        for (id, sum, default) in
+            [("crc32", CRC32, "start"), ("adler32", ADLER32, "start"), ("crc32c", CRC32C, "end")]
+        {
+            for given in [None, Some("start"), Some("end")] {
+                let at_start = given.unwrap_or(default) == "start";
+                let stored = match at_start {
+                    true => [&sum.to_le_bytes()[..], &numbers].concat(),
+                    false => [&numbers[..], &sum.to_le_bytes()].concat(),
+                };
+                let of_version_2 = json!({"filters": [{"id": id, "location": given}]});
+                let of_version_3 = json!([
+                    "bytes",
+                    {"name": format!("numcodecs.{id}"), "configuration": {"location": given}},
+                ]);
+                for encoding in [
+                    version2(&object(of_version_2), &cell, ByteOrder::Little).unwrap(),
+                    version3(&of_version_3, &cell, 1).unwrap(),
+                ] {
+                    let decode = |stored: &[u8]| {
+                        let stored = Bytes::copy_from_slice(stored);
+                        encoding.codec.decode(stored, 16, 0, vec![], &mut Scratch::default())
+                    };
+                    assert_eq!(decode(&stored).unwrap().bytes, numbers, "{id} {given:?}");
+                    for at in 0..stored.len() {
+                        let mut changed = stored.clone();
+                        changed[at] ^= 1;
+                        assert!(decode(&changed).is_err(), "{id} {given:?} {at}");
+                    }
+                }
+            }
+            let wrong = object(json!({"filters": [{"id": id, "location": "middle"}]}));
+            let error = version2(&wrong, &cell, ByteOrder::Little).unwrap_err().to_string();
+            assert!(error.contains("middle"), "{error}");
+        }
     }
 
     #[test]

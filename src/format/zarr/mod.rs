@@ -17,6 +17,7 @@
 //! | `array` | one array: its variable, its encoding, and the places of its chunks |
 //! | `node` | the metadata documents of both versions |
 //! | `open_store` | the machine that finds all arrays |
+//! | `half` | stores with only half of the marks, such as references in Parquet |
 //! | `references` | stores whose chunks lie in other objects |
 //! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
 //!
@@ -28,6 +29,7 @@ mod chunk_key;
 mod codec_chain;
 mod data_type;
 mod fill_value;
+mod half;
 mod json;
 mod locate;
 mod node;
@@ -38,4 +40,4 @@ mod shard;
 pub use array::ZarrArray;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
-pub use references::{NOTHING, OpenReferences, ReferencedStore, is_references};
+pub use references::{OpenReferences, ReferencedStore, is_references};

@@ -5,7 +5,8 @@
 //!                             └─▶ a group ──▶ list its folders ──▶ their documents ──▶ groups among them, and again
 //! ```
 //!
-//! A store with consolidated metadata opens in one round trip. Any other takes two for each level of groups.
+//! A store with consolidated metadata opens in one round trip in version 3, and in two in version 2. Any other takes two more for
+//! each level of groups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::array::ZarrArray;
+use super::half::check_consolidated;
 use super::json::Object;
 use super::locate::LocateZarr;
 use super::node::{self, Documents, Node};
@@ -49,6 +51,8 @@ pub struct ZarrStore {
     arrays: Vec<Arc<ZarrArray>>,
     has_version_2: bool,
     has_version_3: bool,
+    /// Whether one document has the metadata of all arrays.
+    is_consolidated: bool,
 }
 
 impl ZarrStore {
@@ -69,6 +73,51 @@ impl ZarrStore {
             (_, true) => "3",
             _ => "2",
         }
+    }
+
+    /// Returns the places of the arrays' own documents, if one document has the metadata of all; empty otherwise.
+    pub fn own_documents(&self) -> Vec<Location> {
+        let name = if self.has_version_3 { NODE } else { ARRAY };
+        let at = |array: &Arc<ZarrArray>| {
+            Location::new(object(&array.variable().path, name), ByteRange::Whole)
+        };
+        self.arrays.iter().filter(|_| self.is_consolidated).map(at).collect()
+    }
+
+    /// Compares the arrays with their [`ZarrStore::own_documents`]. Returns a warning for each that differs, with the number of
+    /// its variable.
+    pub fn stale(&self, own: &[Option<Bytes>]) -> Vec<(usize, String)> {
+        let differs = |(number, (array, own)): (usize, (&Arc<ZarrArray>, &Option<Bytes>))| {
+            let path = &array.variable().path;
+            let document = node::parse(own.as_ref()?).ok()?;
+            let node = match self.has_version_3 {
+                true => node::version3(path, &document),
+                false => {
+                    let array = Some(document);
+                    node::version2(path, &Documents { array, attributes: None })
+                }
+            };
+            let Ok(Node::Array(own)) = node else { return None };
+            let shapes = [array.variable().shape(), own.variable().shape()];
+            let facts = |array: &ZarrArray| {
+                let variable = array.variable();
+                let chunk =
+                    (variable.chunk_shape.clone(), array.shard_shape().map(<[u64]>::to_vec));
+                (chunk, variable.cell.clone(), variable.fill.clone(), array.encoding())
+            };
+            let what = match shapes[0] == shapes[1] {
+                false => format!("the shape {:?}, and its own {:?}", shapes[0], shapes[1]),
+                true if facts(array) != facts(&own) => {
+                    "other chunks, types, fill values or codecs than its own".to_owned()
+                }
+                true => return None,
+            };
+            let message = format!(
+                "the consolidated metadata of \"{path}\" has {what}; consolidate the metadata again"
+            );
+            Some((number, message))
+        };
+        self.arrays.iter().zip(own).enumerate().filter_map(differs).collect()
     }
 
     /// Returns a machine that finds chunks of a variable, by their coordinates.
@@ -141,9 +190,11 @@ pub struct OpenZarr {
 
 #[derive(Debug, Default)]
 enum State {
-    /// The documents of the root were requested.
+    /// The document of version 3 of the root was requested.
     #[default]
     Root,
+    /// The documents of version 2 of the root were requested.
+    Root2,
     /// The folders of these groups were requested.
     Listing { version: u32, groups: Vec<String> },
     /// The documents of these folders were requested.
@@ -156,18 +207,28 @@ impl OpenZarr {
         Self::default()
     }
 
+    /// Requests the documents of version 2 only if there is none of version 3: each absent one costs a request.
     fn root(&mut self, replies: Replies) -> Result<Step<ZarrStore>> {
+        match parsed(NODE, replies.into_present().into_iter().next().flatten())? {
+            Some(node) => self.root3(&node),
+            None => {
+                self.state = State::Root2;
+                Ok(whole(&[METADATA, ARRAY, GROUP, ATTRIBUTES]))
+            }
+        }
+    }
+
+    fn root2(&mut self, replies: Replies) -> Result<Step<ZarrStore>> {
         let mut replies = replies.into_present().into_iter();
         let mut next = |name: &str| parsed(name, replies.next().flatten());
-        if let Some(node) = next(NODE)? {
-            return self.root3(&node);
-        }
         if let Some(metadata) = next(METADATA)? {
+            check_consolidated(&metadata).map_err(|error| error.in_file(METADATA))?;
             let documents = match metadata.get("metadata") {
                 Some(Value::Object(documents)) => Ok(documents.clone()),
                 _ => Err(Error::corrupt_region("metadata", "no object \"metadata\"")),
             };
             let store = documents.and_then(ZarrStore::of_documents);
+            let store = store.map(|store| ZarrStore { is_consolidated: true, ..store });
             return store.map(Step::Done).map_err(|error| error.in_file(METADATA));
         }
         let array = next(ARRAY)?;
@@ -183,7 +244,13 @@ impl OpenZarr {
     }
 
     fn root3(&mut self, node: &Object) -> Result<Step<ZarrStore>> {
-        let consolidated = node.get("consolidated_metadata").and_then(|it| it.get("metadata"));
+        let consolidated = node.get("consolidated_metadata").filter(|it| !it.is_null());
+        let kind = consolidated.and_then(|it| it.get("kind"));
+        if let Some(kind) = kind.filter(|kind| kind.as_str() != Some("inline")) {
+            let message = format!("consolidated metadata of the kind {kind}");
+            return Err(Error::unsupported(message).in_file(NODE));
+        }
+        let consolidated = consolidated.and_then(|it| it.get("metadata"));
         let is_group = self.store.add("", NODE, node::version3("", node));
         if !is_group {
             return self.below(3, vec![]);
@@ -191,6 +258,7 @@ impl OpenZarr {
         let Some(Value::Object(nodes)) = consolidated else {
             return self.below(3, vec![String::new()]);
         };
+        self.store.is_consolidated = true;
         for (path, node) in nodes {
             let nothing = Object::new();
             let node = node.as_object().unwrap_or(&nothing);
@@ -279,6 +347,12 @@ impl OpenZarr {
     }
 }
 
+/// Requests documents of the root.
+fn whole(names: &[&str]) -> Step<ZarrStore> {
+    let at = |name: &&str| Location::new(*name, ByteRange::Whole);
+    Step::ReadIfPresent(names.iter().map(at).collect())
+}
+
 /// The documents of a node that may be in a folder.
 fn documents(version: u32) -> &'static [&'static str] {
     if version == 2 { &[ARRAY, GROUP, ATTRIBUTES] } else { &[NODE] }
@@ -326,12 +400,11 @@ impl Machine for OpenZarr {
 
     fn step(&mut self, replies: Replies) -> Result<Step<ZarrStore>> {
         if matches!(replies, Replies::Start) {
-            let names = [NODE, METADATA, ARRAY, GROUP, ATTRIBUTES];
-            let at = |name| Location::new(name, ByteRange::Whole);
-            return Ok(Step::ReadIfPresent(names.map(at).to_vec()));
+            return Ok(whole(&[NODE]));
         }
         match std::mem::take(&mut self.state) {
             State::Root => self.root(replies),
+            State::Root2 => self.root2(replies),
             State::Listing { version, groups } => self.listed(version, &groups, replies),
             State::Reading { version, folders } => self.read(version, folders, replies),
         }
@@ -346,8 +419,9 @@ mod tests {
     fn a_folder_without_a_name_is_no_node() {
         let mut machine = OpenZarr::new();
         machine.step(Replies::Start).unwrap();
+        machine.step(Replies::IfPresent(vec![None])).unwrap();
         let group = Bytes::from_static(br#"{"zarr_format": 2}"#);
-        let root = vec![None, None, None, Some(group), None];
+        let root = vec![None, None, Some(group), None];
         let step = machine.step(Replies::IfPresent(root)).unwrap();
         assert!(matches!(step, Step::List(folders) if folders == [""]));
         let nameless = Entry { name: String::new(), size: None };

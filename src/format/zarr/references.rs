@@ -25,8 +25,8 @@ use super::locate::LocateZarr;
 use super::open_store::ZarrStore;
 use crate::error::{Error, Result};
 use crate::format::{
-    ByteRange, Codec, Decoded, Location, Machine, Payload, PayloadDecoder, Replies, Scratch, Step,
-    StoredChunk,
+    ByteRange, Codec, Decoded, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies,
+    Scratch, Step, StoredChunk,
 };
 
 const REGION: &str = "references";
@@ -107,9 +107,6 @@ impl ReferencedStore {
         Some(())
     }
 }
-
-/// The object of payloads whose bytes are in the reference file: it has no bytes.
-pub const NOTHING: &str = "nothing:";
 
 /// A decoder of bytes that are in the reference file.
 #[derive(Debug)]

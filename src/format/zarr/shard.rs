@@ -122,7 +122,8 @@ impl ShardIndex {
         let entry = usize::try_from(chunk).ok().and_then(|chunk| self.entries.get(chunk));
         match entry {
             Some((u64::MAX, u64::MAX)) => Ok(None),
-            Some(&(start, len)) => match start.checked_add(len) {
+            // A chunk is absent only if both numbers say so.
+            Some(&(start, len)) => match start.checked_add(len).filter(|end| *end < u64::MAX) {
                 Some(end) => Ok(Some(start..end)),
                 None => {
                     let message = format!("chunk {chunk} has {len} bytes from byte {start} on");
@@ -167,6 +168,16 @@ mod tests {
             assert!(format.parse(&bytes[..at], 2).is_err());
         }
         assert!(format.parse(&bytes, 3).is_err());
+    }
+
+    #[test]
+    fn a_chunk_is_absent_only_if_both_numbers_say_so() {
+        let format = format(json!({"index_codecs": ["bytes"]})).unwrap();
+        for (start, len) in [(u64::MAX, 0), (0, u64::MAX), (u64::MAX, 5), (7, u64::MAX)] {
+            let bytes: Vec<u8> = [start, len].iter().flat_map(|it| it.to_le_bytes()).collect();
+            let chunk = format.parse(&bytes, 1).unwrap().chunk(0);
+            assert_eq!(chunk.unwrap_err().kind(), crate::error::ErrorKind::Corrupt);
+        }
     }
 
     #[test]

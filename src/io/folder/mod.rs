@@ -24,7 +24,7 @@ pub use local::LocalFolder;
 pub use store::StoreFolder;
 pub use write::{Existing, Upload, WritableFolder};
 
-use super::{ByteRange, ByteSource};
+use super::{ByteRange, ByteSource, ObjectStamp};
 use crate::error::Result;
 
 /// A place that holds objects and other folders. Paths are relative to it, with `/` between parts.
@@ -62,18 +62,82 @@ pub trait Folder: Debug + Send + Sync {
         true
     }
 
-    /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not. The folder may
-    /// keep the bytes of metadata for later reads.
+    /// Returns the paths of objects below the folder at `path`, relative to it: all of them, or the first `most` that are
+    /// found. A missing folder has none.
     ///
     /// # Errors
-    /// `Io` if the object does not exist or cannot be read.
+    /// `Io` if the folder cannot be listed.
+    async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
+        let (mut found, mut folders) = (vec![], vec![String::new()]);
+        while let (Some(folder), true) = (folders.pop(), found.len() < most) {
+            let at = [path, &folder].into_iter().filter(|part| !part.is_empty());
+            for FolderEntry { name, size } in self.list(&at.collect::<Vec<_>>().join("/")).await? {
+                let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                match size {
+                    Some(_) => found.push(name),
+                    None => folders.push(name),
+                }
+            }
+        }
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// Returns the present stamps of objects, `None` for an absent one. Returns nothing at all if the folder cannot tell
+    /// without a request for each of so many objects.
+    ///
+    /// # Errors
+    /// `Io` if the folder itself was replaced since it was opened, or an object cannot be checked.
+    async fn stamps(&self, paths: &[Arc<str>]) -> Result<Option<Vec<Option<ObjectStamp>>>> {
+        let _ = paths;
+        Ok(None)
+    }
+
+    /// Returns the versions of all objects below the folder at `path`. `None` if there are more than `most`, or if it takes
+    /// requests. May wait for a disk.
+    ///
+    /// # Errors
+    /// `Io` if the folder cannot be listed.
+    fn versions_below(&self, path: &str, most: usize) -> Result<Option<Vec<VersionBelow>>> {
+        let _ = (path, most);
+        Ok(None)
+    }
+
+    /// Returns the stamp of an object as it was last read without being opened; `None` if that is not known.
+    fn stamp_as_read(&self, path: &str) -> Option<ObjectStamp> {
+        let _ = path;
+        None
+    }
+
+    /// Whether the session knows that a document is absent, because it has asked for it before.
+    fn is_known_absent(&self, path: &str) -> bool {
+        let _ = path;
+        false
+    }
+
+    /// Notes that a document is absent, so that the session need not ask again.
+    fn note_absent(&self, path: &str) {
+        let _ = path;
+    }
+
+    /// Forgets which documents of this folder are absent; returns whether any was.
+    fn forget_absent(&self) -> bool {
+        false
+    }
+
+    /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not. The folder may
+    /// keep the bytes of metadata for later reads. At most `most` bytes may come.
+    ///
+    /// # Errors
+    /// `Io` if the object does not exist, cannot be read, or has more bytes.
     async fn read_unopened(
         &self,
         path: &str,
         range: &ByteRange,
         is_metadata: bool,
+        most: u64,
     ) -> Result<Option<Bytes>> {
-        let _ = (path, range, is_metadata);
+        let _ = (path, range, is_metadata, most);
         Ok(None)
     }
 }
@@ -85,4 +149,15 @@ pub struct FolderEntry {
     pub name: String,
     /// The length of an object in bytes when it was listed; `None` for a folder.
     pub size: Option<u64>,
+}
+
+/// An object below a folder, and its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionBelow {
+    /// The path of the object, as for [`Folder::open`].
+    pub path: String,
+    /// A text that differs if the object was written again, and is the same for a faithful copy of it.
+    pub version: String,
+    /// The stamp of the object.
+    pub stamp: ObjectStamp,
 }

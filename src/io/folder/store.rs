@@ -9,7 +9,10 @@ use object_store::path::{Path, PathPart};
 use super::{Folder, FolderEntry};
 use crate::error::Result;
 use crate::io::remote::RemoteStore;
-use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource};
+use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource, ObjectStamp};
+
+/// The most objects that are checked one by one at the end of a query.
+const MOST_CHECKED: usize = 8;
 
 /// The objects of a store whose paths begin with a prefix.
 ///
@@ -73,11 +76,56 @@ impl Folder for StoreFolder {
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
         let (name, at) = (self.error_name(path), self.path(path));
         if self.whole_objects {
-            let read = Box::pin(self.store.read_unopened(&at, &ByteRange::Whole, true)).await;
+            let read =
+                Box::pin(self.store.read_unopened(&at, &ByteRange::Whole, true, u64::MAX)).await;
             let bytes = read.map_err(|error| error.in_file(&name))?.unwrap_or_default();
             return Ok(Arc::new(MemorySource::new(name, bytes)));
         }
         Ok(Arc::new(Box::pin(ObjectSource::open_listed(name, self.store.clone(), at)).await?))
+    }
+
+    async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
+        let at = self.path(path);
+        let found = Box::pin(self.store.some_below(&at, most)).await;
+        let found = found.map_err(|error| error.in_file(&self.error_name(path)))?;
+        let relative = |found: Path| {
+            let parts: Vec<_> =
+                found.prefix_match(&at)?.map(|part| part.as_ref().to_owned()).collect();
+            Some(parts.join("/"))
+        };
+        Ok(found.into_iter().filter_map(relative).collect())
+    }
+
+    /// Checks a few objects, such as metadata. Objects that were confirmed recently need no request.
+    async fn stamps(&self, paths: &[Arc<str>]) -> Result<Option<Vec<Option<ObjectStamp>>>> {
+        if paths.len() > MOST_CHECKED {
+            return Ok(None);
+        }
+        let check = |path: &Arc<str>| {
+            let (name, path) = (self.error_name(path), self.path(path));
+            async move {
+                let now = Box::pin(self.store.confirm(&path)).await;
+                now.map(|it| it.map(|it| it.stamp())).map_err(|error| error.in_file(&name))
+            }
+        };
+        let checks: Vec<_> = paths.iter().map(check).collect();
+        futures::future::try_join_all(checks).await.map(Some)
+    }
+
+    fn is_known_absent(&self, path: &str) -> bool {
+        self.store.is_known_absent(&self.path(path))
+    }
+
+    fn note_absent(&self, path: &str) {
+        self.store.note_absent(&self.path(path));
+    }
+
+    fn forget_absent(&self) -> bool {
+        self.store.forget_absent(&self.prefix)
+    }
+
+    fn stamp_as_read(&self, path: &str) -> Option<ObjectStamp> {
+        self.store.listed(&self.path(path)).map(|identity| identity.stamp())
     }
 
     fn reads_ranges(&self) -> bool {
@@ -89,11 +137,13 @@ impl Folder for StoreFolder {
         path: &str,
         range: &ByteRange,
         is_metadata: bool,
+        most: u64,
     ) -> Result<Option<Bytes>> {
         if self.whole_objects && *range != ByteRange::Whole {
             return Ok(None);
         }
-        let read = Box::pin(self.store.read_unopened(&self.path(path), range, is_metadata)).await;
+        let read =
+            Box::pin(self.store.read_unopened(&self.path(path), range, is_metadata, most)).await;
         read.map_err(|error| error.in_file(&self.error_name(path)))
     }
 }

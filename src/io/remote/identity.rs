@@ -2,6 +2,8 @@
 
 use object_store::ObjectMeta;
 
+use crate::io::ObjectStamp;
+
 /// The length, tag and time of an object. Two replies with the same identity have bytes of the same object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::io) struct Identity {
@@ -33,6 +35,11 @@ impl Identity {
             (None, Some(modified)) => Some(format!("{size} bytes, {modified}")),
             (None, None) => None,
         }
+    }
+
+    /// Returns the length with what decides whether objects are the same, in the form for objects of any kind.
+    pub(in crate::io) fn stamp(&self) -> ObjectStamp {
+        ObjectStamp::of_stored(self.size, self.e_tag.as_deref().map(opaque), self.modified)
     }
 
     /// Whether a reply with the identity `other` is of the same object. Times decide only without tags,

@@ -7,7 +7,7 @@
 //!
 //! Entries are dropped, the least recently used first, when they take more bytes than allowed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +24,9 @@ pub(super) type Key = (u64, Path);
 /// The bytes that an entry is assumed to take besides its path and contents.
 const ENTRY_BYTES: usize = 256;
 
+/// The most absent documents to remember.
+const MOST_ABSENT: usize = 1 << 16;
+
 /// Objects and listings that are known.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Entries>);
@@ -32,6 +35,8 @@ pub(super) struct Known(Mutex<Entries>);
 struct Entries {
     objects: HashMap<Key, Used<Object>>,
     listings: HashMap<Key, Used<Arc<Listing>>>,
+    /// Documents that were absent when the session asked for them.
+    absent: HashSet<Key>,
     /// The entries by the time of their last use, counted in uses; `true` for listings.
     by_use: BTreeMap<u64, (bool, Key)>,
     uses: u64,
@@ -72,9 +77,32 @@ impl Known {
         (object.checked.elapsed() < age).then(|| object.value.identity.clone())
     }
 
+    /// Whether a document was absent when the session asked for it.
+    pub(super) fn is_absent(&self, key: &Key) -> bool {
+        self.lock().absent.contains(key)
+    }
+
+    /// Notes that a document is absent.
+    pub(super) fn note_absent(&self, key: Key) {
+        let mut entries = self.lock();
+        if entries.absent.len() >= MOST_ABSENT {
+            entries.absent.clear();
+        }
+        entries.absent.insert(key);
+    }
+
+    /// Forgets which documents below a folder are absent; returns whether any was.
+    pub(super) fn forget_absent(&self, folder: &Key) -> bool {
+        let mut entries = self.lock();
+        let before = entries.absent.len();
+        entries.absent.retain(|key| key.0 != folder.0 || !key.1.prefix_matches(&folder.1));
+        entries.absent.len() < before
+    }
+
     /// Notes that an object has this identity now. Drops bytes of another one.
     pub(super) fn learn(&self, key: &Key, identity: Identity, most: usize) {
         let mut entries = self.lock();
+        entries.absent.remove(key);
         if let Some(object) = entries.objects.get_mut(key)
             && object.value.identity.is_same(&identity)
         {
@@ -144,6 +172,7 @@ impl Known {
     pub(super) fn forget(&self, key: &Key) {
         let mut entries = self.lock();
         entries.remove(false, key);
+        entries.absent.remove(key);
         let above = |other: &Key| other.0 == key.0 && key.1.prefix_matches(&other.1);
         let listings: Vec<Key> = entries.listings.keys().filter(|it| above(it)).cloned().collect();
         listings.iter().for_each(|key| entries.remove(true, key));

@@ -20,7 +20,7 @@ use super::listing::Listing;
 use super::merge::Requests;
 use super::threads;
 use crate::error::Result;
-use crate::io::{ByteRange, FolderEntry};
+use crate::io::{ByteRange, FolderEntry, document_too_long, is_not_found};
 
 /// The bytes that opening an object fetches: both ends of a small file, or the head of a large one.
 const OPEN_BYTES: u64 = 128 << 10;
@@ -141,6 +141,18 @@ impl RemoteStore {
         (head.size == 0).then(|| Opened { identity: Identity::of(&head), whole: None })
     }
 
+    /// Returns the present identity of an object; `None` if it is absent. One that was confirmed recently needs no request.
+    ///
+    /// # Errors
+    /// `Io` if the object cannot be read.
+    pub(in crate::io) async fn confirm(&self, path: &Path) -> Result<Option<Identity>> {
+        match self.open(path).await {
+            Ok(opened) => Ok(Some(opened.identity)),
+            Err(error) if is_not_found(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads all of an object from a server that cannot send parts.
     async fn open_whole(&self, path: &Path) -> Result<Opened, (Fault, usize)> {
         let most = self.limits().cache as u64;
@@ -151,6 +163,21 @@ impl RemoteStore {
     /// Returns the identity of an object that was listed or opened; `None` if it must be opened.
     pub(in crate::io) fn listed(&self, path: &Path) -> Option<Identity> {
         self.known().identity(&self.key(path))
+    }
+
+    /// Whether a document was absent when the session asked for it.
+    pub(in crate::io) fn is_known_absent(&self, path: &Path) -> bool {
+        self.known().is_absent(&self.key(path))
+    }
+
+    /// Notes that a document is absent.
+    pub(in crate::io) fn note_absent(&self, path: &Path) {
+        self.known().note_absent(self.key(path));
+    }
+
+    /// Forgets which documents below a folder are absent; returns whether any was.
+    pub(in crate::io) fn forget_absent(&self, folder: &Path) -> bool {
+        self.known().forget_absent(&self.key(folder))
     }
 
     /// Returns the first bytes of an object, if they are kept.
@@ -224,12 +251,13 @@ impl RemoteStore {
     /// for later reads if `keep`, which is for metadata.
     ///
     /// # Errors
-    /// `Io` if the object does not exist or cannot be read.
+    /// `Io` if the object does not exist, cannot be read, or has more than `most` bytes.
     pub(in crate::io) async fn read_unopened(
         &self,
         path: &Path,
         range: &ByteRange,
         keep: bool,
+        most: u64,
     ) -> Result<Option<Bytes>> {
         let key = self.key(path);
         if let Some(bytes) = self.kept(path, range, keep).await {
@@ -243,7 +271,7 @@ impl RemoteStore {
             return Err(Fault::from(absent).error("read the object", 0));
         }
         let identity = self.known().recent(&key, self.limits().check);
-        match self.get(path, range, identity, u64::MAX).await {
+        match self.get(path, range, identity, most).await {
             Ok((bytes, identity)) => {
                 let start = range.within(identity.size).start;
                 self.known().learn(&key, identity.clone(), self.limits().cache);
@@ -254,6 +282,7 @@ impl RemoteStore {
             }
             // A request for the whole object has no range to refuse.
             Err((fault, _)) if fault.refuses_ranges() && *range != ByteRange::Whole => Ok(None),
+            Err((Fault::TooLong(size, most), _)) => Err(document_too_long(size, most)),
             Err((fault, tries)) => Err(fault.error("read the object", tries)),
         }
     }
@@ -449,10 +478,31 @@ impl RemoteStore {
         }
     }
 
+    /// Returns objects below a folder, at most `most`. So many take one request if there are no more than 1000.
+    ///
+    /// # Errors
+    /// `Io` if the store cannot list them.
+    pub(in crate::io) async fn some_below(&self, path: &Path, most: usize) -> Result<Vec<Path>> {
+        let store = self.clone();
+        let listed = self.store.list(Some(path)).take(most);
+        let objects = async move {
+            let budget = store.remote.budget();
+            let _admitted = budget.admit(0).await;
+            let (patience, began) = (Patience::new(store.limits().timeout), Instant::now());
+            let objects = patience.wait(listed.try_collect::<Vec<_>>()).await;
+            let time = began.elapsed();
+            store.remote.count(&RequestCounts { requests: 1, time, ..Default::default() });
+            objects
+                .and_then(|objects| Ok(objects?))
+                .map_err(|fault| fault.error("list the objects", 1))
+        };
+        let objects: Vec<ObjectMeta> = threads::run(objects).await??;
+        Ok(objects.into_iter().map(|object| object.location).collect())
+    }
+
     /// Lists all objects below a folder; `None` if they are too many for one request, or the store cannot.
     async fn tree(&self, path: &Path) -> Option<Arc<Listing>> {
-        // A web server would walk through all folders.
-        if self.store.to_string().starts_with("HttpStore") {
+        if !lists_trees(&self.store) {
             return None;
         }
         let store = self.clone();
@@ -472,5 +522,45 @@ impl RemoteStore {
         }
         objects.iter().for_each(|object| self.learn(object));
         Some(Arc::new(Listing::tree(&objects)))
+    }
+}
+
+/// Whether a store lists a folder with all folders below it in few requests. A web server would walk through all of them.
+///
+/// `object_store` tells the kind of a store only in its text, which other stores may wrap. So only known kinds count.
+fn lists_trees(store: &Arc<dyn ObjectStore>) -> bool {
+    const KNOWN: [&str; 5] =
+        ["AmazonS3", "GoogleCloudStorage", "InMemory", "LocalFileSystem", "MicrosoftAzure"];
+    let text = store.to_string();
+    !text.contains("HttpStore") && KNOWN.iter().any(|kind| text.contains(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::limit::LimitStore;
+    use object_store::memory::InMemory;
+    use object_store::prefix::PrefixStore;
+
+    use super::*;
+
+    #[test]
+    fn only_known_stores_list_trees() {
+        let memory = InMemory::new;
+        assert!(lists_trees(&(Arc::new(memory()) as _)));
+        assert!(lists_trees(&(Arc::new(LimitStore::new(memory(), 2)) as _)));
+        // The text of this store does not tell what it wraps.
+        assert!(!lists_trees(&(Arc::new(PrefixStore::new(memory(), "a")) as _)));
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn no_web_server_lists_trees() {
+        let server = || {
+            let builder = object_store::http::HttpBuilder::new().with_url("https://AmazonS3.test");
+            builder.build().unwrap()
+        };
+        assert!(!lists_trees(&(Arc::new(server()) as _)));
+        assert!(!lists_trees(&(Arc::new(LimitStore::new(server(), 2)) as _)));
+        assert!(!lists_trees(&(Arc::new(PrefixStore::new(server(), "a")) as _)));
     }
 }

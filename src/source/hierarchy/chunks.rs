@@ -34,6 +34,14 @@ impl ChunkSource for VariableChunks {
         self.store.versions()
     }
 
+    fn contents(&self) -> Result<Vec<ObjectVersion>> {
+        self.store.contents(self.variable)
+    }
+
+    async fn explain_absence(&self, _: usize, _: u32) -> Result<Option<String>> {
+        self.store.explain_absence(self.variable).await
+    }
+
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let chunks = tasks.iter().map(|task| task.coordinates.clone()).collect();
         let stored = self.store.locate(self.variable, chunks).await?;

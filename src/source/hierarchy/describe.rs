@@ -108,6 +108,13 @@ impl Known {
                 None
             }
         };
+        // Where nothing was counted, looking takes a request.
+        if stored.is_none_or(|it| it.chunks == 0) {
+            match of.store.explain_absence(number).await {
+                Ok(warning) => self.warnings.extend(warning),
+                Err(error) => self.warn(of, name, error),
+            }
+        }
         let grid = grid(variable).ok();
         let text = |key: &str| variable.attributes.get(key).map(Attribute::to_string);
         self.datasets.push(KnownDataset {

@@ -10,12 +10,14 @@ use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
+use super::verify::check_indexes;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::{Attributes, Variable};
-use crate::source::array_format::ArrayGroup;
+use crate::source::array_format::{ArrayGroup, verify_group};
 use crate::source::axes::{mixed, with_axes};
 use crate::source::description::{Description, Detail};
 use crate::source::opened_array::OpenedArray;
+use crate::verify::{Depth, Progress, Report};
 
 /// The variables of a group and of the groups in it. Names are paths from the group on.
 #[derive(Debug)]
@@ -209,5 +211,14 @@ impl ArrayGroup for HierarchyGroup {
             left_out: &self.left_out,
         };
         describe(&described, detail).await
+    }
+
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        let mut report = verify_group(self, depth, progress).await;
+        let members = self.members().map(|(number, _, name)| (number, name));
+        if let Some(check) = check_indexes(&*self.store, members).await {
+            report.add(check);
+        }
+        vec![(self.location.clone(), report.relative_to(&self.location))]
     }
 }

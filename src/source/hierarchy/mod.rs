@@ -27,6 +27,7 @@ mod store;
 mod totals;
 mod values;
 mod variable_array;
+mod verify;
 
 pub(crate) use group::HierarchyGroup;
 pub(crate) use options::{HierarchyView, OPTIONS};

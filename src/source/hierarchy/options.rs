@@ -1,7 +1,9 @@
 //! The options of formats with groups of variables, and the settings that they give.
 
-use crate::array::ReadOptions;
-use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, ValueKind};
+use crate::array::{Encoding, ReadOptions};
+use crate::options::{
+    METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind,
+};
 
 /// The options of all these formats.
 pub(crate) const OPTIONS: &[OptionInfo] = &[
@@ -34,6 +36,7 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
     )
     .in_session(),
     TEXT_AS_BINARY,
+    TEXT_ENCODING,
     OptionInfo::new(
         "valid_range",
         ValueKind::Flag,
@@ -41,6 +44,7 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
         "values outside `valid_range`, `valid_min` and `valid_max` are NULL",
     )
     .in_session(),
+    METADATA_LIMIT,
 ];
 
 /// Settings that decide what a table of a variable shows.
@@ -56,6 +60,8 @@ pub(crate) struct HierarchyView {
     pub(crate) coordinates: bool,
     /// Whether text is shown as bytes.
     pub(crate) text_as_binary: bool,
+    /// The character set of text; `None` leaves it to the attribute `_Encoding`.
+    pub(crate) text_encoding: Option<Encoding>,
     /// Whether values outside of the declared range are NULL.
     pub(crate) valid_range: bool,
     /// How stored data becomes SQL values.
@@ -73,6 +79,7 @@ impl HierarchyView {
             decode_times: options.flag("decode_times").unwrap_or(true),
             coordinates: options.flag("coordinates").unwrap_or(false),
             text_as_binary: options.flag("text_as_binary").unwrap_or(false),
+            text_encoding: options.text("text_encoding").and_then(Encoding::from_name),
             valid_range: options.flag("valid_range").unwrap_or(false),
             read: options.read(defaults),
         }

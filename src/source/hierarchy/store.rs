@@ -24,11 +24,30 @@ pub(crate) trait VariableStore: Debug + Send + Sync {
         self.objects().versions()
     }
 
+    /// Returns the versions of the objects with chunks; see [`ChunkSource::contents`](crate::array::ChunkSource::contents).
+    ///
+    /// # Errors
+    /// `Io` if the objects cannot be listed, or one was written since it was read.
+    fn contents(&self, variable: usize) -> Result<Vec<ObjectVersion>> {
+        let _ = variable;
+        Ok(vec![])
+    }
+
     /// Returns where the chunks at these coordinates of variable number `variable` are stored, in order.
     ///
     /// # Errors
     /// `Corrupt` or `Io` if an index of chunks cannot be read.
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>>;
+
+    /// Returns a warning if no chunk of a variable is stored. Only stores whose index does not tell which chunks exist need to
+    /// look.
+    ///
+    /// # Errors
+    /// If chunks are stored under other names than the metadata sets.
+    async fn explain_absence(&self, variable: usize) -> Result<Option<String>> {
+        let _ = variable;
+        Ok(None)
+    }
 
     /// Returns the facts about the file or store that descriptions show.
     fn facts(&self) -> StoreFacts;
@@ -41,6 +60,16 @@ pub(crate) trait VariableStore: Debug + Send + Sync {
     /// # Errors
     /// As [`VariableStore::locate`].
     async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>>;
+
+    /// Reads the whole index of a variable's chunks, compares its counts, and looks up each chunk as a query does. Returns
+    /// the number of chunks; `None` if chunks have no index.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index contradicts itself. Otherwise as [`VariableStore::locate`].
+    async fn check_index(&self, variable: usize) -> Result<Option<u64>> {
+        let _ = variable;
+        Ok(None)
+    }
 }
 
 /// The facts about a file or store.

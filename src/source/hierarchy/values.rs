@@ -105,15 +105,32 @@ fn column(
         CellType::TimePoint(unit) => scalar(Scalar::Temporal(Temporal::Point(*unit))),
         CellType::TimeSpan(unit) => scalar(Scalar::Temporal(Temporal::Length(*unit))),
         CellType::FixedUtf8(width) if view.text_as_binary => CellKind::FixedBytes(*width),
-        CellType::FixedUtf8(width) => CellKind::FixedText(Encoding::Utf8, *width),
+        CellType::FixedUtf8(width) => {
+            CellKind::FixedText(encoding(variable, view, remarks), *width)
+        }
         CellType::FixedUtf32(points) => CellKind::FixedText(Encoding::Utf32, 4 * points),
         CellType::Text if view.text_as_binary => CellKind::Bytes,
-        CellType::Text => CellKind::Text(Encoding::Utf8),
+        CellType::Text => CellKind::Text(encoding(variable, view, remarks)),
         CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
         CellType::Bytes => CellKind::Bytes,
         CellType::Enumeration { index, names } => enumeration(*index, names),
     };
     ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+}
+
+/// Returns the character set of a variable's text: that of the option, else of `_Encoding`, else UTF-8.
+fn encoding(variable: &Variable, view: &HierarchyView, remarks: &mut Remarks) -> Encoding {
+    let declared = || {
+        let name = variable.attributes.get("_Encoding")?.to_string();
+        let known = Encoding::from_name(&name);
+        if known.is_none() {
+            remarks.misunderstood.push(format!(
+                "attribute _Encoding = \"{name}\" is no known character set; text is read as UTF-8"
+            ));
+        }
+        known
+    };
+    view.text_encoding.or_else(declared).unwrap_or(Encoding::Utf8)
 }
 
 /// Whether bytes are truth values, as xarray marks them: NetCDF has none.
@@ -277,15 +294,17 @@ fn missing_cells(variable: &Variable, view: &HierarchyView) -> Vec<Vec<u8>> {
     }
     for name in ["_FillValue", "missing_value"] {
         let texts = variable.attributes.get(name).map(Attribute::texts).unwrap_or_default();
-        nulls.extend(texts.iter().filter_map(|text| missing_cell(&variable.cell, text)));
+        // A remark about an unknown character set is made with the column.
+        let encoding = encoding(variable, view, &mut Remarks::default());
+        nulls.extend(texts.iter().filter_map(|text| missing_cell(&variable.cell, text, encoding)));
     }
     nulls
 }
 
 /// Returns the cell that an attribute means, for cells that are neither numbers nor bytes; `None` for another value.
-fn missing_cell(cell: &CellType, text: &str) -> Option<Vec<u8>> {
+fn missing_cell(cell: &CellType, text: &str, encoding: Encoding) -> Option<Vec<u8>> {
     Some(match cell {
-        CellType::Text => text.as_bytes().to_vec(),
+        CellType::Text => encoding.encode(text)?,
         CellType::FixedUtf32(points) => {
             let mut cell: Vec<u8> =
                 text.chars().flat_map(|point| u32::from(point).to_le_bytes()).collect();

@@ -24,6 +24,7 @@ use super::file_arrays::FileArrays;
 use super::grid::table_grid;
 use super::layout::Layout;
 use super::options::MosaicOptions;
+use super::own_fill::with_own_fill;
 use super::source::{Mosaic, Part, PartValue};
 use crate::array::{GridArray, Labels, Value, ValueColumn};
 use crate::error::{Error, Result};
@@ -258,10 +259,13 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     let mut before: Option<(Arc<Objects>, u32)> = None;
     let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
     let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
+    // The values that the table shows: those of the first file.
+    let shown: Vec<Vec<Value>> =
+        files[0].arrays.iter().map(|array| array.values().to_vec()).collect();
     for file in files {
         for (variable, array) in file.arrays.into_iter().enumerate() {
             grids[variable].push(array.grid().clone());
-            let source = array.into_source();
+            let source = with_own_fill(array, &shown[variable]);
             // Variables of one file share their objects, so comparing with the previous ones is enough.
             let objects = Arc::clone(source.objects());
             let member = match &before {

@@ -10,6 +10,7 @@
 //! Each returns the difference as a part of a sentence about `b`, the second argument: "its dimensions are
 //! lat, not lon".
 
+use super::own_fill::differs_in_fill_only;
 use crate::array::{Dimension, GridArray, Value};
 
 /// Returns why two variables of one file cannot be columns of one table; `None` if they can.
@@ -79,9 +80,10 @@ pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
         if of_a != of_b {
             return Some(format!("\"{}\" is of type {of_b}, not {of_a}", a.name));
         }
-        // The column has the fill value that is NULL and the packing; the format of cells has the fill
-        // value of missing cells.
-        let same = a.column == b.column && a.cells == b.cells;
+        // The column has the fill value that is NULL and the packing. The format of cells has the fill value of missing
+        // cells, which each file keeps.
+        let same = a.column == b.column
+            && (a.cells == b.cells || differs_in_fill_only(&a.cells, &b.cells));
         (!same)
             .then(|| format!("\"{}\" has another fill value, packing or set of categories", a.name))
     })

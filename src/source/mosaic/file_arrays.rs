@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::array::{Dimension, GridArray};
+use crate::array::{Contents, Dimension, GridArray};
 use crate::tile::ObjectVersion;
 
 /// The variables of one file that become columns.
@@ -27,6 +27,11 @@ impl FileArrays {
         let mut seen = HashSet::new();
         let all = self.arrays.iter().flat_map(GridArray::versions);
         all.filter(|version| seen.insert(version.clone())).collect()
+    }
+
+    /// The chunks of all variables.
+    pub(super) fn contents(&self) -> Contents {
+        Contents(self.arrays.iter().flat_map(|array| array.contents().0).collect())
     }
 
     /// The dimensions of the first variable, which all variables share.

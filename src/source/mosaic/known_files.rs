@@ -12,7 +12,7 @@ use arrow::array::ArrayRef;
 
 use super::combine::Arrangement;
 use super::file_arrays::FileArrays;
-use crate::array::{GridArray, Labels};
+use crate::array::{Contents, GridArray, Labels};
 use crate::error::Error;
 use crate::grid::ChunkGrid;
 use crate::tile::{ObjectVersion, Objects};
@@ -49,8 +49,10 @@ pub(crate) struct KnownFile {
     pub(crate) is_resident: bool,
     /// Whether its chunks are read over a network.
     pub(crate) is_remote: bool,
-    /// The versions of the objects that opening it reads.
+    /// The versions of the objects that opening it reads. In another process, those of the objects with chunks follow.
     pub(crate) versions: Vec<ObjectVersion>,
+    /// The objects with chunks.
+    pub(crate) contents: Contents,
 }
 
 impl PartialEq for KnownFiles {
@@ -96,6 +98,7 @@ impl KnownFile {
             is_resident: objects.iter().all(|it| it.is_resident()),
             is_remote: objects.iter().any(|it| it.is_remote()),
             versions: file.versions(),
+            contents: file.contents(),
         })
     }
 

@@ -11,6 +11,7 @@ use super::combine::Arrangement;
 use super::compat::{names_differ, values_differ};
 use super::file_arrays::FileArrays;
 use super::known_files::{KnownFile, KnownFiles};
+use super::own_fill::with_own_fill;
 use crate::array::{ChunkSource, Dimension, GridArray, Labels, Value};
 use crate::error::{Error, Result};
 use crate::format::{StoredChunk, Zones};
@@ -156,7 +157,9 @@ impl LaterFile {
                     _ = later.opened.set(Arc::clone(array.shared_objects()));
                 }
             }
-            Ok::<_, Error>(file.arrays.into_iter().map(GridArray::into_source).collect())
+            let shown = self.arrays.iter().map(|later| later.values.as_slice());
+            let sources = file.arrays.into_iter().zip(shown);
+            Ok::<_, Error>(sources.map(|(array, shown)| with_own_fill(array, shown)).collect())
         };
         self.opened.get_or_try_init(open).await.map(Vec::as_slice)
     }
@@ -166,7 +169,10 @@ impl LaterFile {
     /// # Errors
     /// `Io` for a file that was written since, or is another one here.
     pub(super) fn check(&self, file: &FileArrays) -> Result<()> {
-        let (planned, here) = (&self.known.versions, file.versions());
+        let (planned, mut here) = (&self.known.versions, file.versions());
+        if planned.len() > here.len() {
+            here.extend(file.contents().versions()?);
+        }
         ObjectVersion::compare(&self.known.name, planned, &here)?;
         if file.arrays.len() != self.arrays.len() {
             return Err(self.known.changed("it has other variables"));
@@ -208,6 +214,10 @@ impl ChunkSource for LaterSource {
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         self.file.sources().await?[self.variable].locate(tasks, values).await
+    }
+
+    async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
+        self.file.sources().await?[self.variable].explain_absence(value, member).await
     }
 
     async fn zones(

@@ -21,6 +21,7 @@
 //! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
 //! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
+//! | `own_fill`: a file with another fill value | |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
@@ -35,6 +36,7 @@ mod later;
 mod layout;
 mod options;
 mod overlap;
+mod own_fill;
 mod side_by_side;
 mod sliced;
 mod source;

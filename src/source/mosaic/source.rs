@@ -18,7 +18,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::layout::Layout;
 use super::overlap::Overlap;
 use super::zones::MosaicZones;
-use crate::array::ChunkSource;
+use crate::array::{ChunkSource, Contents};
 use crate::error::{Error, Result};
 
 use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
@@ -171,9 +171,19 @@ impl ChunkSource for Mosaic {
         all.filter(|version| seen.insert(version.clone())).collect()
     }
 
+    fn contents(&self) -> Result<Vec<ObjectVersion>> {
+        let parts = self.parts.iter().flatten();
+        Contents(parts.map(|part| Arc::clone(&part.source)).collect()).versions()
+    }
+
     fn memory_budget(&self) -> MemoryBudget {
         let first = self.parts.first().and_then(|files| files.first());
         first.map(|part| part.source.memory_budget()).unwrap_or_default()
+    }
+
+    fn most_chunks(&self) -> u64 {
+        let parts = self.parts.iter().flatten().map(|part| part.source.most_chunks());
+        parts.fold(0, u64::saturating_add)
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
@@ -188,6 +198,16 @@ impl ChunkSource for Mosaic {
         }
         drop(located);
         Ok(chunks)
+    }
+
+    async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
+        let PartValue { variable, value, .. } = self.values[value];
+        // Members are numbered in the order of the parts, and a part may have several.
+        let parts = self.parts[variable].iter().filter(|part| part.member <= member);
+        match parts.max_by_key(|part| part.member) {
+            Some(part) => part.source.explain_absence(value, member - part.member).await,
+            None => Ok(None),
+        }
     }
 
     async fn zones(

@@ -98,4 +98,9 @@ impl VariableStore for Hdf5Reader {
         // Each node of an index of chunks is a request.
         if self.objects.is_remote() { Ok(None) } else { located_totals(self, variable).await }
     }
+
+    async fn check_index(&self, variable: usize) -> Result<Option<u64>> {
+        let machine = self.file.check_index(variable);
+        drive(machine.map_err(|error| self.objects.named(error))?, &self.objects).await
+    }
 }

@@ -44,11 +44,23 @@ pub(crate) async fn verify_arrays(
         }
     }
     check.extend(left_out.iter().map(finding_of));
+    for array in &opened {
+        check.extend(absence_of(array).await);
+    }
     report.add(check.with_detail(counted(opened.len() as u64, "array")));
     if depth == Depth::Cells {
         verify_cells(&opened, progress).await.into_iter().for_each(|check| report.add(check));
     }
     report.relative_to(location)
+}
+
+/// Returns a finding if no chunk of an array is stored, or if its chunks have other names than the metadata sets.
+async fn absence_of(array: &GridArray) -> Option<Finding> {
+    let finding = match array.explain_absence(0, 0).await {
+        Ok(warning) => Finding::warning(warning?),
+        Err(error) => finding_of(&error),
+    };
+    Some(finding.in_dataset(array.name()))
 }
 
 /// Converts an error to a finding. An unsupported feature is a warning, because the file may be correct.

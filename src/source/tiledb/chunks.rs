@@ -42,6 +42,10 @@ pub(super) fn versions(array: &TileDbArray, objects: &Objects) -> Vec<ObjectVers
     vec![ObjectVersion { object: objects.name().to_owned(), version: digest(read) }]
 }
 
+/// A scan of more chunks than this needs at least as many written tiles. Planning lists the chunks of an axis, and
+/// a domain may have any number of them.
+const MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
+
 #[async_trait]
 impl ChunkSource for TileDbChunks {
     fn objects(&self) -> &Arc<Objects> {
@@ -50,6 +54,11 @@ impl ChunkSource for TileDbChunks {
 
     fn versions(&self) -> Vec<ObjectVersion> {
         versions(&self.array, &self.objects)
+    }
+
+    fn most_chunks(&self) -> u64 {
+        let tiles = self.array.fragments().iter().map(|fragment| fragment.tiles);
+        tiles.fold(0, u64::saturating_add).max(MAX_UNWRITTEN_CHUNKS)
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {

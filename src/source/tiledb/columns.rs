@@ -13,18 +13,21 @@
 //! | whole numbers with an enumeration | 1 index | `CellKind::Enumerated` |
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use bytes::Bytes;
 
 use super::view::TileDbView;
 use crate::array::{
     CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn,
-    ReadOptions, Scalar, Temporal, Value, ValueColumn,
+    ReadOptions, Scalar, Temporal, Unreadable, Value, ValueColumn,
 };
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, FieldSchema, ValuesPerCell,
+    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, FieldSchema, TileDbArray,
+    ValuesPerCell,
 };
 use crate::format::{ElementType, bound};
 use crate::grid::AxisSelection;
@@ -69,7 +72,11 @@ pub(super) fn coordinate_value(dimension: &DimensionSchema, view: &TileDbView) -
             let read = ReadOptions { nan_as_null: false, ..view.read.clone() };
             ValueColumn::Number(NumberColumn::plain(element, None, false, &read))
         }
-        _ => ValueColumn::Cells(CellColumn::new(cell_kind(datatype, values, view)?, false, vec![])),
+        _ => {
+            // Coordinates are compared by their bytes, so that their order must be that of the characters.
+            let view = TileDbView { text_encoding: None, ..view.clone() };
+            ValueColumn::Cells(CellColumn::new(cell_kind(datatype, values, &view)?, false, vec![]))
+        }
     };
     let width = if is_text { None } else { usize::try_from(datatype.size()).ok() };
     let cells = CellFormat { width, nullable: false, fill: vec![], fill_is_valid: true };
@@ -85,19 +92,44 @@ fn attributes_of(datatype: Datatype, scalar: Scalar) -> BTreeMap<String, String>
     tell.into_iter().collect()
 }
 
-/// Returns the column of an attribute. The anonymous attribute becomes the column `value`.
+/// Returns the columns of the attributes of an array. The anonymous attribute becomes the column `value`.
 ///
 /// # Errors
 /// `Unsupported` for cells that are too large, and for enumerations with indices that are not whole
-/// numbers.
-pub(super) fn table_value(
+/// numbers. An enumeration that cannot be read is an error of queries that use its column.
+pub(super) fn table_values(array: &TileDbArray, view: &TileDbView) -> Result<Vec<Value>> {
+    let attributes = array.schema().attributes.iter().enumerate();
+    let value = |(number, attribute): (usize, &Attribute)| {
+        let value = table_value(attribute, array.enumeration(number), view);
+        value.map_err(|error| error.about(&format!("attribute \"{}\"", attribute.name)))
+    };
+    attributes.map(value).collect()
+}
+
+/// Returns the errors of enumerations whose values cannot be shown, one per attribute.
+pub(super) fn enumeration_errors(array: &TileDbArray, view: &TileDbView) -> Vec<Error> {
+    let attributes = array.schema().attributes.iter().enumerate();
+    let error = |(number, attribute): (usize, &Attribute)| {
+        let values =
+            array.enumeration(number).and_then(|it| it.map(|it| values_of(it, view)).transpose());
+        Some(values.err()?.about(&format!("attribute \"{}\"", attribute.name)))
+    };
+    attributes.filter_map(error).collect()
+}
+
+fn table_value(
     attribute: &Attribute,
-    enumeration: Option<&Enumeration>,
+    enumeration: Result<Option<&Arc<Enumeration>>>,
     view: &TileDbView,
 ) -> Result<Value> {
     let column = match enumeration {
-        Some(enumeration) => enumerated(attribute, enumeration, view)?,
-        None => column(attribute, view)?,
+        Ok(Some(enumeration)) => enumerated(attribute, enumeration, view)?,
+        Ok(None) => {
+            let fill = Some(attribute.fill.as_slice());
+            column(attribute.datatype, attribute.values_per_cell, attribute.nullable, fill, view)?
+        }
+        // The type of the values is not known, and no value is ever shown.
+        Err(error) => unreadable(attribute, DataType::Utf8View, error)?,
     };
     let width = attribute.cell_size().map(usize::try_from).transpose();
     let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
@@ -124,27 +156,40 @@ pub(super) fn complete_cells(field: &FieldSchema<'_>) -> Result<CellFormat> {
     Ok(CellFormat { width, nullable: field.nullable, fill: vec![], fill_is_valid: true })
 }
 
-/// Makes the column of an attribute without an enumeration.
-fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
-    let scalar = scalar(attribute.datatype, view);
+/// Makes the column of cells with values of `datatype`. Cells that equal `fill` are NULL by option.
+fn column(
+    datatype: Datatype,
+    values_per_cell: ValuesPerCell,
+    nullable: bool,
+    fill: Option<&[u8]>,
+    view: &TileDbView,
+) -> Result<ValueColumn> {
+    let fill = fill.filter(|_| view.read.fill_as_null);
     // A number per cell, the usual case, takes the same fast path as `.tet` files.
     if let (Some(Scalar::Number(element)), ValuesPerCell::Fixed(1)) =
-        (scalar, attribute.values_per_cell)
+        (scalar(datatype, view), values_per_cell)
     {
-        let fill = view.read.fill_as_null.then(|| bound(&attribute.fill));
-        let column = NumberColumn::plain(element, fill, attribute.nullable, &view.read);
+        let column = NumberColumn::plain(element, fill.map(bound), nullable, &view.read);
         return Ok(ValueColumn::Number(column));
     }
-    let kind = cell_kind(attribute.datatype, attribute.values_per_cell, view)?;
-    let mut nulls = Vec::new();
-    if view.read.fill_as_null {
-        nulls.push(attribute.fill.clone());
-    }
+    let kind = cell_kind(datatype, values_per_cell, view)?;
+    let mut nulls: Vec<Vec<u8>> = fill.map(<[u8]>::to_vec).into_iter().collect();
     if view.read.nan_as_null && matches!(kind, CellKind::Scalar(Scalar::Temporal(_))) {
         nulls.push(NOT_A_TIME.to_le_bytes().to_vec());
     }
-    let column = CellColumn::new(kind, attribute.nullable, nulls);
+    let column = CellColumn::new(kind, nullable, nulls);
     Ok(ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null)))
+}
+
+/// Makes a column whose cells cannot be shown, for the reason that `error` gives.
+fn unreadable(attribute: &Attribute, data_type: DataType, error: Error) -> Result<ValueColumn> {
+    let width = attribute.cell_size().ok_or_else(|| {
+        let (values, datatype) = (attribute.values_per_cell, attribute.datatype);
+        Error::unsupported(format!("{values} values of {datatype} as indices"))
+    })?;
+    let error = error.about(&format!("attribute \"{}\"", attribute.name));
+    let kind = CellKind::Unreadable(Unreadable { width, data_type, error });
+    Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, vec![])))
 }
 
 /// Returns how a cell of this type and number of values becomes a value of a column.
@@ -154,7 +199,9 @@ fn cell_kind(
     view: &TileDbView,
 ) -> Result<CellKind> {
     let encoding = match datatype {
-        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt => Some(Encoding::Utf8),
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt => {
+            Some(view.text_encoding.unwrap_or(Encoding::Utf8))
+        }
         Datatype::StringUtf16 | Datatype::StringUcs2 => Some(Encoding::Utf16),
         Datatype::StringUtf32 | Datatype::StringUcs4 => Some(Encoding::Utf32),
         _ => None,
@@ -226,7 +273,14 @@ fn enumerated(
         let message = format!("indices of type {datatype} into enumeration \"{name}\"");
         return Err(Error::unsupported(message));
     };
-    let values = values_of(enumeration, view)?;
+    let values = match values_of(enumeration, view) {
+        Ok(values) => values,
+        Err(error) => {
+            let (of, len) = (enumeration.datatype, enumeration.values_per_cell);
+            let data_type = column(of, len, false, None, view)?.data_type();
+            return unreadable(attribute, data_type, error);
+        }
+    };
     let kind = CellKind::Enumerated { index, values };
     let nulls = if view.read.fill_as_null { vec![attribute.fill.clone()] } else { vec![] };
     Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, nulls)))
@@ -235,9 +289,9 @@ fn enumerated(
 /// Returns the values of an enumeration as an Arrow array, in order.
 ///
 /// Makes a tile of the values, as if they were cells of an attribute, and decodes it like one. So the
-/// values have the type that a column of them would have.
+/// values have the type that a column of them would have, and NaN is NULL as it would be there.
 fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
-    let kind = cell_kind(enumeration.datatype, enumeration.values_per_cell, view)?;
+    let column = column(enumeration.datatype, enumeration.values_per_cell, false, None, view)?;
     let mut content = Vec::new();
     let mut spans = Vec::with_capacity(enumeration.len());
     for at in 0..enumeration.len() {
@@ -252,7 +306,6 @@ fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
         }
         ValuesPerCell::Variable => Tile::variable(spans, content)?,
     };
-    let column = CellColumn::new(kind, false, vec![]);
-    let column = ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null));
-    column.decode(&tile, &[AxisSelection::all(enumeration.len() as u64)], false)
+    let values = column.decode(&tile, &[AxisSelection::all(enumeration.len() as u64)], true);
+    values.map_err(|error| error.about(&format!("enumeration \"{}\"", enumeration.name)))
 }

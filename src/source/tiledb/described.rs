@@ -167,14 +167,13 @@ impl DescribedArray {
 
     /// Returns the stored sizes of each attribute.
     fn stored(&self) -> impl Iterator<Item = StoredAttribute<'_>> {
-        let attributes = self.schema().attributes.iter().enumerate();
-        attributes.map(|(number, attribute)| {
+        self.schema().attributes.iter().map(|attribute| {
             let (name, fragments) = (attribute.name.as_str(), self.fragments());
             let bytes = fragments.iter().map(|it| it.attribute_bytes(name));
             let mut raw_bytes = fragments.iter().map(|it| it.attribute_raw_bytes(name));
             StoredAttribute {
                 attribute,
-                enumeration: self.opened.tiledb().enumeration(number).map(|it| it.name.clone()),
+                enumeration: attribute.enumeration.clone(),
                 bytes: bytes.fold(0, u64::saturating_add),
                 raw_bytes: raw_bytes.try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)),
             }

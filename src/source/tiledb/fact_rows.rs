@@ -55,11 +55,15 @@ pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
     }
     for (number, attribute) in schema.attributes.iter().enumerate() {
         of_attribute(attribute, &mut facts);
-        if let Some(enumeration) = array.enumeration(number) {
-            let name = &attribute.name;
-            facts.add("attribute", name, "enumeration", &enumeration.name);
-            facts.add("attribute", name, "enumeration values", &enumeration.len());
-            facts.add("attribute", name, "enumeration ordered", &enumeration.ordered);
+        let name = &attribute.name;
+        match array.enumeration(number) {
+            Ok(Some(enumeration)) => {
+                facts.add("attribute", name, "enumeration", &enumeration.name);
+                facts.add("attribute", name, "enumeration values", &enumeration.len());
+                facts.add("attribute", name, "enumeration ordered", &enumeration.ordered);
+            }
+            Ok(None) => {}
+            Err(error) => facts.add("attribute", name, "enumeration error", &error),
         }
     }
     for label in &schema.labels {

@@ -11,7 +11,7 @@ use crate::array::ReadOptions;
 use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, folder_kind};
-use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, ValueKind};
+use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind};
 use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 use crate::source::opened_array::TableArrays;
 use crate::source::place::Place;
@@ -40,6 +40,7 @@ const OPTIONS: &[OptionInfo] = &[
     )
     .in_session(),
     TEXT_AS_BINARY,
+    TEXT_ENCODING,
     OptionInfo::new(
         "time_as_integer",
         ValueKind::Flag,

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A group lists its members in its own files. In a plain folder, each subfolder is listed to see whether
-//! it is an array. The search does not go into plain folders below the first.
+//! it is an array. The search does not go into plain folders below the first. Groups of TileDB before 2.8 are
+//! searched like plain folders, because they have no list of members: these are the folders in them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use futures::stream::{self, StreamExt};
 
 use crate::error::{Error, Result};
 use crate::format::Entry;
-use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind};
+use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind, lists_members};
 use crate::io::MAX_CONCURRENT_IO;
 use crate::io::last_part;
 use crate::source::place::Place;
@@ -43,7 +44,10 @@ impl Members {
         let mut members = Self::default();
         members.walk(place, options).await?;
         if members.arrays.is_empty() {
-            let message = "no TileDB array in this folder, and it is no TileDB group";
+            let message = match folder_kind(&place.entries().await?) {
+                Some(FolderKind::Group) => "a TileDB group without arrays",
+                _ => "no TileDB array in this folder, and it is no TileDB group",
+            };
             return Err(Error::usage(message).in_file(place.location()));
         }
         for error in &members.left_out {
@@ -102,8 +106,10 @@ impl Members {
                 let name = last_part(&location).to_owned();
                 vec![Member { name, location, kind: FolderKind::Array }]
             }
-            Some(FolderKind::Group) => group_members(place, options).await?,
-            None => self.folders_within(place, &entries).await,
+            Some(FolderKind::Group) if lists_members(&entries) => {
+                group_members(place, options).await?
+            }
+            Some(FolderKind::Group) | None => self.folders_within(place, &entries).await,
         })
     }
 

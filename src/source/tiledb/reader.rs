@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::chunks::TileDbChunks;
-use super::columns::{table_dimension, table_value};
+use super::columns::{table_dimension, table_values};
 use super::sparse::sparse_array;
 use super::view::TileDbView;
-use crate::array::{GridArray, Value};
-use crate::error::{Error, Result};
+use crate::array::GridArray;
+use crate::error::Result;
 use crate::format::tiledb::{
     ArrayKind, Block, CoordinateRange, Datatype, DimensionDomain, DimensionSchema, EncryptionKey,
     MetadataValue, OpenArray, OpenOptions, TileDbArray,
@@ -27,10 +27,6 @@ pub struct TileDbReader {
     array: Arc<TileDbArray>,
     objects: Arc<Objects>,
 }
-
-/// A table with more chunks than this opens only if its fragments have at least as many tiles. Planning
-/// lists the chunks of an axis, and a domain may have any number of them.
-const MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
 
 impl TileDbReader {
     /// Reads the schema and the fragments' footers of the array in `folder`.
@@ -169,24 +165,12 @@ impl TileDbReader {
     /// Makes the table; errors do not name the array yet.
     fn grid_array(&self, view: &TileDbView) -> Result<GridArray> {
         let window = Arc::new(self.array.window(view.full_domain)?);
-        let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
-        if window.grid.chunks() > tiles.max(MAX_UNWRITTEN_CHUNKS) {
-            let (chunks, shape) = (window.grid.chunks(), window.grid.shape());
-            return Err(Error::unsupported(format!(
-                "a table of shape {shape:?} has {chunks} tiles, but only {tiles} tiles are written"
-            )));
-        }
         let schema = self.array.schema();
         let axes = schema.dimensions.iter().zip(&window.low).zip(window.grid.shape());
         let dims = axes
             .map(|((dimension, low), len)| table_dimension(dimension, *low, *len, view))
             .collect::<Result<_>>()?;
-        let values = schema.attributes.iter().enumerate().map(|(number, attribute)| {
-            let enumeration = self.array.enumeration(number);
-            let value = table_value(attribute, enumeration.map(AsRef::as_ref), view);
-            value.map_err(|error| error.about(&format!("attribute \"{}\"", attribute.name)))
-        });
-        let values: Vec<Value> = values.collect::<Result<_>>()?;
+        let values = table_values(&self.array, view)?;
         let source = TileDbChunks {
             array: Arc::clone(&self.array),
             objects: Arc::clone(&self.objects),

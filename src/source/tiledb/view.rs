@@ -1,6 +1,6 @@
 //! Settings that decide which cells and types a table of a TileDB array shows.
 
-use crate::array::ReadOptions;
+use crate::array::{Encoding, ReadOptions};
 use crate::options::ResolvedOptions;
 
 /// The settings that decide which cells and types a table of a TileDB array shows.
@@ -11,6 +11,8 @@ pub struct TileDbView {
     pub full_domain: bool,
     /// Shows text as bytes, valid or not. Default: false.
     pub text_as_binary: bool,
+    /// The character set of attributes of text, in place of ASCII and UTF-8. Default: none.
+    pub text_encoding: Option<Encoding>,
     /// Shows dates and times as the stored integers. Default: false.
     pub time_as_integer: bool,
     /// How stored data becomes SQL values. The fill value of TileDB does not mark missing data, so
@@ -21,7 +23,13 @@ pub struct TileDbView {
 impl Default for TileDbView {
     fn default() -> Self {
         let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
-        Self { full_domain: false, text_as_binary: false, time_as_integer: false, read }
+        Self {
+            full_domain: false,
+            text_as_binary: false,
+            text_encoding: None,
+            time_as_integer: false,
+            read,
+        }
     }
 }
 
@@ -33,6 +41,7 @@ impl TileDbView {
         Self {
             full_domain: flag("full_domain", built_in.full_domain),
             text_as_binary: flag("text_as_binary", built_in.text_as_binary),
+            text_encoding: options.text("text_encoding").and_then(Encoding::from_name),
             time_as_integer: flag("time_as_integer", built_in.time_as_integer),
             read: options.read(&built_in.read),
         }

@@ -8,11 +8,11 @@ use super::store::{codec, facts};
 use crate::error::{Error, Result};
 use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
-use crate::format::zarr::{NOTHING, OpenReferences, ReferencedStore};
-use crate::io::{ByteSource, Folder, FolderEntry, MemorySource};
+use crate::format::zarr::{OpenReferences, ReferencedStore};
+use crate::io::{ByteSource, Folder, FolderEntry};
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
-use crate::tile::{ObjectVersion, Objects, drive};
+use crate::tile::{ObjectVersion, Objects, drive, drive_documents};
 
 /// An opened reference file.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl ReferenceFile {
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let file = Objects::One(place.object().await?);
         let version = file.versions().pop();
-        let references = drive(OpenReferences, &file).await?;
+        let references = drive_documents(OpenReferences, &file, &place.documents()).await?;
         let is_remote = place.is_remote() || references.names_stores();
         let referenced = Referenced { file: place.clone(), is_remote };
         let objects = Arc::new(Objects::many(Arc::new(referenced)));
@@ -96,9 +96,6 @@ impl Folder for Referenced {
     }
 
     async fn open(&self, url: &str) -> Result<Arc<dyn ByteSource>> {
-        if url == NOTHING {
-            return Ok(Arc::new(MemorySource::new(NOTHING, vec![])));
-        }
         self.place(url)?.object().await
     }
 }

@@ -1,19 +1,21 @@
 //! An opened Zarr store: its metadata, and the machine that finds chunks.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 use crate::format::zarr::{OpenZarr, ZarrArray, ZarrStore};
 use crate::grid::MAX_RANK;
+use crate::io::last_part;
 use crate::source::digest::digest;
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
 use crate::source::show::shape_text;
-use crate::tile::{ObjectVersion, Objects, drive};
+use crate::tile::{ObjectVersion, Objects, drive, drive_documents};
 
 /// An opened store.
 #[derive(Debug)]
@@ -22,6 +24,12 @@ pub(super) struct ZarrReader {
     objects: Arc<Objects>,
     /// The digest of the metadata, once it is needed.
     version: OnceLock<String>,
+    /// Warnings about consolidated metadata that is older than an array, by the numbers of variables.
+    stale: Vec<(usize, String)>,
+    /// Why queries found no chunk of some variables, by their numbers.
+    absences: Mutex<HashMap<usize, Option<String>>>,
+    /// The digests of the objects with the chunks of some variables, by their numbers.
+    contents: Mutex<HashMap<usize, Vec<ObjectVersion>>>,
 }
 
 impl ZarrReader {
@@ -30,11 +38,74 @@ impl ZarrReader {
     /// # Errors
     /// `Usage` if it is not a Zarr store; `Corrupt` if its root cannot be parsed.
     pub(super) async fn open(place: &Place) -> Result<Self> {
-        let objects = Arc::new(Objects::many(place.folder()?));
-        let store = drive(OpenZarr::new(), &objects).await?;
-        Ok(Self { store, objects, version: OnceLock::new() })
+        let objects = Arc::new(Objects::many_rewritten(place.folder()?));
+        let documents = place.documents();
+        let opened = drive_documents(OpenZarr::new(), &objects, &documents).await;
+        let store = match opened {
+            // A store may have been written since the session found nothing there.
+            Err(error) if error.kind() == ErrorKind::Usage && objects.forget_absent() => {
+                drive_documents(OpenZarr::new(), &objects, &documents).await?
+            }
+            opened => opened?,
+        };
+        let (version, absences, contents) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        let stale = match objects.is_remote() {
+            // Comparing would take a request for each array.
+            true => vec![],
+            false => store.stale(&objects.read_if_present(&store.own_documents()).await?),
+        };
+        for (_, warning) in &stale {
+            log::warn!("{}: {warning}", objects.name());
+        }
+        Ok(Self { store, objects, version, stale, absences, contents })
     }
 }
+
+impl ZarrReader {
+    /// Whether it is known why chunks of a variable are absent.
+    fn is_explained(&self, variable: usize) -> bool {
+        let known = self.absences.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contains_key(&variable)
+    }
+}
+
+/// The most objects with chunks of which the versions travel.
+const MOST_CONTENTS: usize = 1 << 20;
+
+impl ZarrReader {
+    /// Returns a digest of the versions of the chunks of a variable, and of all variables that may be its labels. `None` if
+    /// there are too many, or if they are in an object store.
+    fn digest_contents(&self, variable: usize) -> Result<Option<ObjectVersion>> {
+        let variables = &self.store.hierarchy().variables;
+        let are_read = variables
+            .iter()
+            .enumerate()
+            .filter(|(number, it)| *number == variable || it.axes.len() <= 1);
+        let (mut texts, mut chunks) = (vec![], 0);
+        for (_, it) in are_read {
+            let left = MOST_CONTENTS - chunks;
+            let Some(found) = self.objects.versions_below(&it.path, left)? else { return Ok(None) };
+            let found = found.into_iter().filter(|below| !is_document(last_part(&below.path)));
+            for below in found {
+                texts.extend([below.path, below.version]);
+                chunks += 1;
+            }
+        }
+        let path = variables.get(variable).map_or("", |it| it.path.as_str());
+        Ok(Some(ObjectVersion {
+            object: format!("{}/{path}", self.objects.name()),
+            version: format!("{chunks} chunks with the digest {}", digest(texts)),
+        }))
+    }
+}
+
+/// Whether an object has metadata rather than a chunk.
+fn is_document(name: &str) -> bool {
+    name.starts_with('.') || name == "zarr.json"
+}
+
+/// The objects of a variable's folder that show how chunks are named: so many take one request to a store.
+const SOME_OBJECTS: usize = 1000;
 
 #[async_trait]
 impl VariableStore for ZarrReader {
@@ -55,8 +126,44 @@ impl VariableStore for ZarrReader {
         vec![ObjectVersion { object: self.objects.name().to_owned(), version }]
     }
 
+    fn contents(&self, variable: usize) -> Result<Vec<ObjectVersion>> {
+        let known = || self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(contents) = known().get(&variable) {
+            return Ok(contents.clone());
+        }
+        let contents: Vec<ObjectVersion> = self.digest_contents(variable)?.into_iter().collect();
+        known().insert(variable, contents.clone());
+        Ok(contents)
+    }
+
+    /// Lists the folder of a variable once. Returns a warning the first time only.
+    async fn explain_absence(&self, variable: usize) -> Result<Option<String>> {
+        let array = self.store.arrays().get(variable);
+        let array = array.ok_or_else(|| Error::internal("a variable that does not exist"))?;
+        if let Some((_, warning)) = self.stale.iter().find(|(number, _)| *number == variable) {
+            return Ok(Some(warning.clone()));
+        }
+        if array.variable().axes.iter().any(|axis| axis.len == 0) || self.is_explained(variable) {
+            return Ok(None);
+        }
+        let path = &array.variable().path;
+        let explained = match self.objects.some_below(path, SOME_OBJECTS).await {
+            Ok(found) => array.explain_absence(&found)?,
+            // Web servers cannot list.
+            Err(error) if self.objects.is_remote() => {
+                log::debug!("cannot be listed: {error}");
+                Some(format!("no chunk that a query needed of \"{path}\" is there"))
+            }
+            Err(error) => return Err(error),
+        };
+        let mut known = self.absences.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(variable, explained.clone());
+        Ok(explained)
+    }
+
     fn facts(&self) -> StoreFacts {
-        facts("Zarr store", &self.store)
+        let warnings = self.stale.iter().map(|(_, warning)| warning.clone()).collect();
+        StoreFacts { warnings, ..facts("Zarr store", &self.store) }
     }
 
     fn codec(&self, variable: usize) -> Option<String> {
@@ -127,9 +234,8 @@ async fn listed_totals(objects: &Objects, array: &ZarrArray) -> Result<Option<St
             .zip(entries)
             .flat_map(|(folder, entries)| entries.into_iter().map(move |entry| (folder, entry)))
         {
-            let is_metadata = entry.name.starts_with('.') || entry.name == "zarr.json";
             match entry.size {
-                Some(_) if is_metadata => {}
+                Some(_) if is_document(&entry.name) => {}
                 Some(size) => {
                     totals.chunks += 1;
                     totals.bytes = totals.bytes.saturating_add(size);

@@ -1,10 +1,13 @@
 """Writes the test files of this folder, and beside each what h5py or netCDF4 reads from it, as JSON.
 
-    python make.py [FOLDER]
+    python make.py [FOLDER [FILE …]]
 
 Needs h5py, hdf5plugin, netCDF4 and h5netcdf. `describe` is of use for other files, too.
 """
 
+import ctypes
+import glob
+import itertools
 import json
 import os
 import sys
@@ -79,8 +82,22 @@ def read_h5(of):
     return array
 
 
+def dimensions(of):
+    """The names of axes that have a dimension scale."""
+    if of.is_scale:
+        return [of.name.strip("/")]
+    return [axis[0].name.strip("/") if len(axis) else None for axis in of.dims]
+
+
+def chunks(of):
+    """The number of stored chunks. The library counts those of an implicit index only up to the shape."""
+    if of.chunks is None or of.id.get_create_plist().get_alloc_time() == h5py.h5d.ALLOC_TIME_EARLY:
+        return {}
+    return {"chunks": of.id.get_num_chunks()}
+
+
 def describe_h5(path):
-    """What h5py reads from a file without dimension scales."""
+    """What h5py reads from a file."""
     variables = {}
 
     def visit(name, of):
@@ -90,8 +107,9 @@ def describe_h5(path):
         shape = [0] if of.shape is None else list(of.shape)
         variables[name] = {
             "shape": shape,
-            "dims": [None] * len(shape),
+            "dims": dimensions(of) if of.shape is not None else [None],
             "attributes": attributes_of_h5(of),
+            **chunks(of),
             **cells(read_h5(of)),
         }
 
@@ -272,6 +290,52 @@ def indexes(path):
             dataset[:5] = data[:5]
         one = f.create_dataset("line", shape=(200,), chunks=(3,), maxshape=(None,), dtype="i2")
         one[50:150] = numbers(100, "i2")
+
+
+def library():
+    """The HDF5 library that h5py has loaded."""
+    beside = os.path.join(os.path.dirname(os.path.dirname(h5py.__file__)), "h5py.libs", "libhdf5-*")
+    return ctypes.CDLL(glob.glob(beside)[0])
+
+
+def trees(path):
+    """Version 1 B-trees of several levels: their nodes have up to four entries, in place of 64."""
+    plist = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    set_node = library().H5Pset_istore_k
+    set_node.argtypes = [ctypes.c_int64, ctypes.c_uint]
+    assert set_node(plist.id, 2) >= 0
+    with h5py.File(h5py.h5f.create(path.encode(), h5py.h5f.ACC_TRUNC, plist)) as f:
+
+        def add(name, shape, chunks, order=lambda all: all, **options):
+            of = f.create_dataset(name, shape=shape, chunks=chunks, dtype="i2", fillvalue=-1, **options)
+            values = np.arange(1, np.prod(shape) + 1, dtype="i2").reshape(shape)
+            firsts = itertools.product(*(range(0, n, c) for n, c in zip(shape, chunks)))
+            for first in order(list(firsts)):
+                part = tuple(slice(at, at + n) for at, n in zip(first, chunks))
+                of[part] = values[part]
+            return of
+
+        for count in [1, 4, 5, 6, 13, 20]:
+            add(f"ordered{count}", (count,), (1,))
+        add("backwards", (20,), (1,), lambda all: all[::-1])
+        add("shuffled", (9, 8), (2, 3), lambda all: all[1::2] + all[::2], maxshape=(None, None))
+        add("cut_chunks", (5, 4, 3), (2, 3, 1), compression="gzip")
+        add("four_axes", (2, 3, 2, 2), (1, 1, 1, 1))
+        add("holes", (20,), (1,), lambda all: all[::3] + all[1::3])
+        shrunk = add("shrunk", (20,), (1,), maxshape=(None,))
+        shrunk.resize((11,))
+        grown = add("grown", (6, 6), (1, 2), maxshape=(None, None))
+        grown.resize((4, 5))
+        grown.resize((8, 7))
+        grown[7] = 7
+        f.create_dataset("t", data=np.arange(20), chunks=(1,)).make_scale("t")
+        names = [f"station {at}" for at in range(6)]
+        f.create_dataset("names", data=names, chunks=(1,), dtype=h5py.string_dtype()).make_scale("names")
+        v = add("labelled", (20, 6), (4, 6))
+        v.dims[0].attach_scale(f["t"])
+        v.dims[1].attach_scale(f["names"])
+
+
 def dense(path):
     """Attributes and links in heaps."""
     with h5py.File(path, "w", libver="latest") as f:
@@ -378,6 +442,7 @@ FILES = {
     "types.h5": types,
     "filters.h5": filters,
     "indexes.h5": indexes,
+    "trees.h5": trees,
     "dense.h5": dense,
     "compact.h5": compact,
     "netcdf.nc": netcdf,
@@ -387,7 +452,10 @@ FILES = {
 
 if __name__ == "__main__":
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    chosen = sys.argv[2:] or FILES
     for name, write in FILES.items():
+        if name not in chosen:
+            continue
         path = os.path.join(folder, name)
         write(path)
         describe(path)

@@ -29,6 +29,7 @@ sys.dont_write_bytecode = True
 
 from cells import KEY, create, dates, describe, dim, json_metadata, write
 from groups import groups
+from odd import odd
 
 HERE = Path(__file__).resolve().parent
 ARRAYS = {}
@@ -513,6 +514,7 @@ def main():
         save(f"{name}.expected.json", describe(HERE / name, name, make.__doc__, **extra))
     for name, expected in groups(HERE):
         save(f"{name}.group.json", expected)
+    odd(HERE / "odd")
     drop_empty_directories()
 
 

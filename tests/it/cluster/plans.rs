@@ -182,7 +182,7 @@ async fn equal_regions_go_to_equal_workers() {
     let tasks: [Arc<AtomicUsize>; 3] = Default::default();
     let counting = |tasks: &Arc<AtomicUsize>| {
         let tasks = Arc::clone(tasks);
-        WorkerServer::default().with_session(move |session| {
+        WorkerServer::default().without_token().with_session(move |session| {
             tasks.fetch_add(1, Ordering::Relaxed);
             session
         })
@@ -232,7 +232,7 @@ async fn settings_of_workers_do_not_matter() {
     let mut config = gridfusion::GridfusionConfig::default();
     (config.reduce, config.reduce_memory) = (false, 1);
     let server = || {
-        let other = WorkerServer::default().with_config(config.clone());
+        let other = WorkerServer::default().without_token().with_config(config.clone());
         other.with_session(|mut session| {
             session.config().get_or_insert_default().options_mut().execution.target_partitions = 7;
             session

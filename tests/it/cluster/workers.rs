@@ -30,7 +30,8 @@ impl Workers {
         let config = ctx.copied_config();
         let config = config.options().extensions.get::<GridfusionConfig>().cloned();
         let config = config.unwrap_or_default();
-        let worker = || WorkerServer::default().with_runtime(ctx.runtime_env());
+        let worker =
+            || WorkerServer::default().without_token().with_files().with_runtime(ctx.runtime_env());
         Self::of((0..count).map(|_| worker().with_config(config.clone())).collect()).await
     }
 

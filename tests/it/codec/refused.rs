@@ -204,3 +204,34 @@ async fn executors_of_ballista_are_refused() {
         }
     }
 }
+
+/// A worker looks at every node before it runs a plan: also at those that a reduction, a window or a lookup is made from.
+#[tokio::test]
+async fn every_node_is_visited() {
+    let ctx = super::shapes::tables().await;
+    for (sql, nested) in [
+        ("SELECT station, avg(value) FROM temperature GROUP BY station", "AggregateExec"),
+        (
+            "SELECT avg(value) OVER (PARTITION BY station ORDER BY time ROWS 3 PRECEDING) FROM temperature",
+            "BoundedWindowAggExec",
+        ),
+    ] {
+        let planned = super::sent::plan(&ctx, sql).await.unwrap();
+        let bytes = super::sent::bytes(&planned).unwrap();
+        let received = super::sent::received(&bytes, &ctx).unwrap();
+        let mut names = vec![];
+        gridfusion::codec::visit_every_node(&received, &mut |node| {
+            names.push(node.name().to_owned());
+            Ok(())
+        })
+        .unwrap();
+        assert!(names.iter().any(|name| name == nested), "{sql}: {names:?}");
+        let refused = gridfusion::codec::visit_every_node(&received, &mut |node| match node.name()
+            == nested
+        {
+            true => datafusion::common::plan_err!("found"),
+            false => Ok(()),
+        });
+        assert!(refused.unwrap_err().to_string().contains("found"));
+    }
+}

@@ -22,7 +22,7 @@ mod doors;
 /// The interface of a format to the suite.
 mod format;
 /// A writer of HDF5 files.
-mod hdf5_file;
+pub(crate) mod hdf5_file;
 /// Arrays independent of any format.
 mod logical;
 /// NetCDF's classic format in the suite.

@@ -1,7 +1,7 @@
 //! Zarr stores, NetCDF and HDF5 files that other programs wrote, cell by cell against what xarray reads.
 //!
 //! `tests/data/foreign` has a fixed set, with its own README. `GRIDFUSION_DATASETS` names a folder with further
-//! datasets, which `random_datasets.py` and `real_files.py` in `tests/data/foreign` write and fetch.
+//! datasets, which `random_datasets.py`, `chunk_indexes.py` and `real_files.py` in `tests/data/foreign` write and fetch.
 
 /// Cells as text, and their comparison.
 mod cell;

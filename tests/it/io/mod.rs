@@ -36,3 +36,5 @@ mod remote_scans;
 mod s3_server;
 /// Every kind of byte source.
 mod sources;
+/// Zarr stores that are half of one, that change, or whose metadata is too large.
+mod zarr_stores;

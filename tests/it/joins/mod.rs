@@ -2,6 +2,8 @@
 
 /// Random joins of arrays with arrays.
 mod arrays;
+/// Infinities and NaN above joins.
+mod infinities;
 /// Random joins that look up rows by label.
 mod lookups;
 /// The plans of joins, and what they read.

@@ -69,7 +69,8 @@ async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
 /// number of pruned chunks.
 pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let of_children: usize = plan.children().into_iter().map(|child| metric(child, name)).sum();
-    let ours = ["GridScanExec", "GridReduceExec", "SparseScanExec", "SparseAnswerExec"];
+    let ours =
+        ["GridScanExec", "GridReduceExec", "GridLookupExec", "SparseScanExec", "SparseAnswerExec"];
     if !ours.contains(&plan.name()) {
         return of_children;
     }
@@ -221,6 +222,76 @@ async fn a_reduction_skips_groups_that_a_join_drops() {
                    JOIN (SELECT time, count(value) AS n FROM t GROUP BY time) USING (time)";
     let (found, read) = run(&ctx, by_hour, READ).await;
     assert_eq!((found.len(), read), (2, [8, 24, 2]));
+}
+
+/// A hash join above a lookup skips chunks as one above a scan does.
+#[tokio::test]
+async fn joins_above_lookups_skip_chunks() {
+    let file = file();
+    let sql = "SELECT t.time, t.station, country, tag FROM t JOIN stations ON t.station = stations.station JOIN tags ON t.time = tags.hour";
+    let mut answers = vec![];
+    for lookups in [true, false] {
+        let ctx = reducing(2, 8192);
+        register(&ctx, &file, ArrayOptions::default()).await;
+        query(
+            &ctx,
+            "CREATE TABLE tags AS SELECT * FROM (VALUES (5, 'a'), (6, 'b')) AS q(hour, tag)",
+        )
+        .await
+        .unwrap();
+        query(&ctx, &format!("SET gridfusion.lookup_joins = {lookups}")).await.unwrap();
+        let shown = displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string();
+        let has = |node: &str| shown.contains(node);
+        assert!(has("HashJoinExec") && has("GridLookupExec") == lookups, "{shown}");
+        let (rows, [read, ..]) = run(&ctx, sql, READ).await;
+        // Two hours of one row of chunks, in which three of four have a station.
+        assert_eq!((rows.len(), read <= 4), (10, true), "{read} chunks\n{shown}");
+        answers.push(rows);
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+/// DataFusion computes a dynamic filter only if it finds it among the expressions of the probe side.
+#[tokio::test]
+async fn operators_visit_the_dynamic_filters_that_they_show() {
+    fn check(plan: &Arc<dyn ExecutionPlan>, shown: &mut Vec<String>) {
+        let text = displayable(plan.as_ref()).one_line().to_string();
+        let count = text.matches("DynamicFilter [").count();
+        if count > 0 && (plan.name().starts_with("Grid") || plan.name().starts_with("Sparse")) {
+            let mut visited = 0;
+            let mut visit = |expr: &Arc<dyn datafusion::physical_expr::PhysicalExpr>| {
+                visited += expr.to_string().matches("DynamicFilter [").count();
+                Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+            };
+            plan.apply_expressions(&mut visit).unwrap();
+            assert_eq!(visited, count, "{text}");
+            shown.push(plan.name().to_owned());
+        }
+        plan.children().into_iter().for_each(|child| check(child, shown));
+    }
+    let ctx = crate::codec::shapes::tables().await;
+    query(&ctx, "CREATE TABLE hours AS SELECT DISTINCT time AS hour FROM temperature LIMIT 2")
+        .await
+        .unwrap();
+    query(&ctx, "CREATE TABLE places AS SELECT station, value AS height FROM elevation")
+        .await
+        .unwrap();
+    let mut shown = vec![];
+    let windows = "SELECT *, avg(value) OVER (PARTITION BY station ORDER BY time ROWS 3 PRECEDING) AS w FROM temperature";
+    let top = "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY station ORDER BY value) AS n FROM temperature) WHERE n <= 2";
+    let looked_up = "SELECT t.time, t.station, p.height FROM temperature t JOIN places p ON t.station = p.station";
+    let reduced = "SELECT time, avg(value) AS v FROM temperature GROUP BY time";
+    for from in ["SELECT * FROM temperature", windows, top, looked_up, reduced] {
+        let sql = format!("SELECT q.* FROM ({from}) q JOIN hours ON q.time = hours.hour");
+        check(&plan(&ctx, &sql).await, &mut shown);
+        query(&ctx, "SET gridfusion.lookup_joins = false").await.unwrap();
+        check(&plan(&ctx, &sql).await, &mut shown);
+        query(&ctx, "SET gridfusion.lookup_joins = true").await.unwrap();
+    }
+    check(&plan(&ctx, "SELECT ship, speed FROM ships ORDER BY speed LIMIT 3").await, &mut shown);
+    for node in ["GridScanExec", "GridReduceExec", "GridLookupExec", "SparseScanExec"] {
+        assert!(shown.iter().any(|it| it == node), "no {node} with a filter in {shown:?}");
+    }
 }
 
 #[tokio::test]

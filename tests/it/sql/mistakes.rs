@@ -127,7 +127,7 @@ async fn locations() {
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
-        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 63 more
+        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 65 more
     tests/data/tiledb/overlap as grib
         Error during planning: unknown format 'grib'; the formats are tet, tiledb, zarr, netcdf
     "#);
@@ -281,7 +281,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, coordinates, valid_range, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust

@@ -1,7 +1,11 @@
 //! SQL and the interfaces that open tables, for all formats.
 
+/// Text that is not UTF-8.
+mod character_sets;
 /// Random queries, compared with a table in memory.
 mod differential;
+/// Functions of a session, and ours in the places of DataFusion's.
+mod functions;
 /// Messages about mistakes of users.
 mod mistakes;
 /// The table of options.
@@ -14,3 +18,5 @@ mod register;
 mod slt;
 /// Quoted paths, URLs, catalogs.
 pub(crate) mod ways_in;
+/// Files that programs write.
+mod written;

@@ -203,7 +203,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tet('tests/data/tiledb/weather')
         Error during planning: tests/data/tiledb/weather: this is a group or folder of TileDB arrays, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     SELECT * FROM read_tet('tests/data/tiledb')
-        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 63 more
+        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 65 more
     SELECT * FROM read_tet('tests/data')
         Error during planning: tests/data: this folder is not a .tet.d package: it has no PROTOCOL; it holds codecs, foreign, hdf5, netcdf3, parity.tet, tiledb
     a schema

@@ -10,6 +10,8 @@ mod hostile;
 pub(crate) mod libtiledb;
 /// Several arrays as one table.
 mod many;
+/// Legal and rare: extents that wrap, the widest domain, bad enumerations, old groups.
+mod odd;
 /// Random queries.
 mod queries;
 /// Random arrays and queries against a naive model.
@@ -20,7 +22,7 @@ mod sparse;
 mod sparse_hostile;
 /// Random sparse arrays that libtiledb writes, and the rows that it reads from them.
 mod sparse_libtiledb;
-/// Random queries over random sparse arrays.
+/// Random queries.over random sparse arrays.
 mod sparse_queries;
 /// Random sparse arrays at all times, against a naive model.
 mod sparse_random;

@@ -1,5 +1,8 @@
 //! Tests of verification.
 
+/// In HDF5 files.
+#[cfg(feature = "hdf5")]
+mod hdf5;
 /// In `.tet.d` packages.
 mod package;
 /// In sparse TileDB arrays.

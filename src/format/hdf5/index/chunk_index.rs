@@ -1,5 +1,7 @@
 //! The kind and the place of an index.
 
+use super::Entry;
+
 /// The kind of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format::hdf5) enum IndexKind {
@@ -36,11 +38,17 @@ pub(in crate::format::hdf5) struct ChunkIndex {
     pub(in crate::format::hdf5) kind: IndexKind,
     /// The address of the index, or of the chunks if there is none.
     pub(in crate::format::hdf5) address: u64,
-    /// The elements per axis of the dataset, and as many as it may grow to; `u64::MAX` for any number.
-    pub(in crate::format::hdf5) shape: Vec<u64>,
+    /// The elements per axis to which the dataset may grow; `u64::MAX` for any number.
     pub(in crate::format::hdf5) max_shape: Vec<u64>,
     pub(in crate::format::hdf5) chunk_shape: Vec<u64>,
     /// Bytes of a chunk without filters.
     pub(in crate::format::hdf5) chunk_len: u64,
     pub(in crate::format::hdf5) has_filters: bool,
+}
+
+impl ChunkIndex {
+    /// Returns the stored bytes of a chunk.
+    pub(in crate::format::hdf5) fn stored_len(&self, entry: &Entry) -> u64 {
+        entry.size.filter(|_| self.has_filters).unwrap_or(self.chunk_len)
+    }
 }

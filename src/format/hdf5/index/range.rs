@@ -40,9 +40,4 @@ impl<'a> Split<'a> {
         self.left.start = self.left.end;
         start..self.left.end
     }
-
-    /// Whether all keys are in parts.
-    pub(super) fn is_done(&self) -> bool {
-        self.left.is_empty()
-    }
 }

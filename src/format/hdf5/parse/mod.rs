@@ -1,9 +1,8 @@
 //! Everything that comes from the crate `hdf5-reader`. No other module names the crate, so that it can be replaced.
 //!
-//! The crate parses single messages, local heaps, and the indexes of names and arrays from [`Blocks`](super::blocks::Blocks), whose bytes may
+//! The crate parses single messages, local heaps, and the indexes of names from [`Blocks`](super::blocks::Blocks), whose bytes may
 //! be missing; see there. Its own readers of datasets and attributes are not used, because they ignore errors.
 
-mod array_index;
 mod attributes;
 mod cell;
 mod filter;
@@ -14,7 +13,6 @@ mod object;
 mod records;
 mod storage;
 
-pub(super) use array_index::{ArrayIndex, array_index};
 pub(super) use attributes::Value;
 pub(super) use cell::{AfterText, StoredCell};
 pub(super) use filter::{Filter, LibraryFilter};

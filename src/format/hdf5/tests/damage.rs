@@ -10,7 +10,10 @@ use crate::error::{ErrorKind, Result};
 /// Opens a file, and reads the first chunks of each variable. Whether it can be opened.
 fn survive(bytes: Vec<u8>) -> bool {
     let Some(file) = checked(open(bytes)) else { return false };
-    (0..file.file.hierarchy().variables.len()).for_each(|number| file.read_some(number));
+    for number in 0..file.file.hierarchy().variables.len() {
+        file.read_some(number);
+        checked(file.check_index(number));
+    }
     true
 }
 

@@ -92,6 +92,11 @@ impl File {
         drive(self.file.locate(number, chunks).unwrap(), &self.bytes).unwrap()
     }
 
+    /// Returns the number of chunks in the index of a variable.
+    pub(super) fn check_index(&self, number: usize) -> Result<Option<u64>> {
+        Ok(drive(self.file.check_index(number).unwrap(), &self.bytes)?.0)
+    }
+
     pub(super) fn cells(&self, path: &str) -> Cells {
         self.read(self.find(path).unwrap_or_else(|| panic!("no {path}"))).unwrap()
     }

@@ -7,14 +7,19 @@ use serde_json::Value;
 use super::driver::{Cells, open};
 use crate::format::hierarchy::{Attribute, Attributes, CellType};
 
+/// Returns the description beside a file.
+pub(super) fn description(path: &Path) -> Value {
+    let description = std::fs::read(path.with_extension("json")).unwrap();
+    serde_json::from_slice(&description).unwrap()
+}
+
 /// Compares a file with the description beside it.
 pub(super) fn compare(path: &Path) -> Result<(), String> {
     let file = open(std::fs::read(path).unwrap()).map_err(|error| error.to_string())?;
     if file.rounds > 6 {
         return Err(format!("{} rounds to open it", file.rounds));
     }
-    let expected = std::fs::read(path.with_extension("json")).unwrap();
-    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    let expected = description(path);
     let hierarchy = file.file.hierarchy();
     same_attributes(&hierarchy.groups[""], &expected["attributes"])?;
     for (path, expected) in expected["variables"].as_object().unwrap() {
@@ -38,6 +43,13 @@ pub(super) fn compare(path: &Path) -> Result<(), String> {
             return Err(about(format!("axes {found:?}, expected {names:?}")));
         }
         same_attributes(&variable.attributes, &expected["attributes"]).map_err(about)?;
+        let chunks = file.check_index(number).map_err(|error| about(error.to_string()))?;
+        // h5py counts the chunks of most indexes.
+        if let expected @ Some(_) = expected["chunks"].as_u64()
+            && chunks != expected
+        {
+            return Err(about(format!("{chunks:?} chunks, expected {expected:?}")));
+        }
         let cells = file.read(number).map_err(|error| about(error.to_string()))?;
         let cells = comparable(cells, &variable.cell);
         let expected = match expected["texts"].as_array() {

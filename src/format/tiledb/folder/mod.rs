@@ -14,6 +14,6 @@ mod visible;
 
 pub(super) use names::{OLD_SCHEMA_FILE, TimedName, extension, last_part, whole_file};
 pub(super) use options::SCHEMA_FOLDER;
-pub use options::{FolderKind, OpenOptions, folder_kind};
+pub use options::{FolderKind, OpenOptions, folder_kind, lists_members};
 pub(super) use timed_folder::{ReadTimedFolder, TimedFile, map_done};
 pub(super) use visible::{COMMITS, Commit, CommitFiles, Deletion};

@@ -54,11 +54,17 @@ pub fn folder_kind(entries: &[Entry]) -> Option<FolderKind> {
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if has(SCHEMA_FOLDER) || has(OLD_SCHEMA_FILE) {
         Some(FolderKind::Array)
-    } else if has("__tiledb_group.tdb") || has("__group") {
+    } else if has("__tiledb_group.tdb") || lists_members(entries) {
         Some(FolderKind::Group)
     } else {
         None
     }
+}
+
+/// Whether a group with these `entries` lists its members in files. TileDB before 2.8 wrote only a mark, and the
+/// arrays and groups in the folder are the members.
+pub fn lists_members(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.name == "__group")
 }
 
 #[cfg(test)]

@@ -230,7 +230,8 @@ impl DimensionDomain {
             Ok(Self::Text)
         } else if datatype.is_signed() || datatype.is_unsigned() {
             let (low, high) = (integer(reader, datatype)?, integer(reader, datatype)?);
-            let extent = if at_extent(reader)? { None } else { Some(integer(reader, datatype)?) };
+            let stored = if at_extent(reader)? { None } else { Some(integer(reader, datatype)?) };
+            let extent = stored.map(|stored| unwrapped(stored, low, high, datatype));
             if low > high || extent.is_some_and(|extent| extent <= 0) {
                 let extent = extent.map_or("none".to_owned(), |extent| extent.to_string());
                 let message = format!("impossible domain {low} to {high}, tile extent {extent}");
@@ -245,6 +246,16 @@ impl DimensionDomain {
             Err(Error::unsupported(format!("a dimension of type {datatype}")))
         }
     }
+}
+
+/// Returns the extent that a writer meant by the number that it stored.
+///
+/// TileDB gives a dimension without an extent one tile, of `high - low + 1` coordinates, in the dimension's own
+/// type. For -128 to 126 as `INT8` that is 255, which wraps around to -1. Other numbers stay as they are.
+fn unwrapped(stored: i128, low: i128, high: i128, datatype: Datatype) -> i128 {
+    let whole = high - low + 1;
+    let wraps = 1_i128 << (8 * datatype.size());
+    if stored < 0 && stored + wraps == whole { whole } else { stored }
 }
 
 /// Reads a whole number of type `datatype`.
@@ -305,6 +316,12 @@ mod tests {
         assert!(parse(&dimension("x", 0, 0, 5, 0)).is_err());
         assert!(parse(&dimension("x", 0, 0, 5, -1)).is_err());
         assert!(parse(&dimension("x", 4, 0, 5, 1)).is_err());
+        // One more than i32::MAX wraps around, and is the extent of this domain only.
+        let wide = parse(&dimension("x", 0, i32::MIN, -1, i32::MIN)).unwrap();
+        assert_eq!(wide.extent_text().as_deref(), Some("2147483648"));
+        assert!(parse(&dimension("x", 0, i32::MIN, -2, i32::MIN)).is_err());
+        let widest = parse(&dimension("x", 0, i32::MIN, i32::MAX - 1, -1)).unwrap();
+        assert_eq!(widest.extent_text().as_deref(), Some("4294967295"));
         let bytes = dimension("x", 0, -5, 5, 4);
         for len in 0..bytes.len() {
             assert!(parse(&bytes[..len]).is_err());

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::format::tiledb::{Block, CoordinateRange, Coordinates, Fragment, RTree, TileDbArray};
 use crate::format::{StoredChunk, Zones};
 use crate::source::tiledb::chunks::{is_worthwhile, versions, without_possible_nulls};
-use crate::source::tiledb::columns::{coordinate_value, table_value};
+use crate::source::tiledb::columns::{coordinate_value, table_values};
 use crate::source::tiledb::view::TileDbView;
 use crate::tile::{ObjectVersion, Objects, Tile, drive};
 
@@ -52,12 +52,7 @@ pub(in crate::source::tiledb) fn sparse_array(
         value.map_err(|error| error.about(&format!("dimension \"{}\"", dimension.name)))
     });
     let dimensions: Vec<Value> = dimensions.collect::<Result<_>>()?;
-    let values = schema.attributes.iter().enumerate().map(|(number, attribute)| {
-        let enumeration = array.enumeration(number);
-        let value = table_value(attribute, enumeration.map(AsRef::as_ref), view);
-        value.map_err(|error| error.about(&format!("attribute \"{}\"", attribute.name)))
-    });
-    let values: Vec<Value> = values.collect::<Result<_>>()?;
+    let values = table_values(array, view)?;
     let source = TileDbTiles {
         array: Arc::clone(array),
         objects: Arc::clone(objects),

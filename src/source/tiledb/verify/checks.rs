@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::fragment_checks::{FragmentChecks, driven};
 use crate::format::tiledb::{ArrayKind, Block};
+use crate::source::tiledb::columns::enumeration_errors;
 use crate::source::tiledb::reader::TileDbReader;
 use crate::source::tiledb::view::TileDbView;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
@@ -20,10 +21,15 @@ pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress
     let dimensions = counted(schema.dimensions.len() as u64, "dimension");
     let attributes = counted(schema.attributes.len() as u64, "attribute");
     let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
-    report.add(Check::new("schema").with_detail(detail));
+    let mut check = Check::new("schema").with_detail(detail);
+    let enumerations = (0..schema.attributes.len()).map(|it| reader.tiledb().enumeration(it));
+    check.extend(enumerations.filter_map(|it| Some(Finding::of_error(&it.err()?))));
+    report.add(check);
     let mut table = Check::new("table");
     // Whether SQL can query the array. If not, it may still be valid.
-    if let Err(error) = reader.array(&TileDbView::default()) {
+    let view = TileDbView::default();
+    let errors = enumeration_errors(reader.tiledb(), &view);
+    for error in reader.array(&view).err().into_iter().chain(errors) {
         table.add(Finding::of_error(&error).into_warning());
     }
     report.add(table);

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use super::chunk_index::{Entry, write_index};
+use super::chunk_index::{Entry, make_room, write_index};
 use super::{Dataset, File};
 
 /// Writes the chunks of a dataset that are not all fill, and their index, whose address it returns.
@@ -15,7 +15,7 @@ pub(super) fn write_chunks(
     shape: &[u64],
     deflated: bool,
 ) -> u64 {
-    let mut entries = Vec::new();
+    let (mut entries, mut leaves) = (Vec::new(), Vec::new());
     for start in starts(&dataset.shape, shape) {
         let cells = cells(dataset, shape, &start);
         if cells.iter().all(|cell| Some(*cell) == dataset.fill.as_ref()) {
@@ -25,11 +25,12 @@ pub(super) fn write_chunks(
         if deflated {
             bytes = deflate(&shuffled(&bytes, dataset.kind.width() as usize));
         }
+        make_room(file, entries.len(), shape.len(), &mut leaves);
         let (len, address) = (bytes.len() as u32, file.put(&bytes));
-        let end = start.iter().zip(shape).map(|(at, len)| at + len).collect();
-        entries.push(Entry { len, start, end, address });
+        let end = [&start[..], &[u64::from(dataset.kind.width())]].concat();
+        entries.push(Entry { len, start: [&start[..], &[0]].concat(), end, address });
     }
-    write_index(file, entries)
+    write_index(file, entries, &leaves)
 }
 
 /// Returns the first cells of all chunks, in row-major order.

@@ -1,0 +1,261 @@
+//! `--root`, and limits of what workers run and read for others.
+
+use std::fs;
+use std::path::Path;
+
+use crate::cluster::Worker;
+use crate::support::{Outcome, STATIONS, foreign, gridfusion, run};
+use crate::web_server::WebServer;
+
+const SQL: &str = "SELECT station, avg(value) FROM temperature GROUP BY station ORDER BY station";
+
+/// A worker makes a token, and runs nothing without it.
+#[test]
+fn a_worker_makes_a_token() {
+    let worker = Worker::start_in(Path::new("."), &[]);
+    let token = worker.token.as_deref().unwrap();
+    assert_eq!(token.len(), 64);
+    let args = [STATIONS, "--workers", &worker.url, "--task-size", "1", "-q", "-c", SQL];
+    let with = |token: &str| -> Outcome {
+        gridfusion(&args).env("GRIDFUSION_TOKEN", token).output().unwrap().into()
+    };
+    for wrong in ["", "other"] {
+        let refused = with(wrong);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+        assert!(refused.stderr.contains("refused the token"), "{refused:?}");
+    }
+    let alone = run(&[STATIONS, "-q", "-c", SQL]);
+    assert_eq!(with(token).stdout, alone.stdout);
+    let other = Worker::start_in(Path::new("."), &[]);
+    assert_ne!(worker.token, other.token);
+}
+
+/// A folder with a root, a file outside of it, and links that lead out.
+fn rooted(folder: &Path) -> (String, String) {
+    let at = |path: &str| folder.join(path).to_str().unwrap().to_owned();
+    fs::create_dir_all(at("root/inside")).unwrap();
+    fs::copy(STATIONS, at("root/stations.tet")).unwrap();
+    fs::copy(STATIONS, at("secret.tet")).unwrap();
+    fs::write(at("secret.csv"), "a\n1\n").unwrap();
+    fs::write(at("root/fine.csv"), "a\n1\n").unwrap();
+    std::os::unix::fs::symlink(folder, at("root/link")).unwrap();
+    std::os::unix::fs::symlink(at("secret.csv"), at("root/link.csv")).unwrap();
+    std::os::unix::fs::symlink(at("secret.tet"), at("root/link.tet")).unwrap();
+    (at("root"), at(""))
+}
+
+#[test]
+fn no_door_leads_out_of_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = rooted(folder.path());
+    let outside = outside.trim_end_matches('/');
+    let zarr = foreign("v3.zarr");
+    let doors = [
+        format!("SELECT * FROM '{outside}/secret.tet#temperature'"),
+        format!("SELECT * FROM '{root}/../secret.tet#temperature'"),
+        format!("SELECT * FROM '{root}/link/secret.tet#temperature'"),
+        format!("SELECT * FROM '{root}/link.tet#temperature'"),
+        format!("SELECT * FROM 'file://{outside}/secret.tet#temperature'"),
+        format!("SELECT * FROM read_array('{outside}/secret.tet', dataset => 'temperature')"),
+        format!("SELECT * FROM tet_info('{outside}/secret.tet')"),
+        format!("SELECT * FROM '{outside}/*.tet'"),
+        format!("SELECT * FROM '{root}/*/secret.tet'"),
+        format!("SELECT * FROM '{root}/li*.tet'"),
+        format!("SELECT * FROM '{zarr}'"),
+        format!(
+            "CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION '{outside}/secret.tet' OPTIONS (dataset 'temperature')"
+        ),
+        format!("SELECT * FROM '{outside}/secret.csv'"),
+        format!("SELECT * FROM '{root}/link.csv'"),
+        format!("SELECT * FROM '{root}/link/secret.csv'"),
+        format!("SELECT * FROM '{root}/inside/../../secret.csv'"),
+        format!(
+            "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{outside}/secret.csv'; SELECT * FROM t"
+        ),
+        format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{outside}/'; SELECT * FROM t"),
+        format!(
+            "CREATE EXTERNAL TABLE t (line VARCHAR) STORED AS CSV LOCATION '/etc/passwd'; SELECT * FROM t"
+        ),
+        format!("COPY (SELECT 1) TO '{outside}/new.csv'"),
+        format!("COPY (SELECT 1) TO '{root}/link/new.csv'"),
+        format!("COPY (SELECT 1) TO 'file://{outside}/new.json'"),
+        format!("COPY (SELECT 1) TO '{outside}/new.arrow'"),
+        format!("COPY (SELECT 1) TO '{root}/../new.csv'"),
+        format!(
+            "COPY (SELECT 1 AS a, 2 AS b) TO '{outside}/new/' STORED AS PARQUET PARTITIONED BY (a)"
+        ),
+        format!(
+            "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{outside}/new/'; INSERT INTO t VALUES (1)"
+        ),
+        "COPY (SELECT 1) TO 'new.csv'".to_owned(),
+    ];
+    let before = fs::read_dir(folder.path()).unwrap().count();
+    for sql in doors {
+        let outcome: Outcome = gridfusion(&["--root", &root, "-q", "-c", &sql])
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(outcome.code, Some(1), "{sql}: {outcome:?}");
+        assert!(
+            !outcome.stdout.contains("1.") && !outcome.stdout.contains("| 1 "),
+            "{sql}: {outcome:?}"
+        );
+        let messages = ["outside of", "leads out of the root"];
+        assert!(messages.iter().any(|it| outcome.stderr.contains(it)), "{sql}: {outcome:?}");
+    }
+    for path in [format!("{outside}/secret.tet"), format!("{root}/link"), outside.to_owned()] {
+        let outcome = run(&["--root", &root, &path, "-q", "-c", "SHOW TABLES"]);
+        assert_eq!(outcome.code, Some(1), "{path}: {outcome:?}");
+        assert!(outcome.stderr.contains("outside of"), "{path}: {outcome:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before, "a file was written");
+    for sql in [
+        format!("SELECT count(*) FROM '{root}/stations.tet#temperature'"),
+        format!("SELECT * FROM '{root}/fine.csv'"),
+        format!("COPY (SELECT 1) TO '{root}/new/copy.parquet'"),
+        format!("SELECT * FROM '{root}/inside/../fine.csv'"),
+    ] {
+        let outcome = run(&["--root", &root, "-q", "-c", &sql]);
+        assert_eq!(outcome.code, Some(0), "{sql}: {outcome:?}");
+    }
+}
+
+/// References name other files, and links in a store of chunks lead to them.
+#[test]
+fn files_that_files_name_are_in_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = rooted(folder.path());
+    let store = format!("{root}/store.zarr");
+    fs::create_dir_all(format!("{store}/c")).unwrap();
+    fs::write(
+        format!("{store}/zarr.json"),
+        r#"{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"uint8","fill_value":0,"dimension_names":["x"],
+            "chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4]}},"attributes":{},
+            "chunk_key_encoding":{"name":"default"},"codecs":[{"name":"bytes"}]}"#,
+    )
+    .unwrap();
+    fs::write(format!("{outside}chunk"), [65, 66, 67, 68]).unwrap();
+    std::os::unix::fs::symlink(format!("{outside}chunk"), format!("{store}/c/0")).unwrap();
+    let sql = format!("SELECT sum(value) AS s FROM '{store}'");
+    let free = run(&["-q", "--format", "csv", "-c", &sql]);
+    assert_eq!(free.stdout, "s\n266\n", "{free:?}");
+    let outcome = run(&["--root", &root, "-q", "-c", &sql]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("outside of"), "{outcome:?}");
+    let references = format!("{root}/refs.json");
+    let array = r#"{\"zarr_format\":2,\"shape\":[4],\"chunks\":[4],\"dtype\":\"|u1\",\"fill_value\":0,\"order\":\"C\",\"compressor\":null,\"filters\":null}"#;
+    let attributes = r#"{\"_ARRAY_DIMENSIONS\":[\"x\"]}"#;
+    let text = format!(
+        r#"{{"version":1,"refs":{{".zgroup":"{{\"zarr_format\":2}}","v/.zarray":"{array}","v/.zattrs":"{attributes}","v/0":["{outside}chunk"]}}}}"#
+    );
+    fs::write(&references, text).unwrap();
+    let sql = format!("SELECT sum(value) AS s FROM '{references}#v'");
+    let free = run(&["-q", "--format", "csv", "-c", &sql]);
+    assert_eq!(free.stdout, "s\n266\n", "{free:?}");
+    let outcome = run(&["--root", &root, "-q", "-c", &sql]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("outside of"), "{outcome:?}");
+}
+
+#[test]
+fn workers_read_below_their_root_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = rooted(folder.path());
+    let worker = Worker::start_in(Path::new("."), &["--no-token", "--root", &root]);
+    let on_worker =
+        |path: &str| run(&[path, "--workers", &worker.url, "--task-size", "1", "-q", "-c", SQL]);
+    let alone = run(&[STATIONS, "-q", "-c", SQL]);
+    assert_eq!(on_worker(&format!("{root}/stations.tet")).stdout, alone.stdout);
+    for path in [format!("{outside}secret.tet"), format!("{root}/link.tet")] {
+        let refused = on_worker(&path);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert!(refused.stderr.contains("outside of"), "{refused:?}");
+    }
+    // Files of other formats need a flag.
+    let sql = format!(
+        "SELECT count(*) AS n FROM '{root}/stations.tet#temperature' t JOIN '{root}/fine.csv' c ON t.value > c.a"
+    );
+    let refused = run(&["--workers", &worker.url, "--task-size", "1", "-q", "-c", &sql]);
+    assert!(refused.stderr.contains("--allow-files"), "{refused:?}");
+    let open = Worker::start_in(Path::new("."), &["--no-token", "--allow-files", "--root", &root]);
+    let found = run(&["--workers", &open.url, "--task-size", "1", "-q", "-c", &sql]);
+    assert_eq!(
+        (found.code, found.stdout),
+        (Some(0), run(&["-q", "-c", &sql]).stdout),
+        "{}",
+        found.stderr
+    );
+    let sql = sql.replace("fine.csv", "link.csv");
+    let refused = run(&["--workers", &open.url, "--task-size", "1", "-q", "-c", &sql]);
+    assert!(refused.stderr.contains("outside of"), "{refused:?}");
+}
+
+/// A query that fails on a worker is one message, without a panic of a task that was cancelled.
+#[test]
+fn a_query_that_fails_on_a_worker_is_one_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let [here, there] = ["here", "there"].map(|name| folder.path().join(name));
+    for (folder, time) in [(&here, 1_000_000_000), (&there, 2_000_000_000)] {
+        fs::create_dir(folder).unwrap();
+        fs::copy(STATIONS, folder.join("stations.tet")).unwrap();
+        let file = fs::File::options().write(true).open(folder.join("stations.tet")).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(time);
+        file.set_modified(time).unwrap();
+    }
+    let workers = [&here, &there].map(|folder| Worker::start_in(folder, &["--no-token"]));
+    let urls = format!("{},{}", workers[0].url, workers[1].url);
+    for _ in 0..30 {
+        let args = ["stations.tet", "--workers", &urls, "--task-size", "1", "-q", "-c", SQL];
+        let outcome: Outcome = gridfusion(&args).current_dir(&here).output().unwrap().into();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+        assert!(outcome.stderr.contains("the object has changed"), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    }
+}
+
+/// Messages name neither secrets nor plans.
+#[test]
+fn secrets_in_urls_are_one_line_without_the_secret() {
+    for url in
+        ["http://me:S3CR3T@127.0.0.1:9", "http://127.0.0.1:9/?sig=S3CR3T", "http://me:S3CR3T@h:x"]
+    {
+        let refused = run(&["--workers", url, "-c", "SELECT 1"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+        assert!(!refused.stderr.contains("S3CR3T"), "{refused:?}");
+    }
+}
+
+/// A table that workers cannot open without a secret is one line too, whatever the query does with it.
+#[test]
+fn a_table_with_a_secret_is_not_sent_and_no_plan_is_shown() {
+    let server = WebServer::start("stations.tet", fs::read(STATIONS).unwrap(), |_| None);
+    let worker = Worker::start_in(Path::new("."), &["--no-token"]);
+    for url in [
+        format!("http://me:S3CR3T@{}/stations.tet", server.host()),
+        format!("http://{}/stations.tet?sig=S3CR3T", server.host()),
+    ] {
+        let table = format!("read_array('{url}', dataset => 'temperature')");
+        for sql in [
+            format!("SELECT station, avg(value) FROM {table} GROUP BY station"),
+            format!("SELECT a.value FROM {table} a JOIN {table} b ON a.time = b.time ORDER BY 1"),
+            format!("SELECT max(value) OVER (ORDER BY time) FROM {table}"),
+        ] {
+            let args = ["--workers", &worker.url, "--task-size", "1", "-q", "-c", &sql];
+            let refused = run(&args);
+            assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{sql}");
+            assert!(
+                refused.stderr.contains("cannot be sent to another process"),
+                "{}",
+                refused.stderr
+            );
+            assert!(
+                refused.stderr.len() < 400 && !refused.stderr.contains("S3CR3T"),
+                "{}",
+                refused.stderr
+            );
+            assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        }
+    }
+}

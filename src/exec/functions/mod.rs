@@ -1,0 +1,33 @@
+//! Functions of DataFusion that are wrong for some values, with what is wrong replaced.
+//!
+//! | function | DataFusion 55.2 | here |
+//! |---|---|---|
+//! | `sum`, `avg`, variances, `corr`, `covar`, `regr_…` in frames that move | take back what has left the frame, so errors stay | add only |
+//! | `min`, `max` by group | `min` of infinity is the greatest finite number; NaN makes them depend on the order of rows | NaN is greater than all numbers |
+//! | `date_trunc` | fails outside the years 1677 to 2262 | any time |
+//! | `date_bin` | is NULL there | any time |
+//!
+//! Each of ours wraps the function of DataFusion, and has its name, types and states. So plans look the same, and states of
+//! either merge with those of the other.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `own_aggregate` | the wrapper of aggregates |
+//! | `sliding_rows` | frames that move over rows, by the folds of windows along an axis |
+//! | `pairs` | functions of two arguments |
+//! | `extremes` | `min` and `max` of floats |
+//! | `own_scalar` | the wrapper of scalar functions |
+//! | `date_trunc`, `date_bin`, `calendar` | times outside the range of 64-bit nanoseconds |
+
+mod calendar;
+mod date_bin;
+mod date_trunc;
+mod extremes;
+mod own_aggregate;
+mod own_scalar;
+mod pairs;
+mod sliding_rows;
+
+pub(in crate::exec) use own_aggregate::OwnAggregate;
+pub(in crate::exec) use own_scalar::OwnScalar;
+pub(in crate::exec) use sliding_rows::{SlidingFunction, SlidingRows};

@@ -1,0 +1,254 @@
+//! [`OwnAggregate`]: an aggregate function of DataFusion whose wrong accumulators are replaced.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{
+    AggregateFunction, AggregateFunctionParams, WindowFunctionParams,
+};
+use datafusion::logical_expr::function::{
+    AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
+};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator, Operator,
+    ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
+};
+
+use super::extremes::{ExtremeOfAll, ExtremeOfGroups};
+use super::pairs::PairFunction;
+use super::sliding_rows::{OfSteps, SlidingRows};
+use crate::exec::running::{Extreme, Summed, Variance};
+use crate::reduce::{Greatest, Least};
+
+/// An aggregate function of DataFusion, with accumulators of ours where its own are wrong.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(in crate::exec) struct OwnAggregate {
+    wrapped: Arc<AggregateUDF>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Sum,
+    Average,
+    Variance {
+        is_sample: bool,
+        is_root: bool,
+    },
+    /// A function of pairs, which its name tells.
+    OfPairs,
+    Least,
+    Greatest,
+}
+
+impl Kind {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "sum" => Self::Sum,
+            "avg" => Self::Average,
+            "min" => Self::Least,
+            "max" => Self::Greatest,
+            "var" => Self::Variance { is_sample: true, is_root: false },
+            "var_pop" => Self::Variance { is_sample: false, is_root: false },
+            "stddev" => Self::Variance { is_sample: true, is_root: true },
+            "stddev_pop" => Self::Variance { is_sample: false, is_root: true },
+            of_pairs if PairFunction::named(of_pairs).is_some() => Self::OfPairs,
+            _ => return None,
+        })
+    }
+}
+
+impl OwnAggregate {
+    /// Wraps `function`, which must be DataFusion's own; `None` if nothing about it is replaced.
+    pub(in crate::exec) fn over(function: &Arc<AggregateUDF>) -> Option<Self> {
+        let kind = Kind::named(function.name())?;
+        Some(Self { wrapped: Arc::clone(function), kind })
+    }
+
+    /// Returns the function of DataFusion.
+    pub(in crate::exec) fn wrapped(&self) -> &AggregateUDF {
+        &self.wrapped
+    }
+
+    fn inner(&self) -> &dyn AggregateUDFImpl {
+        self.wrapped.inner().as_ref()
+    }
+
+    /// Returns our accumulator for a moving frame; `None` if that of DataFusion is right, as for integers and decimals.
+    fn sliding(&self, args: &AccumulatorArgs<'_>) -> Option<Box<dyn Accumulator>> {
+        let is_double = |data_type: &DataType| *data_type == DataType::Float64;
+        let of = args.expr_fields.iter().all(|field| is_double(field.data_type()));
+        let to = args.return_field.data_type();
+        let are_doubles = of && is_double(to);
+        Some(match self.kind {
+            _ if args.is_distinct => return None,
+            Kind::Least if to.is_floating() => {
+                Box::new(SlidingRows::new(OfSteps(Extreme::<Least>::of(to))))
+            }
+            Kind::Greatest if to.is_floating() => {
+                Box::new(SlidingRows::new(OfSteps(Extreme::<Greatest>::of(to))))
+            }
+            _ if !are_doubles => return None,
+            Kind::Sum => Box::new(SlidingRows::new(OfSteps(Summed { is_average: false }))),
+            Kind::Average => Box::new(SlidingRows::new(OfSteps(Summed { is_average: true }))),
+            Kind::Variance { is_sample, is_root } => {
+                Box::new(SlidingRows::new(OfSteps(Variance { is_sample, is_root })))
+            }
+            Kind::OfPairs => Box::new(SlidingRows::new(PairFunction::named(self.name())?)),
+            Kind::Least | Kind::Greatest => return None,
+        })
+    }
+}
+
+impl AggregateUDFImpl for OwnAggregate {
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.return_field.data_type();
+        match self.kind {
+            Kind::Least if data_type.is_floating() => {
+                Ok(Box::new(ExtremeOfAll::<Least>::new(data_type)))
+            }
+            Kind::Greatest if data_type.is_floating() => {
+                Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type)))
+            }
+            _ => self.inner().accumulator(args),
+        }
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        match self.sliding(&args) {
+            Some(sliding) => Ok(sliding),
+            None => self.inner().create_sliding_accumulator(args),
+        }
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        let data_type = args.return_field.data_type();
+        match self.kind {
+            Kind::Least if data_type.is_floating() => {
+                Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type)))
+            }
+            Kind::Greatest if data_type.is_floating() => {
+                Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type)))
+            }
+            _ => self.inner().create_groups_accumulator(args),
+        }
+    }
+
+    // All else is that of the function of DataFusion.
+
+    fn name(&self) -> &str {
+        self.inner().name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner().aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner().signature()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner().coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner().return_type(types)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        self.inner().return_field(fields)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.inner().is_nullable()
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.inner().state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.inner().groups_accumulator_supported(args)
+    }
+
+    fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {
+        self.inner().schema_name(params)
+    }
+
+    fn human_display(&self, params: &AggregateFunctionParams) -> Result<String> {
+        self.inner().human_display(params)
+    }
+
+    fn display_name(&self, params: &AggregateFunctionParams) -> Result<String> {
+        self.inner().display_name(params)
+    }
+
+    fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.inner().window_function_schema_name(params)
+    }
+
+    fn window_function_display_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.inner().window_function_display_name(params)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner().order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.inner().reverse_expr()
+    }
+
+    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
+        self.inner().simplify()
+    }
+
+    fn simplify_expr_op_literal(
+        &self,
+        function: &AggregateFunction,
+        argument: &Expr,
+        operator: Operator,
+        literal: &Expr,
+        is_left: bool,
+    ) -> Result<Option<Expr>> {
+        self.inner().simplify_expr_op_literal(function, argument, operator, literal, is_left)
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner().is_descending()
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs<'_>) -> Option<ScalarValue> {
+        self.inner().value_from_stats(args)
+    }
+
+    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
+        self.inner().default_value(data_type)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.inner().supports_null_handling_clause()
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.inner().supports_within_group_clause()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner().set_monotonicity(data_type)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner().documentation()
+    }
+}

@@ -1,0 +1,160 @@
+//! [`PairFunction`]: `corr`, `covar` and `regr_…` of the pairs of a frame that moves.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Float64Array};
+use datafusion::common::{ScalarValue, internal_err};
+use datafusion::error::Result;
+
+use super::sliding_rows::SlidingFunction;
+use crate::reduce::Fold;
+
+/// The count, the means and the spreads of pairs of numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pairs {
+    count: u64,
+    mean_x: f64,
+    mean_y: f64,
+    /// The sum of the squared distances from the mean.
+    xx: f64,
+    yy: f64,
+    /// The sum of the products of the distances from the means.
+    xy: f64,
+}
+
+impl Pairs {
+    fn of(x: f64, y: f64) -> Self {
+        // The spread of a single infinite number is NaN.
+        let spread = |a: f64, b: f64| (a - a) * (b - b);
+        Self {
+            count: 1,
+            mean_x: x,
+            mean_y: y,
+            xx: spread(x, x),
+            yy: spread(y, y),
+            xy: spread(x, y),
+        }
+    }
+}
+
+/// The union of pairs, by Chan's formula.
+pub(super) struct Union;
+
+impl Fold for Union {
+    type Item = Pairs;
+    const IDENTITY: Pairs = Pairs { count: 0, mean_x: 0.0, mean_y: 0.0, xx: 0.0, yy: 0.0, xy: 0.0 };
+
+    fn combine(earlier: Pairs, later: Pairs) -> Pairs {
+        // The mean of no pair must not count.
+        match (earlier.count, later.count) {
+            (0, _) => return later,
+            (_, 0) => return earlier,
+            _ => {}
+        }
+        let (a, b) = (earlier.count as f64, later.count as f64);
+        let count = a + b;
+        let (dx, dy) = (later.mean_x - earlier.mean_x, later.mean_y - earlier.mean_y);
+        let weight = a * b / count;
+        Pairs {
+            count: earlier.count + later.count,
+            mean_x: earlier.mean_x + dx * (b / count),
+            mean_y: earlier.mean_y + dy * (b / count),
+            xx: earlier.xx + later.xx + dx * dx * weight,
+            yy: earlier.yy + later.yy + dy * dy * weight,
+            xy: earlier.xy + later.xy + dx * dy * weight,
+        }
+    }
+}
+
+/// A function of pairs. The first argument of `corr` and `covar` is x, and that of `regr_…` is y.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PairFunction {
+    Correlation,
+    Covariance { is_sample: bool },
+    Slope,
+    Intercept,
+    R2,
+    AverageX,
+    AverageY,
+    Sxx,
+    Syy,
+    Sxy,
+}
+
+impl PairFunction {
+    /// Returns the function of a name; `None` for other names.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "corr" => Self::Correlation,
+            "covar_samp" => Self::Covariance { is_sample: true },
+            "covar_pop" => Self::Covariance { is_sample: false },
+            "regr_slope" => Self::Slope,
+            "regr_intercept" => Self::Intercept,
+            "regr_r2" => Self::R2,
+            "regr_avgx" => Self::AverageX,
+            "regr_avgy" => Self::AverageY,
+            "regr_sxx" => Self::Sxx,
+            "regr_syy" => Self::Syy,
+            "regr_sxy" => Self::Sxy,
+            _ => return None,
+        })
+    }
+
+    /// Returns the value of pairs, by the rules of DataFusion; `None` for NULL.
+    fn of(self, pairs: &Pairs) -> Option<f64> {
+        let Pairs { count, mean_x, mean_y, xx, yy, xy } = *pairs;
+        let n = count as f64;
+        let slope = xy / xx;
+        let is_line = count > 1 && xx != 0.0;
+        match self {
+            Self::Correlation => match (mean_x.is_nan(), mean_y.is_nan()) {
+                (true, true) => Some(f64::NAN),
+                (false, false) if is_line && yy != 0.0 => {
+                    // By roots first: the product of both spreads may overflow.
+                    Some(xy / n / (xx / n).sqrt() / (yy / n).sqrt())
+                }
+                _ => None,
+            },
+            Self::Covariance { is_sample: true } => (count > 1).then(|| xy / (n - 1.0)),
+            Self::Covariance { is_sample: false } => (count > 0).then(|| xy / n),
+            Self::Slope => is_line.then_some(slope),
+            Self::Intercept => is_line.then(|| mean_y - slope * mean_x),
+            Self::R2 => (is_line && yy != 0.0).then(|| (xy / xx) * (xy / yy)),
+            Self::AverageX => (count > 0).then_some(mean_x),
+            Self::AverageY => (count > 0).then_some(mean_y),
+            Self::Sxx => (count > 0).then_some(xx),
+            Self::Syy => (count > 0).then_some(yy),
+            Self::Sxy => (count > 0).then_some(xy),
+        }
+    }
+
+    /// Whether the first argument is y.
+    fn begins_with_y(self) -> bool {
+        !matches!(self, Self::Correlation | Self::Covariance { .. })
+    }
+}
+
+impl SlidingFunction for PairFunction {
+    type Fold = Union;
+
+    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<Pairs>> {
+        let [first, second] = arguments else {
+            return internal_err!("a function of pairs has two arguments");
+        };
+        let numbers =
+            |argument: &Arc<dyn Array>| argument.as_any().downcast_ref::<Float64Array>().cloned();
+        let (Some(first), Some(second)) = (numbers(first), numbers(second)) else {
+            return internal_err!("a function of pairs has arguments of type Float64");
+        };
+        let pair = |(first, second): (Option<f64>, Option<f64>)| match (first, second) {
+            (Some(y), Some(x)) if self.begins_with_y() => Pairs::of(x, y),
+            (Some(x), Some(y)) => Pairs::of(x, y),
+            _ => Union::IDENTITY,
+        };
+        Ok(first.iter().zip(&second).map(pair).collect())
+    }
+
+    fn value(&self, pairs: Pairs) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64(self.of(&pairs)))
+    }
+}
