@@ -79,7 +79,7 @@ impl CheckIndex {
 fn index_of(file: &Inner, variable: usize) -> Option<&ChunkIndex> {
     match &file.stored.get(variable)?.place {
         Place::Chunked { index, .. } => Some(index),
-        Place::Nowhere | Place::Contiguous(_) | Place::Inline(_) => None,
+        Place::Nowhere | Place::Contiguous(_) | Place::Inline(_) | Place::Virtual(_) => None,
     }
 }
 

@@ -413,4 +413,11 @@ impl VariableStore for VirtualFiles {
     async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>> {
         if self.objects.is_remote() { Ok(None) } else { located_totals(self, variable).await }
     }
+
+    async fn check_index(&self, variable: usize) -> Result<Option<u64>> {
+        match self.numbers.get(variable) {
+            Some(number) => self.file.check_index(*number).await,
+            None => Err(Error::internal("no such variable")),
+        }
+    }
 }
