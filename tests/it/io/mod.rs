@@ -6,6 +6,8 @@ mod faults;
 mod hostile_objects;
 /// An HTTP server for one object.
 mod http;
+/// Replies that are not what was asked for.
+mod lies;
 /// Large chunk indexes, and memory limits.
 mod limits;
 /// Files that change while they are read.
@@ -36,3 +38,5 @@ mod remote_scans;
 mod s3_server;
 /// Every kind of byte source.
 mod sources;
+/// Names without secrets, and places that remote files may not name.
+mod trust;
