@@ -19,9 +19,8 @@ use datafusion::common::Column;
 use datafusion::error::Result;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, binary_expr};
 
+use super::bound_filter::{BoundFilter, find};
 use super::labels::satisfied;
-use super::planning::BoundFilter;
-use super::scope::find;
 use crate::array::{GridArray, Labels};
 use crate::grid::AxisSelection;
 

@@ -19,6 +19,7 @@
 //! reduction evaluates filters over its group keys itself, with [`dynamic::snapshot_filter`] and
 //! [`labels::satisfied`].
 
+mod bound_filter;
 pub(crate) mod containers;
 pub(crate) mod dynamic;
 mod intervals;

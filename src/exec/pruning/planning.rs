@@ -13,24 +13,22 @@
 //!
 //! Masks only leave out chunks. DataFusion evaluates their filters again, row by row.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::{DFSchema, internal_err};
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::physical_expr::PhysicalExprRef;
 
+use super::bound_filter::BoundFilter;
 use super::intervals::select_intervals;
 use super::labels::{satisfied, select_labels};
-use super::scope::{FilterScope, MAX_LABELS, find};
+use super::scope::{FilterScope, MAX_LABELS};
 use super::statistics::ChunkStatistics;
 use super::zones::ReadExtent;
-use crate::array::{ColumnSource, GridArray};
+use crate::array::GridArray;
 use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
 use crate::grid::{AxisSelection, Selection};
@@ -146,32 +144,6 @@ async fn mask(
         keep,
         by_zones: statistics.know_values(),
     }))
-}
-
-/// A filter as a physical expression, over the columns that it uses.
-pub(super) struct BoundFilter {
-    /// The sources of these columns, in the order of the array's schema.
-    pub(super) columns: Vec<ColumnSource>,
-    /// The fields of these columns.
-    pub(super) schema: SchemaRef,
-    pub(super) predicate: PhysicalExprRef,
-}
-
-impl BoundFilter {
-    pub(super) fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
-        let needed: BTreeSet<usize> = filter
-            .column_refs()
-            .iter()
-            .filter_map(|column| Some(find(array, column.name())?.0))
-            .collect();
-        let columns = needed.iter().map(|&at| array.columns()[at]).collect();
-        let fields: Vec<_> =
-            needed.iter().map(|&at| Arc::clone(&array.schema().fields()[at])).collect();
-        let schema = Arc::new(Schema::new(fields));
-        let names = DFSchema::try_from(Arc::clone(&schema))?;
-        let predicate = session.create_physical_expr(filter.clone(), &names)?;
-        Ok(Self { columns, schema, predicate })
-    }
 }
 
 /// Whether `filter`, which uses no column, is true.

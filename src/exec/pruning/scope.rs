@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, Volatility};
 
+use super::bound_filter::find;
 use super::intervals::is_computable;
-use crate::array::{ColumnSource, GridArray};
+use crate::array::GridArray;
 
 /// The longest axis whose labels are evaluated while planning; more labels would take too long. On longer axes
 /// only predicates that [`is_computable`] accepts are not evaluated per row.
@@ -68,12 +69,6 @@ impl FilterScope {
             Self::Constant | Self::Rows => TableProviderFilterPushDown::Unsupported,
         }
     }
-}
-
-/// Returns the position of a column in the schema, and its source; `None` if there is no such column.
-pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource)> {
-    let at = array.schema().index_of(name).ok()?;
-    Some((at, array.columns()[at]))
 }
 
 /// Whether the result depends only on the row's columns, and is always the same for the same row.

@@ -6,6 +6,8 @@ mod faults;
 mod hostile_objects;
 /// An HTTP server for one object.
 mod http;
+/// Replies that are not what was asked for.
+mod lies;
 /// Large chunk indexes, and memory limits.
 mod limits;
 /// Files that change while they are read.
@@ -39,5 +41,7 @@ mod remote_scans;
 mod s3_server;
 /// Every kind of byte source.
 mod sources;
+/// Names without secrets, and places that remote files may not name.
+mod trust;
 /// Zarr stores that are half of one, that change, or whose metadata is too large.
 mod zarr_stores;

@@ -1,0 +1,338 @@
+//! Replies that are not what was asked for: an error that tells how, or the right rows, and never other rows.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::io::RemoteLimits;
+use gridfusion::{ArrayOptions, GridfusionConfig, GridfusionSessionContextExt};
+use object_store::http::HttpBuilder;
+use object_store::{ClientOptions, RetryConfig};
+use url::Url;
+
+use super::remote::large;
+use crate::support::{query, rows_of};
+
+/// A reply: pieces with the pauses before them.
+type Reply = Vec<(Duration, Vec<u8>)>;
+/// Makes the reply of a request by its number, the requested bytes if there is a range, and the object.
+type Answer = dyn Fn(usize, Option<(usize, usize)>, &[u8]) -> Reply + Send + Sync;
+
+/// A server of one object that answers as a test wants it.
+struct Liar {
+    url: String,
+    requests: Arc<AtomicUsize>,
+    answer: Arc<Mutex<Arc<Answer>>>,
+}
+
+impl Liar {
+    fn start(object: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(AtomicUsize::new(0));
+        let honest: Arc<Answer> = Arc::new(|_, range, object| vec![now(honest(range, object))]);
+        let answer = Arc::new(Mutex::new(honest));
+        let (count, answers, object) =
+            (Arc::clone(&requests), Arc::clone(&answer), Arc::new(object));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (count, answers) = (Arc::clone(&count), Arc::clone(&answers));
+                let object = Arc::clone(&object);
+                thread::spawn(move || serve(&stream, &count, &answers, &object));
+            }
+        });
+        Self { url, requests, answer }
+    }
+
+    /// Lets requests lie from the one with this number on, or only that one.
+    fn lie(&self, first: usize, once: bool, lie: fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>) {
+        self.answer(Arc::new(move |number, range, object| {
+            let lies = number == first || (number > first && !once);
+            vec![now(if lies { lie(range, object) } else { honest(range, object) })]
+        }));
+    }
+
+    fn answer(&self, answer: Arc<Answer>) {
+        self.requests.store(0, Ordering::Relaxed);
+        *self.answer.lock().unwrap() = answer;
+    }
+
+    fn session(&self, timeout: Duration) -> SessionContext {
+        let config = GridfusionConfig::default();
+        let limits =
+            RemoteLimits { timeout, tries: 3, merge: 100_000, gap: 0, ..RemoteLimits::default() };
+        config.remote.set_limits(limits);
+        let session = SessionConfig::new().with_target_partitions(1).with_option_extension(config);
+        let ctx = SessionContext::new_with_config(session);
+        ctx.enable_gridfusion();
+        let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let store = HttpBuilder::new()
+            .with_url(&self.url)
+            .with_client_options(ClientOptions::new().with_allow_http(true))
+            .with_retry(once)
+            .build()
+            .unwrap();
+        ctx.register_object_store(&Url::parse(&self.url).unwrap(), Arc::new(store));
+        ctx
+    }
+
+    /// Returns some rows, or the message.
+    async fn rows(&self, timeout: Duration) -> Result<Vec<Vec<String>>, String> {
+        let ctx = self.session(timeout);
+        let read = async {
+            let url = format!("{}/large.tet", self.url);
+            ctx.register_array("t", &url, ArrayOptions::default()).await?;
+            query(&ctx, "SELECT dim_0, sum(value) FROM t GROUP BY dim_0 ORDER BY 1").await
+        };
+        let rows = tokio::time::timeout(Duration::from_secs(60), Box::pin(read)).await;
+        rows.expect("a hang").map(|rows| rows_of(&rows)).map_err(|error| error.to_string())
+    }
+}
+
+fn serve(
+    stream: &TcpStream,
+    count: &AtomicUsize,
+    answers: &Mutex<Arc<Answer>>,
+    object: &[u8],
+) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut range, mut lines) = (None, 0);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            lines += 1;
+            let line = line.trim_end().to_ascii_lowercase();
+            if line.is_empty() && lines > 1 {
+                break;
+            }
+            if let Some((first, last)) =
+                line.strip_prefix("range: bytes=").and_then(|it| it.split_once('-'))
+            {
+                range = Some(match first.parse::<usize>() {
+                    Ok(first) => (first, object.len().min(last.parse::<usize>().ok()? + 1)),
+                    Err(_) => (object.len() - last.parse::<usize>().ok()?, object.len()),
+                });
+            }
+        }
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        let answer = Arc::clone(&answers.lock().unwrap());
+        let mut stream = stream;
+        for (pause, piece) in answer(number, range, object) {
+            thread::sleep(pause);
+            stream.write_all(&piece).ok()?;
+        }
+    }
+}
+
+fn now(bytes: Vec<u8>) -> (Duration, Vec<u8>) {
+    (Duration::ZERO, bytes)
+}
+
+fn reply(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\nETag: \"1\"\r\n{headers}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// Returns the lines of the head for a part, whose body has this length.
+fn part_of(range: Option<(usize, usize)>, len: usize, total: usize) -> String {
+    let (first, end) = range.unwrap_or((0, total));
+    format!("Content-Range: bytes {first}-{}/{total}\r\nContent-Length: {len}\r\n", end - 1)
+}
+
+fn cut(range: Option<(usize, usize)>, object: &[u8]) -> &[u8] {
+    range.map_or(object, |(first, end)| &object[first..end])
+}
+
+fn honest(range: Option<(usize, usize)>, object: &[u8]) -> Vec<u8> {
+    let body = cut(range, object);
+    match range {
+        Some(_) => reply("206 Part", &part_of(range, body.len(), object.len()), body),
+        None => reply("200 OK", &format!("Content-Length: {}\r\n", body.len()), body),
+    }
+}
+
+type Lie = (&'static str, fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>, &'static str);
+
+/// Ways to lie, and a part of the message that each causes.
+const LIES: [Lie; 12] = [
+    (
+        "compressed",
+        |range, object| {
+            let body = &cut(range, object)[..cut(range, object).len() / 2];
+            let head = part_of(range, body.len(), object.len()) + "Content-Encoding: gzip\r\n";
+            reply("206 Part", &head, body)
+        },
+        "encoded (gzip), which was not asked for",
+    ),
+    (
+        "encoded, of the right length",
+        |range, object| {
+            let body: Vec<u8> = cut(range, object).iter().map(|byte| !byte).collect();
+            let head = part_of(range, body.len(), object.len()) + "Content-Encoding: br\r\n";
+            reply("206 Part", &head, &body)
+        },
+        "encoded (br), which was not asked for",
+    ),
+    (
+        "a length that contradicts the range",
+        |range, object| {
+            let body = &cut(range, object)[1..];
+            reply("206 Part", &part_of(range, body.len(), object.len()), body)
+        },
+        "bytes, and ends after",
+    ),
+    (
+        "more bytes than the range",
+        |range, object| {
+            let body = [cut(range, object), b"x"].concat();
+            reply("206 Part", &part_of(range, body.len(), object.len()), &body)
+        },
+        "bytes, and has more",
+    ),
+    (
+        "another range",
+        |range, object| {
+            let body = cut(range, object);
+            let moved = range.map(|(first, end)| (first + 1, end + 1));
+            reply("206 Part", &part_of(moved, body.len(), object.len()), body)
+        },
+        "Requested ",
+    ),
+    (
+        "a shorter range",
+        |range, object| {
+            let body = &cut(range, object)[..1];
+            let first = range.map(|(first, _)| (first, first + 1));
+            reply("206 Part", &part_of(first, 1, object.len()), body)
+        },
+        "Requested ",
+    ),
+    (
+        "another total",
+        |range, object| {
+            let body = cut(range, object);
+            reply("206 Part", &part_of(range, body.len(), object.len() + 7), body)
+        },
+        "",
+    ),
+    (
+        "several parts",
+        |range, object| {
+            let body = cut(range, object);
+            let head = part_of(range, body.len(), object.len())
+                + "Content-Type: multipart/byteranges; boundary=x\r\n";
+            reply("206 Part", &head, body)
+        },
+        "it has several parts",
+    ),
+    (
+        "several parts without a range",
+        |range, object| {
+            let body = cut(range, object);
+            let head = format!(
+                "Content-Type: multipart/byteranges; boundary=x\r\nContent-Length: {}\r\n",
+                body.len()
+            );
+            reply("206 Part", &head, body)
+        },
+        "Content-Range header not present",
+    ),
+    (
+        "no total",
+        |range, object| {
+            let body = cut(range, object);
+            let (first, end) = range.unwrap_or((0, object.len()));
+            let head = format!(
+                "Content-Range: bytes {first}-{}/*\r\nContent-Length: {}\r\n",
+                end - 1,
+                body.len()
+            );
+            reply("206 Part", &head, body)
+        },
+        "CONTENT_RANGE",
+    ),
+    (
+        "all bytes with the wrong length",
+        |range, object| {
+            let body = cut(range, object);
+            reply("200 OK", &format!("Content-Length: {}\r\n", body.len()), body)
+        },
+        "",
+    ),
+    (
+        "no length",
+        |range, object| {
+            let body = cut(range, object);
+            let (first, end) = range.unwrap_or((0, object.len()));
+            let head = format!(
+                "Content-Range: bytes {first}-{}/{}\r\nTransfer-Encoding: chunked\r\n",
+                end - 1,
+                object.len()
+            );
+            let chunk =
+                [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n0\r\n\r\n"].concat();
+            reply("206 Part", &head, &chunk)
+        },
+        "Content-Length",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replies_that_lie_are_errors_and_not_tried_again() {
+    let liar = Liar::start(large());
+    let timeout = Duration::from_secs(20);
+    let expected = liar.rows(timeout).await.unwrap();
+    let requests = liar.requests.load(Ordering::Relaxed);
+    assert!(requests > 4 && expected.len() == 400, "{requests}");
+    for (what, lie, message) in LIES {
+        for first in [1, 2, 3, requests] {
+            for once in [false, true] {
+                liar.lie(first, once, lie);
+                let how = format!("{what}, request {first}, once: {once}");
+                match liar.rows(timeout).await {
+                    Ok(rows) => assert!(rows == expected, "{how}: other rows"),
+                    Err(error) => {
+                        assert!(error.contains("large.tet"), "{how}: {error}");
+                        assert!(error.contains(message), "{how}: {error}");
+                        assert!(!error.contains(" tries"), "{how}: {error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A reply with a byte at a time stops like one without any, and the rest comes with another request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_trickles_is_asked_for_again() {
+    let liar = Liar::start(large());
+    let expected = liar.rows(Duration::from_secs(20)).await.unwrap();
+    let trickle = |first: usize, once: bool| -> Arc<Answer> {
+        Arc::new(move |number, range, object| {
+            let bytes = honest(range, object);
+            if number != first && (once || number < first) {
+                return vec![now(bytes)];
+            }
+            // The head and a few bytes at once, then 50 bytes a second.
+            let (begin, rest) = bytes.split_at(500.min(bytes.len()));
+            let pieces = rest.iter().map(|byte| (Duration::from_millis(20), vec![*byte]));
+            std::iter::once(now(begin.to_vec())).chain(pieces).collect()
+        })
+    };
+    for first in [1, 2, 4] {
+        liar.answer(trickle(first, true));
+        let began = Instant::now();
+        assert_eq!(liar.rows(Duration::from_secs(4)).await.as_ref(), Ok(&expected), "{first}");
+        assert!(began.elapsed() >= Duration::from_secs(2), "{first}");
+    }
+    liar.answer(trickle(2, false));
+    let error = liar.rows(Duration::from_millis(800)).await.unwrap_err();
+    assert!(error.contains("the store sent only ") && error.contains(" bytes in 0.8 s"), "{error}");
+}
