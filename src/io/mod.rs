@@ -123,10 +123,15 @@ pub trait ByteSource: Debug + Send + Sync {
 /// Whether the cause of `error` is that a file or object does not exist.
 pub fn is_not_found(error: &Error) -> bool {
     let Some(cause) = std::error::Error::source(error) else { return false };
-    let of_system = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-    let of_store = cause.downcast_ref::<object_store::Error>();
-    of_system == Some(std::io::ErrorKind::NotFound)
-        || matches!(of_store, Some(object_store::Error::NotFound { .. }))
+    // The error of a store may be wrapped in one that says more of it.
+    let mut causes = std::iter::successors(Some(cause), |error| error.source());
+    match causes.find_map(|error| error.downcast_ref::<object_store::Error>()) {
+        Some(of_store) => matches!(of_store, object_store::Error::NotFound { .. }),
+        None => {
+            let of_system = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+            of_system == Some(std::io::ErrorKind::NotFound)
+        }
+    }
 }
 
 /// Returns the error for a metadata document of `size` bytes, of which at most `most` may be read.
