@@ -212,6 +212,7 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
+                _ if option.kind == ValueKind::Encoding => "latin1",
                 "reduce" | "reduce_weights" | "reduce_windows" | "grid_windows"
                 | "eager_aggregation" | "align_joins" | "lookup_joins" | "top_rows"
                 | "declare_range" => "false",

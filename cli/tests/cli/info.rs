@@ -292,6 +292,7 @@ z               3  Int64    0      2
 
 WARNINGS
 left out: PATH/nested/zarr.json: \"nested\": shards in shards
+no chunk of \"all_absent\" is stored, so all of its cells have the fill value; if that is wrong, the store is incomplete
 ";
     assert_eq!(info(&foreign("sharded_v3.zarr"), &[]), expected);
 }

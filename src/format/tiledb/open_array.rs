@@ -226,7 +226,8 @@ impl OpenArray {
         }
         asked.extend(self.enumeration_files()?.into_iter().flatten().flatten());
         if asked.is_empty() {
-            self.enumerations = vec![None; self.chosen_schema()?.attributes.len()];
+            // An enumeration may still have no file, which is an error of its attribute.
+            self.parse_enumerations(&[])?;
             return self.finish().map(Step::Done);
         }
         self.state = State::Tails(asked.clone());
