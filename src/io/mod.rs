@@ -123,7 +123,7 @@ pub trait ByteSource: Debug + Send + Sync {
 /// Whether the cause of `error` is that a file or object does not exist.
 pub fn is_not_found(error: &Error) -> bool {
     let Some(cause) = std::error::Error::source(error) else { return false };
-    // The error of a store may be wrapped in one that says more of it.
+    // The error of a store may be wrapped in one with its cause.
     let mut causes = std::iter::successors(Some(cause), |error| error.source());
     match causes.find_map(|error| error.downcast_ref::<object_store::Error>()) {
         Some(of_store) => matches!(of_store, object_store::Error::NotFound { .. }),

@@ -73,9 +73,7 @@ fn no_door_leads_out_of_the_root() {
             "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{outside}/secret.csv'; SELECT * FROM t"
         ),
         format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{outside}/'; SELECT * FROM t"),
-        format!(
-            "CREATE EXTERNAL TABLE t (line VARCHAR) STORED AS CSV LOCATION '/etc/passwd'; SELECT * FROM t"
-        ),
+        "CREATE EXTERNAL TABLE t (line VARCHAR) STORED AS CSV LOCATION '/etc/passwd'; SELECT * FROM t".to_owned(),
         format!("COPY (SELECT 1) TO '{outside}/new.csv'"),
         format!("COPY (SELECT 1) TO '{root}/link/new.csv'"),
         format!("COPY (SELECT 1) TO 'file://{outside}/new.json'"),

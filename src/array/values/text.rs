@@ -85,7 +85,7 @@ pub(super) fn text(
         let bytes = &content[span.start as usize..span.end as usize];
         let invalid = || {
             let start: String = bytes.escape_ascii().take(40).map(char::from).collect();
-            Error::unsupported(format!(
+            Error::usage(format!(
                 "text that is not valid {encoding:?}: \"{start}\"; name its character set with the option \
                  text_encoding, such as 'latin1', or read bytes with text_as_binary = 'true'"
             ))

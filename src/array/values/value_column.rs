@@ -82,8 +82,9 @@ impl ValueColumn {
     /// false only if none of them is NULL. This saves the pass that looks for NULL.
     ///
     /// # Errors
-    /// `Corrupt` if a list ends inside an item. `Unsupported` if text is invalid, a date is beyond its
-    /// Arrow type, or the batch is too large. `Internal` if the selection does not fit the tile.
+    /// `Corrupt` if a list ends inside an item. `Usage` if text is not of its character set, which an option names.
+    /// `Unsupported` if a date is beyond its Arrow type, or the batch is too large. `Internal` if the selection
+    /// does not fit the tile.
     pub fn decode(
         &self,
         tile: &Tile,

@@ -118,7 +118,7 @@ impl PairFunction {
             Self::Covariance { is_sample: true } => (count > 1).then(|| xy / (n - 1.0)),
             Self::Covariance { is_sample: false } => (count > 0).then(|| xy / n),
             Self::Slope => is_line.then_some(slope),
-            Self::Intercept => is_line.then(|| mean_y - slope * mean_x),
+            Self::Intercept => is_line.then_some(mean_y - slope * mean_x),
             Self::R2 => (is_line && yy != 0.0).then(|| (xy / xx) * (xy / yy)),
             Self::AverageX => (count > 0).then_some(mean_x),
             Self::AverageY => (count > 0).then_some(mean_y),

@@ -15,7 +15,6 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::expr::{AggregateFunction, Between, InList, NullTreatment};
 use datafusion::logical_expr::{
     BinaryExpr, Case, Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF,
@@ -23,6 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use super::constants::constant;
+use crate::exec::known_function::known_aggregate;
 
 const DAY: i128 = 86_400_000_000_000;
 const MONTH: i128 = 30 * DAY;
@@ -130,9 +130,10 @@ fn in_case(case: &mut Case) {
 /// Sorts the rows of an aggregate by length. The least and the greatest interval are the first by length.
 fn in_aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr> {
     let mut is_other = by_length(&mut call.params.order_by, schema);
-    let is_min = *call.func == *min_udaf();
+    let known = known_aggregate(&call.func);
+    let is_min = known == Some("min");
     if let [of] = call.params.args.as_slice()
-        && (is_min || *call.func == *max_udaf())
+        && (is_min || known == Some("max"))
         && is_interval(of, schema)
     {
         call.params.order_by = vec![length(of.clone()).sort(is_min, false)];

@@ -55,7 +55,7 @@ fn honest(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     }
     let conjuncts = split_conjunction(predicate);
     let is_lossy = |conjunct: &PhysicalExprRef| {
-        conjunct.exists(|expr| Ok(loses_digits(expr, &schema)?)).unwrap_or(true)
+        conjunct.exists(|expr| loses_digits(expr, &schema)).unwrap_or(true)
     };
     if !conjuncts.iter().any(|conjunct| is_lossy(conjunct)) {
         return Ok(None);

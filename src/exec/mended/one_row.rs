@@ -16,7 +16,7 @@ pub(super) enum Rows {
     /// At least one row.
     Some,
     /// One row if a condition on it is met.
-    OneIf(Condition),
+    OneIf(Box<Condition>),
     /// As many as tables have, without the first ones.
     Behind,
     /// As many as tables have.
@@ -43,8 +43,8 @@ pub(super) fn rows(plan: &LogicalPlan) -> Result<Rows> {
             let Some(&input) = inputs.first() else { return Ok(Rows::OfTables) };
             match rows(input)? {
                 Rows::OneIf(condition) => {
-                    let always = with_input(plan, condition.always)?;
-                    Rows::OneIf(Condition { always, ..condition })
+                    let always = with_input(plan, &condition.always)?;
+                    Rows::OneIf(Box::new(Condition { always, ..*condition }))
                 }
                 rows => rows,
             }
@@ -55,7 +55,8 @@ pub(super) fn rows(plan: &LogicalPlan) -> Result<Rows> {
                 let condition = filter.predicate.clone().alias("holds");
                 let holds = LogicalPlanBuilder::from(filter.input.as_ref().clone());
                 let holds = holds.project([condition])?.build()?;
-                Rows::OneIf(Condition { holds, always: filter.input.as_ref().clone() })
+                let always = filter.input.as_ref().clone();
+                Rows::OneIf(Box::new(Condition { holds, always }))
             }
             Rows::None => Rows::None,
             _ => Rows::OfTables,
@@ -98,7 +99,7 @@ fn of_limit(limit: &Limit, rows: Rows) -> Rows {
 }
 
 /// Puts another plan below a node of one input.
-fn with_input(plan: &LogicalPlan, input: LogicalPlan) -> Result<LogicalPlan> {
+fn with_input(plan: &LogicalPlan, input: &LogicalPlan) -> Result<LogicalPlan> {
     let replaced = plan.clone().map_children(|_| Ok(Transformed::yes(input.clone())))?;
     Ok(replaced.data)
 }

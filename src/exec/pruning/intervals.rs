@@ -13,7 +13,7 @@
 //! over rows, whatever types they compare.
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::Column;
 use datafusion::error::Result;
@@ -130,7 +130,7 @@ fn bisect(
         let only = AxisSelection::from_range(len, index..index + 1);
         let labels = columns.iter().filter_map(|column| array.labels_of(*column));
         let labels = labels.map(|it| it.select(&only, 0)).collect::<crate::Result<_>>()?;
-        let batch = RecordBatch::try_new(schema.clone(), labels)?;
+        let batch = RecordBatch::try_new(SchemaRef::clone(&schema), labels)?;
         Ok(satisfied(&predicate, &batch)?.value(0))
     };
     if len == 0 {

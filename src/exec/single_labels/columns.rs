@@ -1,5 +1,7 @@
 //! Which expressions show labels of single precision: columns with the mark, and what is computed of these alone.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, JoinType};
@@ -24,7 +26,7 @@ impl Columns {
     /// Returns the columns below a node.
     pub(super) fn below(plan: &LogicalPlan) -> Self {
         let inputs = plan.inputs().into_iter();
-        Self(inputs.map(|input| (input.schema().clone(), labels_of(input))).collect())
+        Self(inputs.map(|input| (Arc::clone(input.schema()), labels_of(input))).collect())
     }
 
     /// Returns the columns of a schema.

@@ -119,7 +119,7 @@ pub(super) fn mappings(
             0 => Some(name(flags & 1 != 0, |it| it.file.clone().unwrap_or_else(|| ".".into()))?),
             _ => None,
         };
-        let dataset = name(flags & 2 != 0, |it| it.dataset.clone())?;
+        let dataset = name(flags & 2 != 0, |it| Arc::clone(&it.dataset))?;
         let other = other.filter(|name| **name != *".");
         if [Some(&dataset), other.as_ref()].into_iter().flatten().any(|name| name.contains('%')) {
             let message = format!("a virtual dataset of numbered sources, such as {dataset:?}");

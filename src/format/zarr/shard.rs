@@ -122,7 +122,7 @@ impl ShardIndex {
         let entry = usize::try_from(chunk).ok().and_then(|chunk| self.entries.get(chunk));
         match entry {
             Some((u64::MAX, u64::MAX)) => Ok(None),
-            // A chunk is absent only if both numbers say so.
+            // A chunk is absent only if both numbers are the greatest ones.
             Some(&(start, len)) => match start.checked_add(len).filter(|end| *end < u64::MAX) {
                 Some(end) => Ok(Some(start..end)),
                 None => {

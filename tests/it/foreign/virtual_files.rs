@@ -2,10 +2,20 @@
 
 use std::path::Path;
 
+use datafusion::prelude::SessionContext;
+use gridfusion::GridfusionSessionContextExt;
+
 use crate::sql::ways_in::copy_folder;
 use crate::support::{query, reducing, rows_from, shipped};
 
 const FOLDER: &str = "tests/data/hdf5/virtual";
+
+/// A session in which quoted paths are tables.
+fn session(partitions: usize, batch_size: usize) -> SessionContext {
+    let ctx = reducing(partitions, batch_size);
+    ctx.enable_gridfusion_urls();
+    ctx
+}
 
 /// Cell (y, x) of a part.
 fn part(number: i64, y: i64, x: i64) -> i64 {
@@ -34,7 +44,7 @@ fn expected(dataset: &str) -> Vec<i64> {
 }
 
 async fn cells(file: &str, dataset: &str, partitions: usize) -> Vec<i64> {
-    let ctx = reducing(partitions, 7);
+    let ctx = session(partitions, 7);
     let rank = match dataset {
         "stack" => "dim_0, dim_1, dim_2",
         "every_second" => "dim_0",
@@ -55,7 +65,7 @@ async fn cells_are_those_of_the_other_datasets() {
                 assert_eq!(found, expected(dataset), "{file} {dataset}");
             }
         }
-        let ctx = reducing(2, 8192);
+        let ctx = session(2, 8192);
         let sql = format!("SELECT value FROM '{file}#texts' ORDER BY dim_0, dim_1");
         let texts = rows_from(&ctx, &sql).await.concat();
         assert_eq!(texts, ["0 0", "0 1", "0 2", "1 0", "1 1", "1 2"]);
@@ -66,7 +76,7 @@ async fn cells_are_those_of_the_other_datasets() {
 
 #[tokio::test]
 async fn what_is_not_read_is_named_and_hides_nothing() {
-    let ctx = reducing(1, 8192);
+    let ctx = session(1, 8192);
     for file in ["old.h5", "latest.h5"] {
         let file = shipped(&format!("{FOLDER}/{file}"));
         for (dataset, part) in [
@@ -96,7 +106,7 @@ async fn links_of_the_file_system_lead_nowhere_else() {
     std::os::unix::fs::symlink(&outside, folder.path().join(name)).unwrap();
     let file = folder.path().join("inside/old.h5");
     let sql = format!("SELECT sum(value) FROM '{}#stack'", file.display());
-    let error = query(&reducing(1, 8192), &sql).await.unwrap_err().to_string();
+    let error = query(&session(1, 8192), &sql).await.unwrap_err().to_string();
     assert!(error.contains("not below the folder"), "{error}");
 }
 
@@ -108,7 +118,7 @@ async fn hdf5_lies_behind_user_blocks_of_any_length() {
     let file = folder.path().join("moved.h5");
     for len in [512, 64 << 10, 256 << 10] {
         std::fs::write(&file, [&vec![7; len][..], &bytes].concat()).unwrap();
-        let ctx = reducing(1, 8192);
+        let ctx = session(1, 8192);
         let sql = format!("SELECT sum(value) FROM '{}#a'", file.display());
         assert_eq!(rows_from(&ctx, &sql).await, [["6.0"]], "{len}");
         let sql = format!(

@@ -29,7 +29,7 @@ async fn a_declared_character_set_is_used() {
     }
 }
 
-/// Labels and values of text that is not what the file says are an error, bytes, or text by option.
+/// Labels and values of text in another character set than the file declares are an error, bytes, or text by option.
 #[tokio::test]
 async fn an_undeclared_character_set_is_an_error() {
     let ctx = reducing(2, 8192);

@@ -31,8 +31,8 @@ impl Numbering {
     /// Returns the number of all chunks; `None` if there is no end.
     pub(super) fn chunks(&self) -> Option<u64> {
         let counts = self.counts.iter();
-        counts.clone().all(|&count| count < u64::MAX).then(|| ())?;
-        counts.copied().try_fold(1_u64, u64::checked_mul)
+        let has_end = counts.clone().all(|&count| count < u64::MAX);
+        counts.copied().try_fold(1_u64, u64::checked_mul).filter(|_| has_end)
     }
 
     /// Returns the number of a chunk.
