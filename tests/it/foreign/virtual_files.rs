@@ -47,7 +47,7 @@ async fn cells(file: &str, dataset: &str, partitions: usize) -> Vec<i64> {
     let ctx = session(partitions, 7);
     let rank = match dataset {
         "stack" => "dim_0, dim_1, dim_2",
-        "every_second" => "dim_0",
+        "every_second" | "own" => "dim_0",
         _ => "dim_0, dim_1",
     };
     let sql = format!("SELECT value FROM '{file}#{dataset}' ORDER BY {rank}");

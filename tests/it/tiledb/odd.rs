@@ -20,7 +20,7 @@ async fn an_extent_of_more_than_half_of_the_type() {
         let least = rows_from(&ctx, &format!("SELECT a FROM {table} ORDER BY x")).await;
         assert_eq!(least, [["10"], ["20"], ["30"]], "{name}");
         let facts = format!(
-            "SELECT value FROM tiledb_info('{ODD}/{name}') WHERE name = 'x' AND property = 'extent'"
+            "SELECT value FROM tiledb_info('{ODD}/{name}') WHERE name = 'x' AND property = 'tile extent'"
         );
         let extent = &rows_from(&ctx, &facts).await[0][0];
         assert!(!extent.starts_with('-'), "{name}: {extent}");
