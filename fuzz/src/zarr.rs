@@ -6,8 +6,8 @@ use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
 use crate::format::hierarchy::{Hierarchy, Variable};
-use crate::format::zarr::{NOTHING, OpenReferences, OpenZarr, ZarrStore};
-use crate::format::{Location, Payload, Scratch, StoredChunk};
+use crate::format::zarr::{OpenReferences, OpenZarr, ZarrStore};
+use crate::format::{Location, NOTHING, Payload, Scratch, StoredChunk};
 use crate::tiledb::{MOST_RAW, check_placement};
 
 /// The most variables of a store to read.

@@ -53,13 +53,13 @@ struct Made {
 
 /// Who has named a web server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum NamedBy {
     /// The user.
-    ByUser,
-    /// A local file, or a remote one that may name private addresses.
-    ByFile,
+    User,
+    /// A local file, or a remote one that may name private addresses as a local one may.
+    LocalFile,
     /// A remote file, which may name public addresses only.
-    ByRemoteFile,
+    RemoteFile,
 }
 
 struct MadeStore {
@@ -67,7 +67,7 @@ struct MadeStore {
     url: String,
     server: String,
     reader: Reader,
-    named: Named,
+    named: NamedBy,
     store: Arc<dyn ObjectStore>,
 }
 
@@ -135,7 +135,7 @@ impl Stores {
             made.of_servers.insert(server, options.clone());
         }
         drop(made);
-        self.get(&url, Reader::Arrays, Named::ByUser).map(drop)
+        self.get(&url, Reader::Arrays, NamedBy::User).map(drop)
     }
 
     /// Whether requests to the store of a URL have no signature, because no credentials are given.
@@ -156,18 +156,18 @@ impl Stores {
     }
 
     /// Tells who has named the web server of a URL that is in the file at `by`, which is local if `None`.
-    fn named(&self, url: &Url, by: Option<&Url>) -> Named {
+    fn named(&self, url: &Url, by: Option<&Url>) -> NamedBy {
         let is_same = |it: &Url| is_same_origin(it, url);
         if by.is_some_and(is_same) || self.made().named.iter().any(is_same) {
-            return Named::ByUser;
+            return NamedBy::User;
         }
         match by {
-            Some(by) if !self.options(by).allows_private() => Named::ByRemoteFile,
-            _ => Named::ByFile,
+            Some(by) if !self.options(by).allows_private() => NamedBy::RemoteFile,
+            _ => NamedBy::LocalFile,
         }
     }
 
-    fn get(&self, url: &Url, reader: Reader, named: Named) -> Result<Arc<dyn ObjectStore>> {
+    fn get(&self, url: &Url, reader: Reader, named: NamedBy) -> Result<Arc<dyn ObjectStore>> {
         let has_secrets = build::is_web(url) && (url.query().is_some() || has_user(url));
         if !has_secrets && let Ok(store) = self.known.get_store(url) {
             return Ok(store);
@@ -178,11 +178,11 @@ impl Stores {
             return Ok(store);
         }
         let mut options = self.options(url);
-        if named != Named::ByUser && !options.names_origin(url) {
+        if named != NamedBy::User && !options.names_origin(url) {
             options = options.without_headers();
         }
         let mut made = self.made();
-        if named == Named::ByUser && build::is_web(url) {
+        if named == NamedBy::User && build::is_web(url) {
             made.name(url);
         }
         let key = url_without_path(url);
@@ -194,7 +194,7 @@ impl Stores {
                 let store = match build::is_web(url) {
                     true => {
                         let clients = made.clients(&options, reader)?;
-                        let public_only = named == Named::ByRemoteFile;
+                        let public_only = named == NamedBy::RemoteFile;
                         build::web(url, clients, &options, reader, public_only)?
                     }
                     false => build::build(url, &options, reader)?,
@@ -237,7 +237,7 @@ impl Made {
 
 impl StoreMaker for Stores {
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.get(url, Reader::Arrays, Named::ByUser)
+        self.get(url, Reader::Arrays, NamedBy::User)
     }
 
     fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<Arc<dyn ObjectStore>> {
@@ -269,7 +269,7 @@ impl ObjectStoreRegistry for Stores {
     }
 
     fn get_store(&self, url: &Url) -> DataFusionResult<Arc<dyn ObjectStore>> {
-        Ok(self.get(url, Reader::DataFusion, Named::ByUser)?)
+        Ok(self.get(url, Reader::DataFusion, NamedBy::User)?)
     }
 }
 

@@ -23,6 +23,9 @@ type Reply = Vec<(Duration, Vec<u8>)>;
 type Answer = dyn Fn(usize, Option<(usize, usize)>, &[u8]) -> Reply + Send + Sync;
 
 /// A server of one object that answers as a test wants it.
+/// Makes the reply to a request for a range of an object.
+type Lie = fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>;
+
 struct Liar {
     url: String,
     requests: Arc<AtomicUsize>,
@@ -49,7 +52,7 @@ impl Liar {
     }
 
     /// Lets requests lie from the one with this number on, or only that one.
-    fn lie(&self, first: usize, once: bool, lie: fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>) {
+    fn lie(&self, first: usize, once: bool, lie: Lie) {
         self.answer(Arc::new(move |number, range, object| {
             let lies = number == first || (number > first && !once);
             vec![now(if lies { lie(range, object) } else { honest(range, object) })]

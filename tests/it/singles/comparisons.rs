@@ -6,13 +6,12 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use super::{LATS, STATIONS, TYPES, at, grids, labels, register, single, tet_file, with_grid};
 use crate::support::{cell, query, rows_from, session};
 
-/// Predicates, and what they mean for a label.
-fn predicates() -> Vec<(String, Box<dyn Fn(f32) -> bool>)> {
-    fn add(
-        all: &mut Vec<(String, Box<dyn Fn(f32) -> bool>)>,
-        sql: &str,
-        holds: impl Fn(f32) -> bool + 'static,
-    ) {
+/// A predicate in SQL, and its meaning for a label.
+type Predicate = (String, Box<dyn Fn(f32) -> bool>);
+
+/// Predicates of all forms.
+fn predicates() -> Vec<Predicate> {
+    fn add(all: &mut Vec<Predicate>, sql: &str, holds: impl Fn(f32) -> bool + 'static) {
         all.push((sql.to_owned(), Box::new(holds)));
     }
     let stations = || STATIONS.map(|(lat, _)| single(lat));

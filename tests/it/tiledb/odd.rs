@@ -32,7 +32,7 @@ async fn an_extent_of_more_than_half_of_the_type() {
 async fn boxes_and_limits_of_the_widest_domain() {
     let ctx = reducing(2, 8192);
     let options = ArrayOptions::default().with_option("full_domain", true);
-    ctx.register_array("t", &format!("{ODD}/widest"), options).await.unwrap();
+    ctx.register_array("t", format!("{ODD}/widest"), options).await.unwrap();
     for (condition, expected) in [
         ("x BETWEEN 90 AND 102", "13 3"),
         ("x BETWEEN 90 AND 102 AND x NOT BETWEEN 90 AND 101", "1 2"),
@@ -69,7 +69,7 @@ async fn boxes_and_limits_of_the_widest_domain() {
     // The index counts from 0 too, beside labels that do not.
     let indices =
         ArrayOptions::default().with_option("full_domain", true).with_option("index_columns", true);
-    ctx.register_array("i", &format!("{ODD}/widest"), indices).await.unwrap();
+    ctx.register_array("i", format!("{ODD}/widest"), indices).await.unwrap();
     let rows = rows_from(&ctx, "SELECT x, a FROM i WHERE x_idx = 102 AND x > 5").await;
     assert_eq!(rows, [["102", "2"]]);
 }
