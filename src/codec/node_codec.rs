@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::{not_impl_datafusion_err, not_impl_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
@@ -22,6 +22,7 @@ use super::travelled::TravelledExec;
 use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
+use crate::exec::mended;
 use crate::exec::own_functions::{
     is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
 };
@@ -153,6 +154,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             bytes.extend_from_slice(WEIGHTED_AVG);
         } else if is_own_aggregate(function) {
             bytes.extend_from_slice(OWN);
+        } else if mended::aggregate_functions().iter().any(|it| **it == *function) {
+            bytes.extend_from_slice(MENDED);
         }
         Ok(())
     }
@@ -161,6 +164,10 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         match bytes {
             WEIGHTED_AVG => Ok(weighted_avg_udaf()),
             OWN => own_aggregate_named(name).ok_or_else(|| no_function(name)),
+            MENDED => {
+                let mut functions = mended::aggregate_functions().into_iter();
+                functions.find(|it| it.name() == name).ok_or_else(|| no_function(name))
+            }
             _ => Err(no_function(name)),
         }
     }
@@ -168,13 +175,31 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
         if is_own_scalar(function) {
             bytes.extend_from_slice(OWN);
+        } else if mended::functions().iter().any(|it| **it == *function) {
+            bytes.extend_from_slice(MENDED);
         }
         Ok(())
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
-        let own = (bytes == OWN).then(|| own_scalar_named(name)).flatten();
-        own.ok_or_else(|| no_function(name))
+        let function = match bytes {
+            OWN => own_scalar_named(name),
+            MENDED => mended::functions().into_iter().find(|it| it.name() == name),
+            _ => None,
+        };
+        function.ok_or_else(|| no_function(name))
+    }
+
+    fn try_encode_udwf(&self, function: &WindowUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if mended::window_functions().iter().any(|it| **it == *function) {
+            bytes.extend_from_slice(MENDED);
+        }
+        Ok(())
+    }
+
+    fn try_decode_udwf(&self, name: &str, bytes: &[u8]) -> Result<Arc<WindowUDF>> {
+        let mut functions = mended::window_functions().into_iter().filter(|_| bytes == MENDED);
+        functions.find(|it| it.name() == name).ok_or_else(|| no_function(name))
     }
 }
 
@@ -183,6 +208,9 @@ const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
 
 /// The bytes of our version of a function of DataFusion, beside its name.
 const OWN: &[u8] = b"gridfusion";
+
+/// The bytes of a function that takes the place of one of DataFusion in some plans, beside its name.
+const MENDED: &[u8] = b"gridfusion mended";
 
 fn no_function(name: &str) -> DataFusionError {
     not_impl_datafusion_err!("{name} is no function of gridfusion")

@@ -28,7 +28,7 @@ mod zeros_in_lists;
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
 pub(crate) use before::MendedLogic;
@@ -38,4 +38,14 @@ pub(crate) use lossy_filters::LossyFiltersRule;
 /// Returns the functions that rewritten plans call. Other processes need them, too.
 pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {
     [intervals::interval_length(), time_of_day::time_of_day()]
+}
+
+/// Returns the aggregate functions that take the places of those of DataFusion with the same names.
+pub(crate) fn aggregate_functions() -> [Arc<AggregateUDF>; 1] {
+    [nth_value::function()]
+}
+
+/// Returns the window functions that take the places of those of DataFusion with the same names. They can be reversed.
+pub(crate) fn window_functions() -> [Arc<WindowUDF>; 2] {
+    shift::functions()
 }

@@ -11,13 +11,18 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, ReversedUDAF, Signature,
 };
 
-/// Calls a function that is never reversed, so that rows are sorted instead.
-pub(super) fn rewrite(expr: Expr) -> Transformed<Expr> {
+/// Returns `nth_value`, which is never reversed.
+pub(super) fn function() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(NthValue(nth_value_udaf()))));
+    Arc::clone(&FUNCTION)
+}
+
+/// Calls a function that is never reversed, so that rows are sorted instead.
+pub(super) fn rewrite(expr: Expr) -> Transformed<Expr> {
     match expr {
         Expr::AggregateFunction(mut call) if *call.func == *nth_value_udaf() => {
-            call.func = Arc::clone(&FUNCTION);
+            call.func = function();
             Transformed::yes(Expr::AggregateFunction(call))
         }
         expr => Transformed::no(expr),

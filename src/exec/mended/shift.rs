@@ -21,6 +21,15 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::PhysicalExprRef;
 
+/// Returns `lead` and `lag` as functions that evaluate whole partitions.
+pub(super) fn functions() -> [Arc<WindowUDF>; 2] {
+    [over_gaps(&lead_udwf()), over_gaps(&lag_udwf())]
+}
+
+fn over_gaps(function: &Arc<WindowUDF>) -> Arc<WindowUDF> {
+    Arc::new(WindowUDF::from(ShiftOverGaps(Arc::clone(function))))
+}
+
 /// Calls a function that evaluates whole partitions, for `lead` and `lag` with `IGNORE NULLS`.
 pub(super) fn rewrite(expr: Expr) -> Transformed<Expr> {
     let Expr::WindowFunction(mut call) = expr else { return Transformed::no(expr) };
@@ -29,8 +38,7 @@ pub(super) fn rewrite(expr: Expr) -> Transformed<Expr> {
         && ignores
         && [lead_udwf(), lag_udwf()].contains(function)
     {
-        let function = WindowUDF::from(ShiftOverGaps(Arc::clone(function)));
-        call.fun = WindowFunctionDefinition::WindowUDF(Arc::new(function));
+        call.fun = WindowFunctionDefinition::WindowUDF(over_gaps(function));
         return Transformed::yes(Expr::WindowFunction(call));
     }
     Transformed::no(Expr::WindowFunction(call))

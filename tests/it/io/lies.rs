@@ -22,10 +22,10 @@ type Reply = Vec<(Duration, Vec<u8>)>;
 /// Makes the reply of a request by its number, the requested bytes if there is a range, and the object.
 type Answer = dyn Fn(usize, Option<(usize, usize)>, &[u8]) -> Reply + Send + Sync;
 
-/// A server of one object that answers as a test wants it.
 /// Makes the reply to a request for a range of an object.
-type Lie = fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>;
+type Falsify = fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>;
 
+/// A server of one object that answers as a test wants it.
 struct Liar {
     url: String,
     requests: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ impl Liar {
     }
 
     /// Lets requests lie from the one with this number on, or only that one.
-    fn lie(&self, first: usize, once: bool, lie: Lie) {
+    fn lie(&self, first: usize, once: bool, lie: Falsify) {
         self.answer(Arc::new(move |number, range, object| {
             let lies = number == first || (number > first && !once);
             vec![now(if lies { lie(range, object) } else { honest(range, object) })]
@@ -161,7 +161,7 @@ fn honest(range: Option<(usize, usize)>, object: &[u8]) -> Vec<u8> {
     }
 }
 
-type Lie = (&'static str, fn(Option<(usize, usize)>, &[u8]) -> Vec<u8>, &'static str);
+type Lie = (&'static str, Falsify, &'static str);
 
 /// Ways to lie, and a part of the message that each causes.
 const LIES: [Lie; 12] = [
