@@ -8,8 +8,6 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::functions::all_default_functions;
-use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
@@ -40,13 +38,19 @@ pub(crate) fn is_own_scalar(function: &ScalarUDF) -> bool {
 }
 
 /// Returns our version of the aggregate function of DataFusion with this name.
+#[cfg(feature = "codec")]
 pub(crate) fn own_aggregate_named(name: &str) -> Option<Arc<AggregateUDF>> {
-    own_aggregate(all_default_aggregate_functions().iter().find(|it| it.name() == name)?)
+    own_aggregate(
+        datafusion::functions_aggregate::all_default_aggregate_functions()
+            .iter()
+            .find(|it| it.name() == name)?,
+    )
 }
 
 /// Returns our version of the scalar function of DataFusion with this name.
+#[cfg(feature = "codec")]
 pub(crate) fn own_scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
-    own_scalar(all_default_functions().iter().find(|it| it.name() == name)?)
+    own_scalar(datafusion::functions::all_default_functions().iter().find(|it| it.name() == name)?)
 }
 
 /// An analyzer rule that replaces functions of DataFusion in a query by our versions of them.

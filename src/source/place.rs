@@ -185,6 +185,7 @@ impl Place {
     ///
     /// # Errors
     /// As [`Stores::referenced`], and `Usage` for a local file that a remote one names: it could be any file of the user.
+    #[cfg(any(feature = "zarr", feature = "tiledb"))]
     pub(crate) fn referenced(&self, location: &str) -> Result<Self> {
         let by = self.is_remote().then(|| parse_url(&self.location)).flatten();
         let store = |stores: &dyn Stores, url: &Url| stores.referenced(url, by.as_ref());

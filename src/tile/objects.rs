@@ -11,7 +11,7 @@ use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
 use crate::format::{Entry, Layer, Location, NOTHING, Payload, StoredChunk};
-use crate::io::{ByteSource, Folder, MAX_CONCURRENT_IO, VersionBelow};
+use crate::io::{ByteSource, Folder, MAX_CONCURRENT_IO};
 
 /// The stored objects of an array.
 #[derive(Debug)]
@@ -122,11 +122,12 @@ impl Objects {
     ///
     /// # Errors
     /// `Io` if the folder cannot be listed, or an object was written since it was read.
+    #[cfg(feature = "zarr")]
     pub(crate) fn versions_below(
         &self,
         path: &str,
         most: usize,
-    ) -> Result<Option<Vec<VersionBelow>>> {
+    ) -> Result<Option<Vec<crate::io::VersionBelow>>> {
         match self {
             Self::Many(folder) => {
                 folder.versions_below(path, most).map_err(|error| self.named(error))
@@ -136,6 +137,7 @@ impl Objects {
     }
 
     /// Forgets which documents are known to be absent; returns whether any was.
+    #[cfg(feature = "zarr")]
     pub(crate) fn forget_absent(&self) -> bool {
         matches!(self, Self::Many(folder) if folder.forget_absent())
     }
@@ -144,6 +146,7 @@ impl Objects {
     ///
     /// # Errors
     /// `Io` if the folder cannot be listed; `Internal` if the array is not a folder.
+    #[cfg(feature = "zarr")]
     pub(crate) async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
         match self {
             Self::Many(OpenFolder { folder, .. }) => folder.some_below(path, most).await,

@@ -9,8 +9,7 @@ use super::seen::Seen;
 use crate::error::{Error, Result};
 use crate::format::ByteRange;
 use crate::io::{
-    ByteSource, Folder, LruCache, MAX_OPEN_OBJECTS, ObjectStamp, VersionBelow, document_too_long,
-    is_not_found,
+    ByteSource, Folder, LruCache, MAX_OPEN_OBJECTS, ObjectStamp, document_too_long, is_not_found,
 };
 
 /// A folder that opens objects when they are first read, and keeps a limited number of them open.
@@ -125,14 +124,15 @@ impl OpenFolder {
     ///
     /// # Errors
     /// `Io` if the folder cannot be listed, or an object was written since it was read.
+    #[cfg(feature = "zarr")]
     pub(super) fn versions_below(
         &self,
         path: &str,
         most: usize,
-    ) -> Result<Option<Vec<VersionBelow>>> {
+    ) -> Result<Option<Vec<crate::io::VersionBelow>>> {
         let found = self.folder.versions_below(path, most)?;
         if let Some(seen) = &self.seen {
-            for VersionBelow { path, stamp, .. } in found.iter().flatten() {
+            for crate::io::VersionBelow { path, stamp, .. } in found.iter().flatten() {
                 seen.note(&path.as_str().into(), Some(*stamp), false)?;
             }
         }
@@ -140,6 +140,7 @@ impl OpenFolder {
     }
 
     /// Forgets which documents are known to be absent; returns whether any was.
+    #[cfg(feature = "zarr")]
     pub(super) fn forget_absent(&self) -> bool {
         self.folder.forget_absent()
     }

@@ -28,7 +28,9 @@ mod zeros_in_lists;
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use datafusion::logical_expr::ScalarUDF;
+#[cfg(feature = "codec")]
+use datafusion::logical_expr::{AggregateUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
 pub(crate) use before::MendedLogic;
@@ -41,11 +43,13 @@ pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {
 }
 
 /// Returns the aggregate functions that take the places of those of DataFusion with the same names.
+#[cfg(feature = "codec")]
 pub(crate) fn aggregate_functions() -> [Arc<AggregateUDF>; 1] {
     [nth_value::function()]
 }
 
 /// Returns the window functions that take the places of those of DataFusion with the same names. They can be reversed.
+#[cfg(feature = "codec")]
 pub(crate) fn window_functions() -> [Arc<WindowUDF>; 2] {
     shift::functions()
 }

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExprRef;
 
 /// Returns `lead` and `lag` as functions that evaluate whole partitions.
+#[cfg(feature = "codec")]
 pub(super) fn functions() -> [Arc<WindowUDF>; 2] {
     [over_gaps(&lead_udwf()), over_gaps(&lag_udwf())]
 }

@@ -280,7 +280,7 @@ async fn an_existing_session_can_be_enabled() {
     assert_eq!(explain(&ctx, sql).await.matches("GridReduceExec").count(), 1);
     assert_eq!(ctx.state().session_id(), id);
     let rules = ctx.state().physical_optimizers().len();
-    assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 11);
+    assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 12);
 }
 
 /// `GridReduceRule` also works as the last optimizer rule.

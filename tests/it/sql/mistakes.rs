@@ -123,7 +123,7 @@ async fn locations() {
     examples/data/stations.tet as tiledb
         Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
     tests/data as tiledb
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds codecs, foreign, hdf5, netcdf3, parity.tet, tiledb
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds codecs, foreign, hdf5, netcdf3, parity.tet, singles, text, tiledb, upstream
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
@@ -281,7 +281,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, text_encoding, time_as_integer, decode_times, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, eager_aggregation, align_joins, reduce_windows, top_rows, lookup_joins, grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust

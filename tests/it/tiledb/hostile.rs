@@ -178,8 +178,14 @@ impl Reader {
         let counts: Vec<String> = counts.collect();
         let read = async {
             if let Some(rows) = opened.rows.filter(|rows| *rows > MAX_ROWS) {
-                let all = cell(&self.ctx, "SELECT count(*) FROM t").await;
-                assert_eq!(all, rows.to_string());
+                // A plan lists chunks, so it may refuse all of them, and never a few rows.
+                match query(&self.ctx, "SELECT count(*) FROM t").await {
+                    Ok(_) => {
+                        let all = cell(&self.ctx, "SELECT count(*) FROM t").await;
+                        assert_eq!(all, rows.to_string());
+                    }
+                    Err(error) => assert!(error.to_string().contains("at most"), "{error}"),
+                }
                 return query(&self.ctx, "SELECT * FROM t LIMIT 2").await;
             }
             let batches = query(&self.ctx, "SELECT * FROM t").await?;
