@@ -122,12 +122,22 @@ impl GridLookupExec {
     }
 
     /// Adds dynamic filters over columns of the output. Filters over columns of the input rule out no chunk, and are left out.
+    ///
+    /// DataFusion finds the columns of a filter by name when it pushes it down. Both sides of a join may have columns of one
+    /// name, so filters over these are left out too: they may mean the other side.
     #[must_use]
     pub fn with_filters(mut self, filters: &[PhysicalExprRef]) -> Self {
         let Joined { lookup, projection, .. } = &self.joined;
         let scanned = lookup.scan.columns().len();
-        let of_scan =
-            |column: usize| projection.get(column).copied().filter(|column| *column < scanned);
+        let fields = self.joined.schema.fields();
+        let is_only = |column: usize| {
+            let name = fields.get(column).map(|field| field.name());
+            fields.iter().filter(|field| Some(field.name()) == name).count() == 1
+        };
+        let of_scan = |column: usize| {
+            let source = projection.get(column).copied().filter(|_| is_only(column));
+            source.filter(|source| *source < scanned)
+        };
         let filters = filters.iter().filter_map(|it| move_columns(it, &of_scan).ok());
         let filters: Vec<PhysicalExprRef> = filters.collect();
         self.joined.filters.extend(filters);

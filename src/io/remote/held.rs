@@ -50,6 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init)] // Ranges are meant, not their elements.
     fn missing_ranges_are_read_and_kept_ones_are_not() {
         let object: Vec<u8> = (0..100).collect();
         let bytes =
