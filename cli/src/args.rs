@@ -134,8 +134,8 @@ pub(crate) struct Args {
     /// Options for each PATH and for object stores, for instance `timestamp=2024-03-01`; may be repeated
     ///
     /// For packages: generation. For TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
-    /// text_as_binary, time_as_integer. For every PATH: io, nan_as_null, fill_as_null, index_columns,
-    /// trust_zone_maps. For all object stores of the session, also without a PATH: aws.NAME, azure.NAME,
+    /// text_as_binary, text_encoding, time_as_integer. For every PATH: io, nan_as_null, fill_as_null,
+    /// index_columns, trust_zone_maps. For all object stores of the session, also without a PATH: aws.NAME, azure.NAME,
     /// gcp.NAME and http.NAME, for instance `aws.region=eu-north-1`.
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,

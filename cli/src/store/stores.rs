@@ -51,7 +51,7 @@ struct Made {
     named: Vec<Url>,
 }
 
-/// Who has named a web server.
+/// The source of the URL of a web server, which decides what the server gets and where it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedBy {
     /// The user.
