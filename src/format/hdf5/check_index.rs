@@ -79,7 +79,11 @@ impl CheckIndex {
 fn index_of(file: &Inner, variable: usize) -> Option<&ChunkIndex> {
     match &file.stored.get(variable)?.place {
         Place::Chunked { index, .. } => Some(index),
-        Place::Nowhere | Place::Contiguous(_) | Place::Inline(_) | Place::Virtual(_) => None,
+        Place::Nowhere
+        | Place::Contiguous(_)
+        | Place::Inline(_)
+        | Place::External(_)
+        | Place::Virtual(_) => None,
     }
 }
 

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::check_index::CheckIndex;
+use super::external::Parts;
 use super::inner::Inner;
-use super::locate::LocateHdf5;
+use super::locate::{LocateHdf5, chunk_extents};
+use super::segment::Segment;
 use super::stored::{Place, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::error::{Error, Result};
+use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 
 /// An open NetCDF-4 or HDF5 file. Cheap to clone.
@@ -70,6 +73,41 @@ impl Hdf5File {
             Place::Virtual(mappings) => Some(mappings),
             _ => None,
         }
+    }
+
+    /// Returns the parts of other files that hold the cells of a variable; `None` if no other file does. This file cannot
+    /// locate its chunks alone.
+    pub fn segments(&self, variable: usize) -> Option<&Arc<[Segment]>> {
+        match &self.0.stored.get(variable)?.place {
+            Place::External(segments) => Some(segments),
+            _ => None,
+        }
+    }
+
+    /// Returns where chunks of a variable are in other files. `lens` are the lengths of the files of its segments, and
+    /// members of locations are numbers of segments. Cells behind the end of a file are in no layer.
+    ///
+    /// # Errors
+    /// `Unsupported` if a part of a file ends within a cell. `Internal` if no other file holds the variable.
+    pub fn locate_external(
+        &self,
+        variable: usize,
+        chunks: &[Vec<u64>],
+        lens: &[u64],
+    ) -> Result<Vec<StoredChunk>> {
+        let parts = Parts::new(self.stored(variable)?, lens)?;
+        let shown = self.0.hierarchy.variables.get(variable);
+        let shown = shown.ok_or_else(|| Error::internal("no such variable"))?;
+        chunks.iter().map(|chunk| parts.chunk(chunk, &chunk_extents(shown, chunk))).collect()
+    }
+
+    /// Returns the number of cells of a variable that are in other files, and of all its cells; as
+    /// [`Hdf5File::locate_external`].
+    ///
+    /// # Errors
+    /// As [`Hdf5File::locate_external`].
+    pub fn count_external(&self, variable: usize, lens: &[u64]) -> Result<(u64, u64)> {
+        Parts::new(self.stored(variable)?, lens)?.count()
     }
 
     fn stored(&self, variable: usize) -> Result<&StoredVariable> {

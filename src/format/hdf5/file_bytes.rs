@@ -38,6 +38,11 @@ impl Widths {
         let bits = 8 * u32::from(self.address.min(8));
         address >= u64::MAX.checked_shr(64 - bits).unwrap_or(0)
     }
+
+    /// Whether a length is that of anything: all bits are set.
+    pub(super) fn is_unlimited(self, length: u64) -> bool {
+        Self { address: self.length, ..self }.is_undefined(length)
+    }
 }
 
 impl FileBytes {

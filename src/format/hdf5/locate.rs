@@ -156,10 +156,8 @@ impl LocateHdf5 {
         let bytes = |shape: &[u64]| shape.iter().fold(stored.width, |all, len| all * len);
         let (payload, placement) = match &stored.place {
             Place::Nowhere => return Ok(None),
-            Place::Virtual(_) => {
-                return Err(Error::unsupported(
-                    "a virtual dataset, whose cells are in other datasets",
-                ));
+            Place::Virtual(_) | Place::External(_) => {
+                return Err(Error::unsupported("a dataset whose cells are elsewhere"));
             }
             Place::Inline(held) => {
                 let held = held.slice(..(bytes(&extents) as usize).min(held.len()));
@@ -259,7 +257,7 @@ fn region(extents: &[u64], tile_shape: Vec<u64>) -> Placement {
 }
 
 /// Returns the cells of a chunk of the variable, per axis.
-fn chunk_extents(variable: &Variable, chunk: &[u64]) -> Vec<u64> {
+pub(super) fn chunk_extents(variable: &Variable, chunk: &[u64]) -> Vec<u64> {
     let axes = variable.axes.iter().zip(&variable.chunk_shape).zip(chunk);
     axes.map(|((axis, len), at)| axis.len.saturating_sub(at.saturating_mul(*len)).min(*len))
         .collect()

@@ -25,6 +25,7 @@ mod cache_image;
 mod check_index;
 mod context;
 mod dimensions;
+mod external;
 mod file;
 mod file_bytes;
 mod filters;
@@ -41,6 +42,7 @@ mod parse;
 mod parsed;
 mod raw_header;
 mod raw_type;
+mod segment;
 mod shared;
 mod stored;
 mod superblock;
@@ -56,6 +58,7 @@ pub use check_index::CheckIndex;
 pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
+pub use segment::Segment;
 pub use virtual_layout::{Mapping, Steps};
 
 /// The signature of an HDF5 file, at its start or after a user block.

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::filters::Filters;
 use super::index::{ChunkIndex, Entry};
+use super::segment::Segment;
 use super::virtual_layout::Mapping;
 use crate::format::{ByteOrder, Location};
 
@@ -42,6 +43,8 @@ pub(super) enum Place {
         /// Whether chunks that the end of an axis cuts have no filters.
         are_cut_chunks_plain: bool,
     },
+    /// In parts of other files, one after another.
+    External(Arc<[Segment]>),
     /// In other datasets, some of which are in other files.
     Virtual(Arc<[Mapping]>),
 }
@@ -71,6 +74,7 @@ impl StoredVariable {
             Place::Nowhere => "never written".to_owned(),
             Place::Contiguous(_) => "contiguous".to_owned(),
             Place::Inline(_) => "compact".to_owned(),
+            Place::External(_) => "external".to_owned(),
             Place::Virtual(_) => "virtual".to_owned(),
             Place::Chunked { index, .. } => format!("chunked ({})", index.kind.name()),
         }

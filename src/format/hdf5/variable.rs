@@ -7,6 +7,7 @@ use super::context::Context;
 use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
+use super::segment::Segment;
 use super::stored::{Found, Place, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::error::{Error, Result};
@@ -32,9 +33,6 @@ pub(super) fn variable(
 ) -> Result<(Variable, StoredVariable)> {
     let cell = dataset.cell.clone();
     let cell = cell.map_err(|kind| Error::unsupported(format!("cells are {kind}")))?;
-    if dataset.is_external {
-        return Err(Error::unsupported("its cells are in other files"));
-    }
     check_readable(&dataset.attributes)?;
     let axes = context.dimensions.axes(address, dataset);
     let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);
@@ -126,7 +124,8 @@ impl Shaped {
     fn fill(&self, dataset: &Dataset) -> Vec<u8> {
         let Some(width) = self.cell.cell.width() else { return vec![] };
         let width = width as usize;
-        let stored = dataset.fill.as_ref();
+        // Behind the end of an external file, the HDF5 library reads zeros.
+        let stored = dataset.fill.as_ref().filter(|_| dataset.external.is_none());
         let stored = stored.filter(|fill| fill.len() as u64 == self.filtered_width);
         let Some(stored) = stored else { return vec![0; width] };
         let mut fill: Vec<u8> = stored.iter().copied().cycle().take(width).collect();
@@ -146,6 +145,9 @@ impl Shaped {
     fn place(&self, context: &Context<'_>, dataset: &Dataset) -> Result<(Place, Vec<u64>)> {
         let widths = context.widths;
         let bytes = self.shape.iter().fold(self.cell.width, |bytes, len| bytes * len);
+        if let Some(segments) = &dataset.external {
+            return self.external(context, dataset, segments, bytes);
+        }
         match &dataset.layout {
             Layout::Compact { bytes: stored, address } => {
                 if (stored.len() as u64) < bytes {
@@ -200,6 +202,34 @@ impl Shaped {
                 Ok((Place::Chunked { index, are_cut_chunks_plain }, chunk_shape))
             }
         }
+    }
+}
+
+impl Shaped {
+    /// Returns the place of a dataset whose `bytes` are in other files, and the shape of its chunks.
+    fn external(
+        &self,
+        context: &Context<'_>,
+        dataset: &Dataset,
+        segments: &Arc<[Segment]>,
+        bytes: u64,
+    ) -> Result<(Place, Vec<u64>)> {
+        let is_elsewhere = match &dataset.layout {
+            Layout::Contiguous { address } => context.widths.is_undefined(*address),
+            _ => false,
+        };
+        if !is_elsewhere || !dataset.filters.is_empty() || self.cell.cell == CellType::Text {
+            return Err(Error::unsupported(
+                "cells in external files that are chunked, filtered, or texts of any length",
+            ));
+        }
+        let held = segments.iter().try_fold(0_u64, |all, it| all.checked_add(it.len?));
+        if held.is_some_and(|held| held < bytes) {
+            let message = format!("{} bytes of {bytes}", held.unwrap_or_default());
+            return Err(Error::corrupt_region("external file list", message));
+        }
+        let chunk_shape = pieces(&self.shape, self.cell.width, CONTIGUOUS_CHUNK);
+        Ok((Place::External(Arc::clone(segments)), chunk_shape))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::format::hdf5::{Hdf5File, Mapping, OpenHdf5, SIGNATURE, user_block_ends};
+use crate::format::hdf5::{Hdf5File, Mapping, OpenHdf5, SIGNATURE, Segment, user_block_ends};
 use crate::format::hierarchy::{CellType, Hierarchy};
 use crate::format::{Location, StoredChunk};
 use crate::io::ByteSource;
@@ -39,6 +39,26 @@ impl Hdf5Reader {
     /// Returns the mappings of a virtual dataset; `None` if a variable is another dataset.
     pub(super) fn mappings(&self, variable: usize) -> Option<Arc<[Mapping]>> {
         self.file.mappings(variable).cloned()
+    }
+
+    /// Returns the parts of other files that hold a variable; `None` if no other file does.
+    pub(super) fn segments(&self, variable: usize) -> Option<Arc<[Segment]>> {
+        self.file.segments(variable).cloned()
+    }
+
+    /// Locates chunks in other files; see [`Hdf5File::locate_external`].
+    pub(super) fn locate_external(
+        &self,
+        variable: usize,
+        chunks: &[Vec<u64>],
+        lens: &[u64],
+    ) -> Result<Vec<StoredChunk>> {
+        self.file.locate_external(variable, chunks, lens)
+    }
+
+    /// Counts the cells in other files; see [`Hdf5File::count_external`].
+    pub(super) fn count_external(&self, variable: usize, lens: &[u64]) -> Result<(u64, u64)> {
+        self.file.count_external(variable, lens)
     }
 }
 

@@ -4,11 +4,19 @@
 //! the variables.
 
 mod classic;
+#[cfg(feature = "hdf5")]
+mod conversion;
+#[cfg(feature = "hdf5")]
+mod derived;
 mod format;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 #[cfg(feature = "hdf5")]
+mod other_files;
+#[cfg(feature = "hdf5")]
 mod pairs;
+#[cfg(feature = "hdf5")]
+mod resolve;
 #[cfg(feature = "hdf5")]
 mod virtual_files;
 

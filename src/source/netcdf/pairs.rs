@@ -37,6 +37,26 @@ pub(super) struct Piece {
     pub(super) lens: Vec<u64>,
 }
 
+/// Cells of a piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The first cell in the chunk, per axis of the other dataset.
+    pub(super) first: Vec<u64>,
+    /// The cells of the piece before these, and their number, per axis of the virtual dataset.
+    pub(super) skipped: Vec<u64>,
+    pub(super) lens: Vec<u64>,
+}
+
+/// A tile of the other dataset, with the axes of the virtual dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Folded {
+    pub(super) tile_shape: Vec<u64>,
+    /// The place of a cell in it.
+    pub(super) origin: Vec<u64>,
+    /// If the tile has only every n-th cell of the other: the number n, and the first of them.
+    pub(super) picked: Option<(u64, u64)>,
+}
+
 /// Cells along an axis that are in one chunk of the other dataset.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
@@ -89,11 +109,6 @@ impl Pairs {
         axes.any(|(steps, len)| steps.cells() > 0 && steps.end() > *len)
     }
 
-    /// Fails if cells of chunks of this shape do not lie in the order of those of the virtual dataset.
-    pub(super) fn check_chunks(&self, chunk_shape: &[u64]) -> Result<()> {
-        self.folded(chunk_shape, &vec![0; chunk_shape.len()]).map(|_| ())
-    }
-
     /// Returns the pieces of the cells in `within`, if chunks of the other dataset have this shape.
     pub(super) fn pieces(&self, within: &[Range<u64>], chunk_shape: &[u64]) -> Result<Vec<Piece>> {
         let empty = Piece {
@@ -142,36 +157,47 @@ impl Pairs {
         Ok(pieces)
     }
 
-    /// Cuts a piece to the first `lens` cells per axis of its chunk. Returns the cells that are left, per axis of the
-    /// virtual dataset.
-    pub(super) fn within(&self, piece: &Piece, lens: &[u64]) -> Vec<u64> {
-        let left = |axis: usize| {
-            let first = piece.first.get(axis).copied().unwrap_or_default();
-            lens.get(axis).map_or(0, |len| len.saturating_sub(first))
+    /// Cuts a piece to a region of its chunk; `None` if they have no cell in common.
+    pub(super) fn cut(&self, piece: &Piece, region: &[Range<u64>]) -> Option<Cut> {
+        let first = piece.first.clone();
+        let mut cut = Cut { first, skipped: vec![0; piece.lens.len()], lens: piece.lens.clone() };
+        let mut lens = vec![1; region.len()];
+        let along = |axis: usize| {
+            let several = self.target.get(axis).is_some_and(|steps| steps.cells() != 1);
+            self.folded.get(axis).and_then(|axes| axes.last()).copied().filter(|_| several)
         };
-        let is_outside = (0..lens.len()).any(|axis| left(axis) == 0);
-        let axes = self.target.iter().zip(&self.folded).zip(&piece.lens);
-        let within = axes.map(|((steps, axes), &len)| match axes.last() {
-            _ if is_outside => 0,
-            Some(&axis) if steps.cells() != 1 => len.min(left(axis)),
-            _ => len,
-        });
-        within.collect()
+        for (axis, len) in piece.lens.iter().enumerate() {
+            if let Some(along) = along(axis) {
+                set(&mut lens, along, *len);
+            }
+        }
+        for ((first, len), region) in cut.first.iter_mut().zip(&mut lens).zip(region) {
+            let end = first.saturating_add(*len).min(region.end);
+            *first = region.start.max(*first);
+            *len = end.checked_sub(*first).filter(|&len| len > 0)?;
+        }
+        for axis in 0..piece.lens.len() {
+            let Some(along) = along(axis) else { continue };
+            let at = |all: &[u64]| all.get(along).copied().unwrap_or_default();
+            set(&mut cut.skipped, axis, at(&cut.first) - at(&piece.first));
+            set(&mut cut.lens, axis, at(&lens));
+        }
+        Some(cut)
     }
 
     /// Returns the shape of a tile of the other dataset with the axes of the virtual dataset, and the place of a cell
     /// in it.
-    pub(super) fn folded(&self, shape: &[u64], cell: &[u64]) -> Result<(Vec<u64>, Vec<u64>)> {
+    pub(super) fn folded(&self, shape: &[u64], cell: &[u64]) -> Folded {
         let of = |all: &[u64], axes: &[usize]| -> Vec<u64> {
             axes.iter().filter_map(|&axis| all.get(axis).copied()).collect()
         };
-        if of(shape, &self.trailing).iter().any(|&len| len != 1) {
-            let what = "a virtual dataset of single cells of the last axis of chunks";
-            return Err(Error::unsupported(format!("{what} of shape {shape:?}")));
-        }
-        let lens = self.folded.iter().map(|axes| of(shape, axes).iter().product()).collect();
+        let behind = of(shape, &self.trailing);
+        let every = behind.iter().product();
+        let lens = self.folded.iter().map(|axes| of(shape, axes).iter().product());
         let places = self.folded.iter().map(|axes| ravel(&of(cell, axes), &of(shape, axes)));
-        Ok((lens, places.collect()))
+        let picked = (every, ravel(&of(cell, &self.trailing), &behind));
+        let picked = Some(picked).filter(|_| every != 1);
+        Folded { tile_shape: lens.collect(), origin: places.collect(), picked }
     }
 }
 
@@ -269,6 +295,12 @@ mod tests {
                 vec![3, 4],
                 vec![2, 3],
             ),
+            (
+                vec![Steps::all(4), Steps::all(5)],
+                vec![Steps::all(4), Steps::all(5), steps(4, 1, 1, 1), steps(1, 1, 1, 1)],
+                vec![4, 5, 6, 2],
+                vec![3, 2, 4, 2],
+            ),
         ] {
             let pairs = Pairs::new(target.clone(), source.clone()).unwrap();
             assert!(!pairs.exceeds(&shape));
@@ -286,13 +318,16 @@ mod tests {
                         .zip(&shape)
                         .map(|((at, len), all)| (*len).min(all - at * len))
                         .collect();
-                    let (lens, place) = pairs.folded(&tile, &piece.first).unwrap();
+                    let folded = pairs.folded(&tile, &piece.first);
+                    let (lens, place) = (folded.tile_shape, folded.origin);
+                    let (every, rest) = folded.picked.unwrap_or((1, 0));
                     for cell in 0..piece.lens.iter().product() {
                         let offset = crate::grid::unravel(cell, &piece.lens);
                         let add = |a: &[u64]| -> Vec<u64> {
                             a.iter().zip(&offset).map(|(a, b)| a + b).collect()
                         };
-                        let in_tile = crate::grid::unravel(ravel(&add(&place), &lens), &tile);
+                        let in_tile =
+                            crate::grid::unravel(ravel(&add(&place), &lens) * every + rest, &tile);
                         let at: Vec<u64> = in_tile
                             .iter()
                             .zip(&piece.chunk)
@@ -316,9 +351,25 @@ mod tests {
         {
             assert!(Pairs::new(target, source).is_err());
         }
-        // Every fifth cell of a tile would be meant.
         let pairs = Pairs::new(vec![a], vec![a, steps(2, 1, 1, 1)]).unwrap();
-        assert!(pairs.folded(&[4, 5], &[0, 2]).is_err());
-        assert_eq!(pairs.folded(&[4, 1], &[0, 0]).unwrap(), (vec![4], vec![0]));
+        let folded = pairs.folded(&[4, 5], &[1, 2]);
+        assert_eq!(
+            (folded.tile_shape, folded.origin, folded.picked),
+            (vec![4], vec![1], Some((5, 2)))
+        );
+        assert_eq!(pairs.folded(&[4, 1], &[0, 0]).picked, None);
+    }
+
+    #[test]
+    fn pieces_are_cut_to_regions_of_chunks() {
+        let (rows, columns) = (steps(10, 1, 1, 4), steps(3, 1, 1, 1));
+        let pairs = Pairs::new(vec![rows], vec![Steps::all(4), columns]).unwrap();
+        let piece = &pairs.pieces(std::slice::from_ref(&(0..99)), &[8, 8]).unwrap()[0];
+        let cut = |rows: Range<u64>, columns| pairs.cut(piece, &[rows, columns]);
+        let whole = Cut { first: vec![0, 3], skipped: vec![0], lens: vec![4] };
+        assert_eq!(cut(0..8, 0..8), Some(whole));
+        let middle = Cut { first: vec![1, 3], skipped: vec![1], lens: vec![2] };
+        assert_eq!(cut(1..3, 3..4), Some(middle));
+        assert!(cut(4..8, 0..8).is_none() && cut(0..8, 4..8).is_none());
     }
 }

@@ -7,6 +7,9 @@
 mod cell;
 /// Descriptions.
 mod describing;
+/// External files of HDF5.
+#[cfg(feature = "hdf5")]
+mod external_files;
 /// Damaged stores.
 mod hostile;
 /// Lists of variables, with the files of their expected cells.

@@ -5,8 +5,10 @@ use std::path::Path;
 use datafusion::prelude::SessionContext;
 use gridfusion::GridfusionSessionContextExt;
 
+use super::external_files::{compare, expected as expected_by_h5py, verify};
 use crate::sql::ways_in::copy_folder;
 use crate::support::{query, reducing, rows_from, shipped};
+use crate::verify::tet::findings;
 
 const FOLDER: &str = "tests/data/hdf5/virtual";
 
@@ -39,6 +41,7 @@ fn expected(dataset: &str) -> Vec<i64> {
             _ => -1,
         }),
         "second" => grid(4, 5, &|y, x| part(0, y, x) + 50),
+        "column" => grid(1, 4, &|_, y| part(0, y, 3)),
         _ => unreachable!(),
     }
 }
@@ -47,7 +50,7 @@ async fn cells(file: &str, dataset: &str, partitions: usize) -> Vec<i64> {
     let ctx = session(partitions, 7);
     let rank = match dataset {
         "stack" => "dim_0, dim_1, dim_2",
-        "every_second" | "own" => "dim_0",
+        "every_second" | "own" | "column" => "dim_0",
         _ => "dim_0, dim_1",
     };
     let sql = format!("SELECT value FROM '{file}#{dataset}' ORDER BY {rank}");
@@ -59,7 +62,7 @@ async fn cells(file: &str, dataset: &str, partitions: usize) -> Vec<i64> {
 async fn cells_are_those_of_the_other_datasets() {
     for file in ["old.h5", "latest.h5"] {
         let file = shipped(&format!("{FOLDER}/{file}"));
-        for dataset in ["stack", "rows", "every_second", "strided", "inner", "second"] {
+        for dataset in ["stack", "rows", "every_second", "strided", "inner", "second", "column"] {
             for partitions in [1, 3] {
                 let found = cells(&file, dataset, partitions).await;
                 assert_eq!(found, expected(dataset), "{file} {dataset}");
@@ -80,9 +83,7 @@ async fn what_is_not_read_is_named_and_hides_nothing() {
     for file in ["old.h5", "latest.h5"] {
         let file = shipped(&format!("{FOLDER}/{file}"));
         for (dataset, part) in [
-            ("column", "single cells of the last axis"),
             ("wide", "maps cells of shape [4, 5] to cells of shape [20]"),
-            ("float", "which are i32 in \"group/frame\""),
             ("above", "not below the folder"),
             ("root", "not below the folder"),
             ("through", "not below the folder"),
@@ -93,6 +94,35 @@ async fn what_is_not_read_is_named_and_hides_nothing() {
         }
         assert_eq!(cells(&file, "own", 1).await, [0, 1, 2, 3, 4, 5]);
     }
+}
+
+/// Virtual datasets of virtual ones, with cells of other types, single cells of the last axis, and cells that were never
+/// written.
+#[tokio::test]
+async fn virtual_datasets_of_virtual_datasets() {
+    let (ctx, file) = (session(2, 7), shipped(&format!("{FOLDER}/nested.h5")));
+    for (name, cells) in expected_by_h5py(&format!("{FOLDER}/nested.json")) {
+        compare(&ctx, &file, &name, &cells).await;
+    }
+    for (name, part) in [
+        ("deep_16", "more than 16 deep"),
+        ("self", "whose cells are its own"),
+        ("self_by_name", "whose cells are its own"),
+        ("here", "whose cells are its own"),
+        ("there", "whose cells are its own"),
+        ("of_half", "cells of f32, which are f16 in \"half\""),
+        ("of_nan", "NaN in cells of f64 as i32"),
+        ("of_refused", "not below the folder"),
+        ("pieces", "more than 65536 pieces"),
+    ] {
+        let error = query(&ctx, &format!("SELECT sum(value) FROM '{file}#{name}'")).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains("orrupt"), "{name}: {error}");
+    }
+    // Unsupported cells are warnings, whenever they show.
+    let report = verify(&file).await;
+    assert!(report.is_ok(), "{}", findings(&report));
+    assert!(findings(&report).contains("more than 65536 pieces"), "{}", findings(&report));
 }
 
 /// A link in the folder does not open the files beside the folder.

@@ -5,6 +5,7 @@
 
 mod attributes;
 mod cell;
+mod external;
 mod filter;
 mod group;
 mod layout;

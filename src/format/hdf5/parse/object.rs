@@ -13,10 +13,12 @@ use super::super::global_heap::Collections;
 use super::super::link::Link;
 use super::super::raw_header::{self, RawMessage};
 use super::super::raw_type;
+use super::super::segment::Segment;
 use super::super::shared::SharedMessages;
 use super::super::superblock::Superblock;
 use super::attributes::{Value, attributes};
 use super::cell::{StoredCell, stored_cell};
+use super::external::segments;
 use super::filter::Filter;
 use super::group::links;
 use super::layout::{Layout, layout, old_layout, virtual_layout};
@@ -48,8 +50,8 @@ pub(in crate::format::hdf5) struct Dataset {
     /// The type of cells, or the reason why it cannot be read.
     pub(in crate::format::hdf5) cell: std::result::Result<StoredCell, String>,
     pub(in crate::format::hdf5) layout: Layout,
-    /// Whether its cells are in other files.
-    pub(in crate::format::hdf5) is_external: bool,
+    /// The parts of other files that hold its cells, if it has such.
+    pub(in crate::format::hdf5) external: Option<Arc<[Segment]>>,
     /// In the order in which they were applied.
     pub(in crate::format::hdf5) filters: Vec<Filter>,
     /// The bytes of a cell that was never written, if the file has them.
@@ -150,7 +152,7 @@ impl Parser {
             max_shape,
             cell,
             layout,
-            is_external: messages.iter().any(|it| it.kind == raw_header::EXTERNAL_FILES),
+            external: segments(&self.file, messages)?,
             filters,
             fill: self.fill(messages)?,
             attributes: attributes?,

@@ -27,7 +27,8 @@ pub(super) fn checked<T>(result: Result<T>) -> Option<T> {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    let names = FILES.iter().chain(&rare::FILES).chain(&["virtual/old.h5", "virtual/latest.h5"]);
+    let elsewhere = ["virtual/old.h5", "virtual/latest.h5", "external/cells.h5"];
+    let names = FILES.iter().chain(&rare::FILES).chain(&elsewhere);
     names.map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
 }
 
