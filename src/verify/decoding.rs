@@ -16,7 +16,7 @@ use super::check::{Check, counted};
 use super::finding::Finding;
 use super::pool::Pool;
 use super::progress::Progress;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::format::Scratch;
 use crate::tile::{Objects, Request};
 
@@ -217,7 +217,13 @@ async fn decode<T: Decodable>(
                 outcome.cells.extend(cells);
                 memory = spare;
             }
-            Err(error) => outcome.payloads.push(chunk.located(Finding::of_error(&error))),
+            Err(error) => {
+                let finding = Finding::of_error(&error);
+                // The file may be correct.
+                let is_warning = error.kind() == ErrorKind::Unsupported;
+                let finding = if is_warning { finding.into_warning() } else { finding };
+                outcome.payloads.push(chunk.located(finding));
+            }
         }
         progress.advance(chunk.count(), stored_bytes(chunk));
     }

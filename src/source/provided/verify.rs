@@ -153,7 +153,7 @@ impl Cells<'_> {
             match locate(array, std::slice::from_ref(&task)).await {
                 Ok(chunks) => self.add(array, vec![task], chunks).await?,
                 Err(error) => {
-                    let finding = Finding::of_error(&array.objects().named(error));
+                    let finding = finding_of(&array.objects().named(error));
                     self.located.add(finding.in_dataset(array.name()).of_chunk(&task.coordinates));
                     self.progress.advance(array.values().len() as u64, 0);
                 }
