@@ -1,6 +1,7 @@
 //! The session: DataFusion's context with arrays, paths and URLs as tables, and a memory limit.
 
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::CatalogProvider;
@@ -84,11 +85,14 @@ impl Session {
     }
 }
 
-/// Returns a context that opens arrays and runs no SQL.
-pub(crate) fn plain_context(options: &StoreOptions) -> SessionContext {
-    let stores = Arc::new(Stores::new(Stdin::new(true), options));
-    let config = SessionConfig::new().with_option_extension(GridfusionConfig::default());
-    SessionContext::new_with_config(stores.add_to(config))
+/// Returns a context that opens arrays and runs no SQL. Local files must be in the root, if there is one.
+pub(crate) fn plain_context(options: &StoreOptions, root: Option<&Path>) -> Result<SessionContext> {
+    let root = root.map(Root::new).transpose()?;
+    let stores = Arc::new(Stores::new(Stdin::new(true), options).within(root.clone()));
+    let mut arrays = GridfusionConfig::default();
+    arrays.root = root;
+    let config = SessionConfig::new().with_option_extension(arrays);
+    Ok(SessionContext::new_with_config(stores.add_to(config)))
 }
 
 fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<SessionContext> {

@@ -9,7 +9,7 @@ use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
+use datafusion::logical_expr::{self, CreateExternalTable, DdlStatement, LogicalPlan, SetVariable};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{DFParser, Statement};
@@ -145,9 +145,22 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
             configure_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
             copy.options.retain(|name, _| !is_of_store(name));
         }
+        LogicalPlan::Statement(logical_expr::Statement::SetVariable(set)) => {
+            check_setting(ctx, set)?
+        }
         _ => {}
     }
     Box::pin(ctx.execute_logical_plan(plan)).await
+}
+
+/// Refuses a folder for temporary files outside of the session's root.
+fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
+    match Stores::of(ctx) {
+        Some(stores) if set.variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") => {
+            Ok(stores.check_temporary(&set.value)?)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sets the options of object stores that a statement has, for the stores of `locations`.
