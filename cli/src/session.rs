@@ -21,6 +21,7 @@ use crate::memory;
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
+use crate::statement::refuse_secret_setting;
 use crate::stdin::Stdin;
 use crate::store::{StoreOptions, Stores};
 
@@ -113,6 +114,9 @@ fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<Sessio
 
 fn config(engine: &Engine) -> Result<SessionConfig> {
     let mut options = ConfigOptions::from_env()?;
+    for entry in options.entries() {
+        refuse_secret_setting(&entry.key, entry.value.as_deref().unwrap_or_default())?;
+    }
     if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
         // NULL must look different from an empty text.
         options.format.null = "NULL".to_owned();

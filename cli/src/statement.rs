@@ -146,20 +146,31 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
             copy.options.retain(|name, _| !is_of_store(name));
         }
         LogicalPlan::Statement(logical_expr::Statement::SetVariable(set)) => {
-            check_setting(ctx, set)?
+            check_setting(ctx, set)?;
         }
         _ => {}
     }
     Box::pin(ctx.execute_logical_plan(plan)).await
 }
 
-/// Refuses a folder for temporary files outside of the session's root.
+/// Refuses a folder for temporary files outside of the session's root, and values with secrets, which `SHOW ALL` would show.
 fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
+    refuse_secret_setting(&set.variable, &set.value)?;
     match Stores::of(ctx) {
         Some(stores) if set.variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") => {
             Ok(stores.check_temporary(&set.value)?)
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses a setting whose value has the password or the signature of a URL.
+pub(crate) fn refuse_secret_setting(name: &str, value: &str) -> Result<()> {
+    match without_secrets(value) == value {
+        true => Ok(()),
+        false => plan_err!(
+            "the setting {name} has a URL with a password or a signature, which SHOW ALL would show; leave them out"
+        ),
     }
 }
 

@@ -134,7 +134,8 @@ impl Stores {
     /// A statement without options for stores changes nothing: the options of an earlier one remain.
     ///
     /// # Errors
-    /// `Usage` if the URL's scheme has no store, the options are incomplete or wrong, a path is outside of the root, or a pipe or a device.
+    /// `Usage` if the URL's scheme has no store, or the options are incomplete or wrong. Also if a path is
+    /// outside of the root, a pipe or a device.
     pub(crate) fn configure(&self, location: &str, options: &StoreOptions) -> Result<()> {
         let Some(mut url) = remote_url(location) else { return self.check_local(location) };
         url.set_path("/");

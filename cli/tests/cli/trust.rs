@@ -194,7 +194,7 @@ fn commands_read_below_the_root_only() {
         assert_eq!(missing.code, Some(1), "{command:?}: {missing:?}");
         assert!(missing.stderr.contains("cannot open the folder"), "{command:?}: {missing:?}");
     }
-    // Of a folder, the files inside are verified, and a link out of the root is reported.
+    // The files inside of a folder are verified, and a link out of the root is reported.
     assert_eq!(run(&["verify", &many, "--root", &root]).code, Some(0));
     std::os::unix::fs::symlink(format!("{outside}secret.tet"), format!("{many}/link.tet")).unwrap();
     let outcome = run(&["verify", &many, "--root", &root]);
@@ -398,5 +398,29 @@ fn a_table_with_a_secret_is_not_sent_and_no_plan_is_shown() {
             );
             assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
         }
+    }
+}
+
+/// Plans of DataFusion's formats hold the URL of the server, so its password must not travel either.
+#[test]
+fn a_file_with_a_secret_is_not_sent() {
+    let rows: String = (0..5000).map(|row| format!("{row}\n")).collect();
+    let server = WebServer::start("rows.csv", format!("a\n{rows}").into_bytes(), |_| None);
+    let worker = Worker::start_in(Path::new("."), &["--no-token", "--allow-files"]);
+    let on_worker = |url: &str| {
+        let sql = format!("SELECT a % 3 AS k, count(*) AS n FROM '{url}' GROUP BY k ORDER BY k");
+        let args =
+            ["--workers", &worker.url, "--task-size", "1", "-q", "--format", "csv", "-c", &sql];
+        let outcome: Outcome =
+            gridfusion(&args).env("NO_PROXY", "127.0.0.1").output().unwrap().into();
+        assert!(!outcome.stderr.contains("S3CR3T"), "{outcome:?}");
+        outcome
+    };
+    let expected = "k,n\n0,1667\n1,1667\n2,1666\n";
+    assert_eq!(on_worker(&format!("http://{}/rows.csv", server.host())).stdout, expected);
+    for url in ["http://me:S3CR3T@HOST/rows.csv", "http://S3CR3T@HOST/rows.csv"] {
+        let refused = on_worker(&url.replace("HOST", &server.host()));
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert!(refused.stderr.contains("cannot be sent to another process"), "{refused:?}");
     }
 }
