@@ -240,10 +240,10 @@ fn settings_hold_no_secrets() {
 /// Logs and answers of workers have neither their own secrets nor those of the one who asks.
 #[test]
 fn workers_show_no_secrets() {
-    // Only the worker sends the header, so only the worker is refused.
+    // Only the worker sends the header, so only the worker is refused. The server repeats the header.
     let server = WebServer::start("stations.tet", fs::read(STATIONS).unwrap(), |head| {
-        let is_refused = head.line.contains("/refused/") && head.header("x-key").is_some();
-        is_refused.then(|| (403, "wrong key".to_owned()))
+        let key = head.header("x-key").filter(|_| head.line.contains("/refused/"))?;
+        Some((403, format!("wrong key: {key}")))
     });
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
