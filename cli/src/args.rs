@@ -238,6 +238,12 @@ pub(crate) struct VerifyArgs {
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
+    /// Read local files in this folder only; symbolic links must not lead out of it
+    ///
+    /// The limit holds for PATH, and for files that other files name.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
+
     /// Decode every cell, and recompute the stored chunk statistics
     #[arg(long)]
     pub(crate) deep: bool,
@@ -257,6 +263,12 @@ pub(crate) struct InfoArgs {
     /// Options for PATH, as without `info`, for instance `timestamp=2024-03-01`; may be repeated
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
+
+    /// Read local files in this folder only; symbolic links must not lead out of it
+    ///
+    /// The limit holds for PATH, and for files that other files name.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
 
     /// List the stored chunks of a file, or the fragments of a TileDB array
     #[arg(long)]

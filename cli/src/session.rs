@@ -1,6 +1,7 @@
 //! The session: DataFusion's context with arrays, paths and URLs as tables, and a memory limit.
 
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::CatalogProvider;
@@ -20,6 +21,7 @@ use crate::memory;
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
+use crate::statement::refuse_secret_setting;
 use crate::stdin::Stdin;
 use crate::store::{StoreOptions, Stores};
 
@@ -84,11 +86,14 @@ impl Session {
     }
 }
 
-/// Returns a context that opens arrays and runs no SQL.
-pub(crate) fn plain_context(options: &StoreOptions) -> SessionContext {
-    let stores = Arc::new(Stores::new(Stdin::new(true), options));
-    let config = SessionConfig::new().with_option_extension(GridfusionConfig::default());
-    SessionContext::new_with_config(stores.add_to(config))
+/// Returns a context that opens arrays and runs no SQL. Local files must be in the root, if there is one.
+pub(crate) fn plain_context(options: &StoreOptions, root: Option<&Path>) -> Result<SessionContext> {
+    let root = root.map(Root::new).transpose()?;
+    let stores = Arc::new(Stores::new(Stdin::new(true), options).within(root.clone()));
+    let mut arrays = GridfusionConfig::default();
+    arrays.root = root;
+    let config = SessionConfig::new().with_option_extension(arrays);
+    Ok(SessionContext::new_with_config(stores.add_to(config)))
 }
 
 fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<SessionContext> {
@@ -109,6 +114,9 @@ fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<Sessio
 
 fn config(engine: &Engine) -> Result<SessionConfig> {
     let mut options = ConfigOptions::from_env()?;
+    for entry in options.entries() {
+        refuse_secret_setting(&entry.key, entry.value.as_deref().unwrap_or_default())?;
+    }
     if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
         // NULL must look different from an empty text.
         options.format.null = "NULL".to_owned();

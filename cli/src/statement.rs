@@ -9,7 +9,7 @@ use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
+use datafusion::logical_expr::{self, CreateExternalTable, DdlStatement, LogicalPlan, SetVariable};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{DFParser, Statement};
@@ -145,9 +145,33 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
             configure_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
             copy.options.retain(|name, _| !is_of_store(name));
         }
+        LogicalPlan::Statement(logical_expr::Statement::SetVariable(set)) => {
+            check_setting(ctx, set)?;
+        }
         _ => {}
     }
     Box::pin(ctx.execute_logical_plan(plan)).await
+}
+
+/// Refuses a folder for temporary files outside of the session's root, and values with secrets, which `SHOW ALL` would show.
+fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
+    refuse_secret_setting(&set.variable, &set.value)?;
+    match Stores::of(ctx) {
+        Some(stores) if set.variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") => {
+            Ok(stores.check_temporary(&set.value)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a setting whose value has the password or the signature of a URL.
+pub(crate) fn refuse_secret_setting(name: &str, value: &str) -> Result<()> {
+    match without_secrets(value) == value {
+        true => Ok(()),
+        false => plan_err!(
+            "the setting {name} has a URL with a password or a signature, which SHOW ALL would show; leave them out"
+        ),
+    }
 }
 
 /// Sets the options of object stores that a statement has, for the stores of `locations`.

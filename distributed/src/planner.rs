@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
@@ -13,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
-use gridfusion::codec::SharedLeaf;
+use gridfusion::codec::{SharedLeaf, refuse_secret_url};
 use gridfusion::exec::{GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
@@ -98,6 +100,11 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         let divided = node.downcast_ref::<DistributedLeafExec>();
         let leaf = divided.map_or(node, DistributedLeafExec::original);
         SharedLeaf::of(leaf).map_or(Ok(()), |leaf| leaf.check_secrets())?;
+        // The messages of DataFusion hold the URL of the store of other files as it is.
+        let source = leaf.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
+        if let Some(files) = source.and_then(|it| it.downcast_ref::<FileScanConfig>()) {
+            refuse_secret_url(files.object_store_url.as_str())?;
+        }
         Ok(TreeNodeRecursion::Continue)
     })?;
     let is_own = |node: &Arc<dyn ExecutionPlan>| {

@@ -52,6 +52,7 @@ mod work_list;
 
 pub use every_node::visit_every_node;
 pub use node_codec::GridfusionCodec;
+pub use origins::refuse_secret_url;
 pub use shares::SharedLeaf;
 pub use travelled::TravelledExec;
 pub use work_list::{WorkListExec, with_work_lists};

@@ -71,14 +71,28 @@ pub(super) fn refuse_secrets(origin: &TableOrigin) -> Result<()> {
     for part in origin.side_by_side.iter() {
         refuse_secrets(&part.origin)?;
     }
-    for place in origin.places.iter() {
-        if without_secrets(&place.location) != place.location {
-            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
-                           store there, and leave them out";
-            return Err(Error::usage(message).in_file(&place.location).into());
-        }
-    }
+    origin.places.iter().try_for_each(|place| refuse_secret_url(&place.location))?;
     settings(&origin.options).and_then(|_| settings(&origin.defaults)).map(drop)
+}
+
+/// Refuses a location that no plan for another process may hold.
+///
+/// ```
+/// use gridfusion::codec::refuse_secret_url;
+///
+/// assert!(refuse_secret_url("https://host/a.parquet").is_ok());
+/// assert!(refuse_secret_url("https://me:password@host/").is_err());
+/// ```
+///
+/// # Errors
+/// `Usage` for a URL with a password or a signature.
+pub fn refuse_secret_url(location: &str) -> Result<()> {
+    if without_secrets(location) == location {
+        return Ok(());
+    }
+    let message = "a URL with a password or a signature cannot be sent to another process; register its object \
+                   store there, and leave them out";
+    Err(Error::usage(message).in_file(location).into())
 }
 
 fn place_message(place: &OriginPlace) -> PlaceOf {

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 ///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
 /// ```
 ///
-/// The numbers of cells and of chunks fit in a `u64`. Methods that take an axis panic if the grid has
-/// no such axis.
+/// The numbers of cells and of chunks fit in a `u64`, except in a grid [of any size](Self::of_any_size). Methods that take an
+/// axis panic if the grid has no such axis.
 ///
 /// ```
 /// use gridfusion::grid::ChunkGrid;
@@ -66,25 +66,25 @@ impl ChunkGrid {
     /// The errors of [`ChunkGrid::new`], and `Unsupported` if an origin is not less than its chunk
     /// length.
     pub fn with_origin(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
-        if shape.len() != chunk_shape.len() || shape.len() > super::MAX_RANK {
-            return Err(Error::unsupported(format!(
-                "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, up to {}",
-                super::MAX_RANK
-            )));
-        }
-        let chunk_shape: Vec<NonZeroU64> = chunk_shape
-            .iter()
-            .map(|&edge| NonZeroU64::new(edge))
-            .collect::<Option<_>>()
-            .ok_or_else(|| Error::unsupported(format!("chunk shape {chunk_shape:?} has a 0")))?;
-        let inside = |(at, edge): (&u64, &NonZeroU64)| *at < edge.get();
-        if origin.len() != shape.len() || !origin.iter().zip(&chunk_shape).all(inside) {
-            return Err(Error::unsupported(format!(
-                "grid origin {origin:?} lies outside the first chunk, whose shape is {chunk_shape:?}"
-            )));
-        }
-        let every = |(&edge, &before)| AxisChunks::Every { edge, before };
-        Self::with_axis_chunks(shape, chunk_shape.iter().zip(origin).map(every).collect())
+        Self::with_axis_chunks(shape, regular_axes(shape, chunk_shape, origin)?)
+    }
+
+    /// Returns a grid as [`Self::with_origin`], which may have any number of cells. Counts that do not fit in a `u64` are
+    /// `u64::MAX`, and then chunks have no numbers of their own: see [`Self::is_numbered`].
+    ///
+    /// ```
+    /// use gridfusion::grid::ChunkGrid;
+    ///
+    /// let grid = ChunkGrid::of_any_size(&[1 << 63, 1 << 63], &[10, 10], &[0, 0])?;
+    /// assert_eq!((grid.cells(), grid.is_numbered()), (u64::MAX, false));
+    /// # Ok::<(), gridfusion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for shapes and origins that do not fit each other.
+    pub fn of_any_size(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
+        let axes = regular_axes(shape, chunk_shape, origin)?;
+        Self::counted(shape, axes, |factors| Some(product(factors).unwrap_or(u64::MAX)))
     }
 
     /// Returns a grid with the given chunks per axis. Listed borders must end at the length of their
@@ -94,6 +94,15 @@ impl ChunkGrid {
     /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if listed borders do not end
     /// at the length of their axis.
     pub fn with_axis_chunks(shape: &[u64], axes: Vec<AxisChunks>) -> Result<Self> {
+        Self::counted(shape, axes, product)
+    }
+
+    /// Returns a grid whose cells and chunks are counted by `count`; `None` is too many.
+    fn counted(
+        shape: &[u64],
+        axes: Vec<AxisChunks>,
+        count: impl Fn(&[u64]) -> Option<u64>,
+    ) -> Result<Self> {
         let fits = |(chunks, len): (&AxisChunks, &u64)| match chunks {
             AxisChunks::Every { .. } => true,
             AxisChunks::At(borders) => borders.last() == Some(len),
@@ -106,8 +115,8 @@ impl ChunkGrid {
         let chunks_per_axis = axes.iter().zip(shape).map(|(axis, &len)| axis.chunks(len));
         let chunks_per_axis: Vec<u64> =
             chunks_per_axis.collect::<Option<_>>().ok_or_else(too_large)?;
-        let cells = checked_product(shape).ok_or_else(too_large)?;
-        let chunks = checked_product(&chunks_per_axis).ok_or_else(too_large)?;
+        let cells = count(shape).ok_or_else(too_large)?;
+        let chunks = count(&chunks_per_axis).ok_or_else(too_large)?;
         Ok(Self { shape: shape.to_vec(), axes, chunks_per_axis, cells, chunks })
     }
 
@@ -144,14 +153,19 @@ impl ChunkGrid {
         &self.chunks_per_axis
     }
 
-    /// Returns the number of cells of the array.
+    /// Returns the number of cells of the array; `u64::MAX` if they are more.
     pub fn cells(&self) -> u64 {
         self.cells
     }
 
-    /// Returns the number of chunks of the array.
+    /// Returns the number of chunks of the array; `u64::MAX` if they are more.
     pub fn chunks(&self) -> u64 {
         self.chunks
+    }
+
+    /// Whether each chunk has a row-major number of its own. In larger grids, only coordinates tell chunks apart.
+    pub fn is_numbered(&self) -> bool {
+        self.chunks < u64::MAX
     }
 
     /// Returns the chunk coordinate on `axis` that holds `index`, which must lie in the axis.
@@ -183,11 +197,19 @@ impl ChunkGrid {
         coordinates.iter().enumerate().map(clip).collect()
     }
 
-    /// Returns the chunk's number in row-major order, or `None` if `coordinates` lie outside the grid.
+    /// Returns the chunk's number in row-major order, or `None` if `coordinates` lie outside the grid, which must be
+    /// [numbered](Self::is_numbered).
     pub fn chunk_number(&self, coordinates: &[u64]) -> Option<u64> {
         let inside = coordinates.len() == self.rank()
             && coordinates.iter().zip(&self.chunks_per_axis).all(|(chunk, count)| chunk < count);
-        inside.then(|| order::ravel(coordinates, &self.chunks_per_axis))
+        inside.then(|| self.number_of(coordinates))
+    }
+
+    /// Returns the number of a chunk of the grid in row-major order. In a grid that is not
+    /// [numbered](Self::is_numbered), chunks may share it.
+    pub(crate) fn number_of(&self, coordinates: &[u64]) -> u64 {
+        let axes = coordinates.iter().zip(&self.chunks_per_axis);
+        axes.fold(0_u64, |number, (&at, &len)| number.wrapping_mul(len).wrapping_add(at))
     }
 
     /// Returns the coordinates of the chunk with this row-major number; the grid must have chunks.
@@ -196,9 +218,32 @@ impl ChunkGrid {
     }
 }
 
+/// Returns the chunks of each axis of a regular grid.
+fn regular_axes(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Vec<AxisChunks>> {
+    if shape.len() != chunk_shape.len() || shape.len() > super::MAX_RANK {
+        return Err(Error::unsupported(format!(
+            "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, up to {}",
+            super::MAX_RANK
+        )));
+    }
+    let chunk_shape: Vec<NonZeroU64> = chunk_shape
+        .iter()
+        .map(|&edge| NonZeroU64::new(edge))
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::unsupported(format!("chunk shape {chunk_shape:?} has a 0")))?;
+    let inside = |(at, edge): (&u64, &NonZeroU64)| *at < edge.get();
+    if origin.len() != shape.len() || !origin.iter().zip(&chunk_shape).all(inside) {
+        return Err(Error::unsupported(format!(
+            "grid origin {origin:?} lies outside the first chunk, whose shape is {chunk_shape:?}"
+        )));
+    }
+    let every = |(&edge, &before)| AxisChunks::Every { edge, before };
+    Ok(chunk_shape.iter().zip(origin).map(every).collect())
+}
+
 /// Returns the product, or `None` if it overflows. A factor of 0 gives 0, even beside factors that
 /// overflow.
-fn checked_product(factors: &[u64]) -> Option<u64> {
+fn product(factors: &[u64]) -> Option<u64> {
     if factors.contains(&0) {
         return Some(0);
     }
@@ -243,6 +288,23 @@ mod tests {
         }
         assert_eq!(grid.chunk_number(&[3, 0, 0]), None);
         assert_eq!(grid.chunk_number(&[0, 0]), None);
+    }
+
+    #[test]
+    fn grids_of_any_size_know_their_axes() {
+        let half = 1 << 63;
+        let grid = ChunkGrid::of_any_size(&[half, half, 7], &[10, 1, 3], &[4, 0, 2]).unwrap();
+        assert_eq!((grid.cells(), grid.chunks(), grid.is_numbered()), (u64::MAX, u64::MAX, false));
+        assert_eq!(grid.chunks_per_axis(), [(half + 4).div_ceil(10), half, 3]);
+        assert_eq!(grid.axis_range(1, half - 1), half - 1..half);
+        assert!(grid.chunk_number(&[half / 10, half - 1, 2]).is_some());
+        let small = ChunkGrid::of_any_size(&[19], &[10], &[4]).unwrap();
+        assert_eq!(small, ChunkGrid::with_origin(&[19], &[10], &[4]).unwrap());
+        assert!(small.is_numbered() && ChunkGrid::of_any_size(&[1], &[0], &[0]).is_err());
+        assert_eq!(
+            ChunkGrid::of_any_size(&[half, half, 0], &[1, 1, 1], &[0; 3]).unwrap().cells(),
+            0
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod path;
 mod remote;
 mod reopened;
 mod root;
+mod special;
 mod stamp;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -46,6 +47,7 @@ pub use remote::{
 };
 pub use reopened::{OpenFiles, ReopenedSource};
 pub use root::Root;
+pub use special::refuse_special;
 pub use stamp::ObjectStamp;
 
 use crate::error::{Error, Result};

@@ -151,7 +151,7 @@ impl TouchedChunks {
             .map(|(axis, (&chunk, wanted))| wanted.within(self.grid.axis_range(axis, chunk)))
             .collect();
         let rows = selection.iter().map(AxisSelection::count).product();
-        let chunk_number = ravel(&coordinates, self.grid.chunks_per_axis());
+        let chunk_number = self.grid.number_of(&coordinates);
         ChunkTask { chunk_number, coordinates, selection, rows }
     }
 

@@ -122,6 +122,9 @@ pub trait GridfusionSessionContextExt {
     ///
     /// Like that method, this lets SQL read every file that the process can read.
     ///
+    /// In SQL, a table of a URL has a name without its password and its query. `SessionContext::table` names the table by the whole
+    /// URL, which headers and plans then show: use [`read_array`](Self::read_array) for such URLs.
+    ///
     /// ```
     /// use datafusion::prelude::SessionContext;
     /// use gridfusion::GridfusionSessionContextExt;

@@ -6,7 +6,7 @@
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
-use crate::io::{ByteSource, FileSource};
+use crate::io::{ByteSource, FileSource, refuse_special};
 
 /// Explains `error`, which came from opening arrays at `place`: returns the error of another format that is
 /// there, or adds the names in the folder.
@@ -44,20 +44,6 @@ pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
     match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
         Some(foreign) => Err(foreign.error().in_file(place.location())),
         None => Ok(()),
-    }
-}
-
-/// Fails for a pipe, a socket or a device: reading one may wait for ever.
-///
-/// # Errors
-/// `Usage` for something that is neither a file nor a folder.
-fn refuse_special(path: &std::path::Path) -> Result<()> {
-    match std::fs::metadata(path) {
-        Ok(it) if !it.is_file() && !it.is_dir() => {
-            let message = "this is a pipe or a device, and only files and folders are read";
-            Err(Error::usage(message).in_file(&path.display().to_string()))
-        }
-        _ => Ok(()),
     }
 }
 

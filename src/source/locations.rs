@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,8 +30,15 @@ use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 /// let many: Locations = vec!["2023.tet", "2024.tet"].into();
 /// # let _ = (one, many);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Locations(Vec<String>);
+
+/// Shows no passwords and signatures of URLs: an error of DataFusion may show a whole plan.
+impl fmt::Debug for Locations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|it| without_secrets(it))).finish()
+    }
+}
 
 impl From<&str> for Locations {
     fn from(location: &str) -> Self {

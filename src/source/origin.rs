@@ -1,5 +1,6 @@
 //! [`TableOrigin`]: what a table was opened from, so that another process can open it again.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use super::array_format::ArrayFormat;
 use super::locations::Locations;
 use super::mosaic::KnownFiles;
 use crate::array::Contents;
+use crate::error::without_secrets;
 use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::tile::ObjectVersion;
 
@@ -47,12 +49,23 @@ pub(crate) struct JoinedOrigin {
 }
 
 /// A place that became a table, or a part of one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OriginPlace {
     /// The path or URL.
     pub(crate) location: String,
     /// Its format by name.
     pub(crate) format: String,
+}
+
+/// Shows no password and no signature of a URL: an error of DataFusion may show a whole plan.
+impl fmt::Debug for OriginPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = without_secrets(&self.location);
+        f.debug_struct("OriginPlace")
+            .field("location", &location)
+            .field("format", &self.format)
+            .finish()
+    }
 }
 
 impl OriginPlace {

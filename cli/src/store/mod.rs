@@ -13,11 +13,11 @@
 mod build;
 mod client;
 mod credentials;
+mod local;
 mod names;
 mod options;
 mod redirects;
 mod replies;
-mod rooted;
 mod signed;
 mod stores;
 

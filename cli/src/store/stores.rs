@@ -16,8 +16,8 @@ use url::{Position, Url};
 
 use super::build::{self, Reader};
 use super::client::Clients;
+use super::local::{self, LocalStore};
 use super::options::StoreOptions;
-use super::rooted::RootedStore;
 use crate::stdin::{Stdin, is_stdin};
 
 /// The most stores that are kept. Each presigned URL has its own.
@@ -84,27 +84,37 @@ impl Stores {
     pub(crate) fn new(stdin: Stdin, options: &StoreOptions) -> Self {
         let session = StoreOptions::of_environment().overridden_by(options);
         let (known, made) = (DefaultObjectStoreRegistry::new(), Mutex::default());
-        Self { known, stdin, session, root: None, made }
+        Self { known, stdin, session, root: None, made }.within(None)
     }
 
-    /// Limits local files to those in a root.
+    /// Limits local files to those in a root, if there is one.
     pub(crate) fn within(self, root: Option<Root>) -> Self {
-        if let (Some(root), Ok(files)) = (&root, Url::parse("file:///")) {
-            self.known.register_store(&files, Arc::new(RootedStore::new(root.clone())));
+        if let Ok(files) = Url::parse("file:///") {
+            self.known.register_store(&files, Arc::new(LocalStore::new(root.clone())));
         }
         Self { root, ..self }
     }
 
-    /// Refuses a local path outside of the root, before a statement runs. The store of local files would refuse it later, with less
-    /// to read.
+    /// Refuses a local path outside of the root, and a pipe or a device, before a statement runs. The store of local files would refuse
+    /// it later, with less to read.
     fn check_local(&self, location: &str) -> Result<()> {
-        let Some(root) = self.root.as_ref().filter(|_| !is_stdin(location)) else { return Ok(()) };
+        if is_stdin(location) {
+            return Ok(());
+        }
         let url = Url::parse(location).ok().filter(|url| url.scheme() == "file");
         match url.and_then(|url| url.to_file_path().ok()) {
-            Some(path) => root.check(&path),
+            Some(path) => local::check(&path, self.root.as_ref()),
             None if location.contains("://") => Ok(()),
-            None => root.check(Path::new(location)),
+            None => local::check(Path::new(location), self.root.as_ref()),
         }
+    }
+
+    /// Refuses a folder for temporary files that is outside of the root.
+    ///
+    /// # Errors
+    /// `Usage` if the folder is outside of the root, or no folder.
+    pub(crate) fn check_temporary(&self, folder: &str) -> Result<()> {
+        local::check(Path::new(folder), self.root.as_ref())
     }
 
     /// Adds the stores to a session's config, so that arrays use them.
@@ -118,12 +128,14 @@ impl Stores {
         ctx.copied_config().get_extension::<Self>()
     }
 
-    /// Sets options of a statement for the server of a location. Paths and `file://` URLs have no server, and must be in the root.
+    /// Sets options of a statement for the server of a location. Paths and `file://` URLs have no server. They must be in the root, and
+    /// no pipes or devices.
     ///
     /// A statement without options for stores changes nothing: the options of an earlier one remain.
     ///
     /// # Errors
-    /// `Usage` if the URL's scheme has no store, the options are incomplete or wrong, or a path is outside of the root.
+    /// `Usage` if the URL's scheme has no store, or the options are incomplete or wrong. Also if a path is
+    /// outside of the root, a pipe or a device.
     pub(crate) fn configure(&self, location: &str, options: &StoreOptions) -> Result<()> {
         let Some(mut url) = remote_url(location) else { return self.check_local(location) };
         url.set_path("/");

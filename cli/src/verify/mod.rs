@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
-    let ctx = plain_context(options.for_stores());
+    let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
     let line = show(&progress);
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);

@@ -1,6 +1,6 @@
 //! Queries on workers, each a process of its own.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -34,7 +34,16 @@ impl Worker {
     }
 
     pub(crate) fn start_in(folder: &Path, args: &[&str]) -> Self {
-        let mut process = command(args).current_dir(folder).spawn().unwrap();
+        Self::of(args, command(args).current_dir(folder))
+    }
+
+    /// Starts a worker that writes its log into a file.
+    pub(crate) fn start_logging(args: &[&str], variables: &[(&str, &str)], log: File) -> Self {
+        Self::of(args, command(args).envs(variables.iter().copied()).stderr(log))
+    }
+
+    fn of(args: &[&str], command: &mut Command) -> Self {
+        let mut process = command.spawn().unwrap();
         let mut out = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::cluster::Worker;
 use crate::support::{Outcome, STATIONS, gridfusion};
 use crate::web_server::WebServer;
 
@@ -214,4 +215,95 @@ fn options_and_variables_are_not_shown() {
     let key = format!("encryption_key={SECRET}");
     let outcome = run(&["info", STATIONS, "-o", &key], &keys);
     assert_hidden(&outcome, "encryption_key");
+}
+
+/// Settings of the session may be URLs, which `SHOW ALL` and `df_settings` show.
+#[test]
+fn settings_hold_no_secrets() {
+    for url in ["https://me:SECRET@h/data", "https://h/data?sig=SECRET", "s3://key:SECRET@b/data"] {
+        let url = url.replace("SECRET", SECRET);
+        let sql = format!("SET datafusion.catalog.location = '{url}'; SHOW ALL");
+        let outcome = run(&["-q", "-c", &sql], &[("RUST_LOG", "trace")]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{url}: {outcome:?}");
+        assert!(outcome.stderr.contains("datafusion.catalog.location has a URL"), "{outcome:?}");
+        assert_hidden(&outcome, &url);
+        let variables = [("DATAFUSION_CATALOG_LOCATION", url.as_str()), ("RUST_LOG", "trace")];
+        let outcome = run(&["-q", "-c", "SHOW ALL"], &variables);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{url}: {outcome:?}");
+        assert_hidden(&outcome, &url);
+    }
+    let sql = "SET datafusion.catalog.location = 'https://h/data'; SELECT value FROM information_schema.df_settings
+               WHERE name = 'datafusion.catalog.location'";
+    assert_eq!(run(&["-q", "--format", "csv", "-c", sql], &[]).stdout, "value\nhttps://h/data\n");
+}
+
+/// Logs and answers of workers have neither their own secrets nor those of the one who asks.
+#[test]
+fn workers_show_no_secrets() {
+    // Only the worker sends the header, so only the worker is refused. The server repeats the header.
+    let server = WebServer::start("stations.tet", fs::read(STATIONS).unwrap(), |head| {
+        let key = head.header("x-key").filter(|_| head.line.contains("/refused/"))?;
+        Some((403, format!("wrong key: {key}")))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let token = "token-of-the-cluster-0123456789";
+    fs::write(at("token"), token).unwrap();
+    let key = format!("{SECRET}-of-the-worker");
+    let header = format!("http.header.x-key={key}");
+    let args = ["--token-file", &at("token"), "--allow-files", "-o", &header];
+    let variables = [
+        ("RUST_LOG", "trace"),
+        ("NO_PROXY", "127.0.0.1"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", key.as_str()),
+    ];
+    let worker = Worker::start_logging(&args, &variables, fs::File::create(at("log")).unwrap());
+    let host = server.host();
+    let bare = format!("http://{host}/a/stations.tet");
+    let refused = format!("http://{host}/refused/stations.tet");
+    // The first is answered; the next two fail in the worker, and the others in the coordinator.
+    let mut statements = vec![
+        format!("SELECT station, avg(value) FROM '{bare}#temperature' GROUP BY station"),
+        format!(
+            "SELECT station, sum(1 / (value::INT - value::INT)) FROM '{bare}#temperature' GROUP BY station"
+        ),
+        format!("SELECT station, avg(value) FROM '{refused}#temperature' GROUP BY station"),
+    ];
+    for url in URLS {
+        let url = url.replace("HOST", &host).replace("SECRET", SECRET);
+        statements
+            .push(format!("SELECT station, avg(value) FROM '{url}#temperature' GROUP BY station"));
+    }
+    for (number, sql) in statements.iter().enumerate() {
+        let args = [
+            "--workers",
+            &worker.url,
+            "--token-file",
+            &at("token"),
+            "--task-size",
+            "1",
+            "-q",
+            "-c",
+            sql,
+        ];
+        let outcome = run(&args, &[("RUST_LOG", "trace")]);
+        assert_eq!(
+            outcome.code == Some(0),
+            number == 0,
+            "{sql}: {:?}",
+            outcome.stderr.lines().last()
+        );
+        assert_hidden(&outcome, sql);
+        assert!(!outcome.stderr.contains(token), "{sql}");
+    }
+    let asked = server.take();
+    assert!(asked.iter().any(|head| head.header("x-key") == Some(&key)), "the worker read nothing");
+    drop(worker);
+    let log = fs::read_to_string(at("log")).unwrap();
+    assert!(log.contains("debug: ") && log.contains("trace: "), "the log is empty: {}", log.len());
+    for secret in [&SECRET[4..], token] {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "the worker logs {line:?}");
+    }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 pub(crate) const STATIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/stations.tet");
@@ -36,6 +38,20 @@ pub(crate) fn gridfusion(args: &[&str]) -> Command {
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
     gridfusion(args).output().unwrap().into()
+}
+
+/// Runs the program, which must end within a time.
+pub(crate) fn run_within(time: Duration, args: &[&str]) -> Outcome {
+    let mut child = gridfusion(args).spawn().unwrap();
+    let end = Instant::now() + time;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > end {
+            child.kill().unwrap();
+            panic!("{args:?}: still running after {time:?}: {:?}", child.wait_with_output());
+        }
+        sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().unwrap().into()
 }
 
 pub(crate) fn run_with_input(args: &[&str], input: &str) -> Outcome {

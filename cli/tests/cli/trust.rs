@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use crate::cluster::Worker;
-use crate::support::{Outcome, STATIONS, foreign, gridfusion, run};
+use crate::support::{Outcome, STATIONS, foreign, gridfusion, run, run_within};
 use crate::web_server::WebServer;
 
 const SQL: &str = "SELECT station, avg(value) FROM temperature GROUP BY station ORDER BY station";
@@ -156,6 +158,147 @@ fn files_that_files_name_are_in_the_root() {
     assert!(outcome.stderr.contains("outside of"), "{outcome:?}");
 }
 
+/// `info` and `verify` read paths too.
+#[test]
+fn commands_read_below_the_root_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = rooted(folder.path());
+    fs::create_dir(format!("{root}/many")).unwrap();
+    fs::copy(STATIONS, format!("{root}/many/inside.tet")).unwrap();
+    let many = format!("{root}/many");
+    for command in
+        [&["info"][..], &["info", "--json"], &["verify"], &["verify", "--deep", "--json"]]
+    {
+        let on = |root: &str, path: &str| run(&[command, &[path, "--root", root]].concat());
+        let inside = format!("{root}/stations.tet");
+        let outcome = on(&root, &inside);
+        assert_eq!(outcome.code, Some(0), "{command:?}: {outcome:?}");
+        assert_eq!(outcome.stdout, run(&[command, &[&inside]].concat()).stdout, "{command:?}");
+        let inside = format!("{root}/link");
+        for path in [
+            &format!("{outside}secret.tet"),
+            &format!("{root}/link.tet"),
+            &format!("{root}/../secret.tet"),
+            &format!("file://{outside}secret.tet"),
+            &format!("{inside}/secret.tet"),
+            &inside,
+            &outside,
+        ] {
+            let outcome = on(&root, path);
+            assert_eq!(outcome.code, Some(1), "{command:?} {path}: {outcome:?}");
+            let text = outcome.stdout.clone() + &outcome.stderr;
+            assert!(text.contains("outside of"), "{command:?} {path}: {outcome:?}");
+            assert!(!text.contains("temperature"), "{command:?} {path}: {outcome:?}");
+        }
+        let missing = on(&format!("{outside}none"), &inside);
+        assert_eq!(missing.code, Some(1), "{command:?}: {missing:?}");
+        assert!(missing.stderr.contains("cannot open the folder"), "{command:?}: {missing:?}");
+    }
+    // The files inside of a folder are verified, and a link out of the root is reported.
+    assert_eq!(run(&["verify", &many, "--root", &root]).code, Some(0));
+    std::os::unix::fs::symlink(format!("{outside}secret.tet"), format!("{many}/link.tet")).unwrap();
+    let outcome = run(&["verify", &many, "--root", &root]);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.stdout.contains("outside of"), "{outcome:?}");
+}
+
+/// Files that spill are written below the root, if a statement names the folder.
+#[test]
+fn temporary_files_of_a_statement_are_in_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = rooted(folder.path());
+    let set = |args: &[&str], variable: &str, folder: &str| {
+        let sql = format!("SET {variable} = '{folder}'; SELECT 1 AS x ORDER BY x");
+        run(&[args, &["-q", "-c", &sql]].concat())
+    };
+    let limited = ["--root", root.as_str()];
+    for variable in ["datafusion.runtime.temp_directory", "DataFusion.Runtime.Temp_Directory"] {
+        for refused in [&format!("{outside}new"), &format!("{root}/link/new"), "new", "/tmp"] {
+            let outcome = set(&limited, variable, refused);
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{refused}");
+            assert!(outcome.stderr.contains("outside of"), "{refused}: {outcome:?}");
+        }
+    }
+    let variable = "datafusion.runtime.temp_directory";
+    for (args, folder) in
+        [(&limited[..], format!("{root}/spilled")), (&[], format!("{outside}spilled"))]
+    {
+        let outcome = set(args, variable, &folder);
+        assert_eq!(outcome.code, Some(0), "{folder}: {outcome:?}");
+    }
+    assert!(!Path::new(&format!("{outside}new")).exists());
+}
+
+/// Pipes and devices are refused at once: reading one waits for ever, and a copy would replace it.
+#[test]
+fn pipes_and_devices_are_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(at("many")).unwrap();
+    fs::write(at("many/a.csv"), "a\n1\n").unwrap();
+    let pipes = ["pipe.csv", "pipe.json", "pipe.parquet", "pipe.arrow", "pipe.tet", "many/b.csv"];
+    for pipe in pipes {
+        assert!(Command::new("mkfifo").arg(at(pipe)).status().unwrap().success());
+    }
+    std::os::unix::fs::symlink(at("pipe.csv"), at("many/link.csv")).unwrap();
+    std::os::unix::fs::symlink(at("pipe.csv"), at("link.csv")).unwrap();
+    let mut doors = vec![];
+    for (pipe, file_type) in [
+        (at("pipe.csv"), "CSV"),
+        (at("link.csv"), "CSV"),
+        (at("pipe.json"), "JSON"),
+        (at("pipe.parquet"), "PARQUET"),
+        (at("pipe.arrow"), "ARROW"),
+        (at("pipe.tet"), "TET"),
+        (at("pipe.tet"), "ARRAY"),
+        (format!("file://{}", at("pipe.csv")), "CSV"),
+        ("/dev/zero".to_owned(), "CSV"),
+        ("/dev/null".to_owned(), "JSON"),
+    ] {
+        let table = format!("STORED AS {file_type} LOCATION '{pipe}'");
+        doors.push(format!("SELECT * FROM '{pipe}'"));
+        doors.push(format!("CREATE EXTERNAL TABLE t {table}; SELECT * FROM t"));
+        if !["TET", "ARRAY"].contains(&file_type) {
+            doors.push(format!("CREATE EXTERNAL TABLE t (a INT) {table}; SELECT * FROM t"));
+            doors
+                .push(format!("CREATE EXTERNAL TABLE t (a INT) {table}; INSERT INTO t VALUES (1)"));
+            doors.push(format!("COPY (SELECT 1) TO '{pipe}' STORED AS {file_type}"));
+        }
+    }
+    doors.push(format!("SELECT * FROM read_array('{}')", at("pipe.tet")));
+    let root = at("");
+    for sql in &doors {
+        for args in [&[][..], &["--root", root.trim_end_matches('/')]] {
+            let outcome = run_within(Duration::from_secs(20), &[args, &["-q", "-c", sql]].concat());
+            assert_eq!(
+                (outcome.code, outcome.stdout.as_str()),
+                (Some(1), ""),
+                "{sql}: {outcome:?}"
+            );
+            let messages = ["a pipe or a device", "outside of"];
+            assert!(
+                messages[..=args.len() / 2].iter().any(|it| outcome.stderr.contains(it)),
+                "{sql}: {outcome:?}"
+            );
+        }
+    }
+    for command in ["info", "verify"] {
+        let outcome = run_within(Duration::from_secs(20), &[command, &at("pipe.tet")]);
+        assert!((outcome.stdout + &outcome.stderr).contains("a pipe or a device"), "{command}");
+    }
+    // A folder has the files in it, and no pipes.
+    let sql = format!(
+        "SELECT * FROM '{0}/'; CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{0}/'; SELECT * FROM t",
+        at("many")
+    );
+    let outcome = run_within(Duration::from_secs(20), &["-q", "--format", "csv", "-c", &sql]);
+    assert_eq!(outcome.stdout, "a\n1\na\n1\n", "{outcome:?}");
+    for pipe in pipes {
+        let kind = fs::symlink_metadata(at(pipe)).unwrap().file_type();
+        assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind), "{pipe} was replaced");
+    }
+}
+
 #[test]
 fn workers_read_below_their_root_only() {
     let folder = tempfile::tempdir().unwrap();
@@ -255,5 +398,29 @@ fn a_table_with_a_secret_is_not_sent_and_no_plan_is_shown() {
             );
             assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
         }
+    }
+}
+
+/// Plans of DataFusion's formats hold the URL of the server, so its password must not travel either.
+#[test]
+fn a_file_with_a_secret_is_not_sent() {
+    let rows: String = (0..5000).map(|row| format!("{row}\n")).collect();
+    let server = WebServer::start("rows.csv", format!("a\n{rows}").into_bytes(), |_| None);
+    let worker = Worker::start_in(Path::new("."), &["--no-token", "--allow-files"]);
+    let on_worker = |url: &str| {
+        let sql = format!("SELECT a % 3 AS k, count(*) AS n FROM '{url}' GROUP BY k ORDER BY k");
+        let args =
+            ["--workers", &worker.url, "--task-size", "1", "-q", "--format", "csv", "-c", &sql];
+        let outcome: Outcome =
+            gridfusion(&args).env("NO_PROXY", "127.0.0.1").output().unwrap().into();
+        assert!(!outcome.stderr.contains("S3CR3T"), "{outcome:?}");
+        outcome
+    };
+    let expected = "k,n\n0,1667\n1,1667\n2,1666\n";
+    assert_eq!(on_worker(&format!("http://{}/rows.csv", server.host())).stdout, expected);
+    for url in ["http://me:S3CR3T@HOST/rows.csv", "http://S3CR3T@HOST/rows.csv"] {
+        let refused = on_worker(&url.replace("HOST", &server.host()));
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert!(refused.stderr.contains("cannot be sent to another process"), "{refused:?}");
     }
 }

@@ -83,8 +83,8 @@ pub(super) struct JoinedRows {
     own: OwnColumns,
     assembler: Assembler,
     places: RowPlaces,
-    /// The chunk of the last block.
-    chunk: Option<u64>,
+    /// The coordinates of the chunk of the last block.
+    chunk: Option<Vec<u64>>,
     /// The matches of the last block, which the next one often has, too.
     pattern: Option<Pattern>,
     block: Option<OpenBlock>,
@@ -113,12 +113,12 @@ struct OpenBlock {
 impl BlockRows for JoinedRows {
     fn begin(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<()> {
         let array = self.joined.lookup.scan.array();
-        if !self.joined.filters.is_empty() && self.chunk != Some(open.task.chunk_number) {
+        if !self.joined.filters.is_empty() && self.chunk.as_ref() != Some(&open.task.coordinates) {
             // Filters leave out other labels of each chunk, which patterns of places do not compare.
             self.places = RowPlaces::default();
             self.pattern = None;
+            self.chunk = Some(open.task.coordinates.clone());
         }
-        self.chunk = Some(open.task.chunk_number);
         let (places, repeated) =
             self.places.of(&self.matches.table, array.grid(), &open.task, block);
         if !repeated || self.pattern.is_none() {

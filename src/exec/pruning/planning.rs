@@ -13,6 +13,7 @@
 //!
 //! Masks only leave out chunks. DataFusion evaluates their filters again, row by row.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -31,7 +32,7 @@ use super::zones::ReadExtent;
 use crate::array::GridArray;
 use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
-use crate::grid::{AxisSelection, Selection};
+use crate::grid::{AxisSelection, ChunkGrid, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
 
 /// The greatest number of combinations of chunks to examine. With more, a query is planned without the
@@ -92,33 +93,73 @@ pub(crate) async fn request(
     Ok(request)
 }
 
-/// Refuses a selection of more chunks than a plan may list. Narrows it instead if `limit` cells of it suffice.
+/// Refuses a selection of more chunks than a plan may list, or of chunks with 2⁶⁴ cells or more. Narrows it instead if `limit`
+/// cells of it suffice.
 fn bound_chunks(array: &GridArray, selection: &mut Selection, limit: Option<usize>) -> Result<()> {
     let (grid, most) = (array.grid(), array.most_chunks());
-    let axes = || (0..grid.rank()).zip(selection.axes());
-    let touched = axes().map(|(axis, wanted)| grid.chunks_of(axis, wanted).count());
-    let chunks = touched.fold(1, u64::saturating_mul);
-    if chunks <= most {
+    let touched = Touched::of(grid, selection);
+    if touched.chunks() <= most && touched.cells.is_some() {
         return Ok(());
     }
-    let Some(limit) = limit else {
-        let name = array.dims().first().map_or("dimension", |dim| dim.name());
-        let (table, shape) = (array.name(), grid.shape());
-        return Err(Error::usage(format!(
-            "the query reads {chunks} chunks of \"{table}\" of shape {shape:?}, and at most {most} are allowed for \
-             what is written; add a condition such as \"{name}\" BETWEEN … AND …, or a LIMIT"
-        ))
-        .into());
-    };
-    // The last axes vary fastest, so their first cells are taken first.
-    let mut missing = (limit as u64).max(1);
-    for axis in (0..grid.rank()).rev() {
-        let wanted = selection.axes()[axis].clone();
-        let taken = wanted.slice(0..missing);
-        missing = missing.div_ceil(taken.count().max(1));
-        selection.restrict(axis, &taken);
+    if let Some(limit) = limit {
+        // The last axes vary fastest, so their first cells are taken first.
+        let mut missing = (limit as u64).max(1);
+        for axis in (0..grid.rank()).rev() {
+            let wanted = selection.axes()[axis].clone();
+            let taken = wanted.slice(0..missing);
+            missing = missing.div_ceil(taken.count().max(1));
+            selection.restrict(axis, &taken);
+        }
+        if Touched::of(grid, selection).cells.is_some() {
+            return Ok(());
+        }
     }
-    Ok(())
+    // A condition on the dimension of the most chunks leaves out the most.
+    let widest = touched.per_axis.iter().zip(array.dims()).max_by_key(|(chunks, _)| **chunks);
+    let name = widest.map_or("dimension", |(_, dim)| dim.name());
+    let chunks = match touched.chunks() {
+        u64::MAX => "2^64 or more".to_owned(),
+        chunks => chunks.to_string(),
+    };
+    let (table, shape) = (array.name(), grid.shape());
+    Err(Error::usage(format!(
+        "the query reads {chunks} chunks of \"{table}\" of shape {shape:?}, and at most {most} with less than 2^64 cells are \
+         allowed for what is written; add a condition such as \"{name}\" BETWEEN … AND …, or a LIMIT"
+    ))
+    .into())
+}
+
+/// The chunks that a selection touches.
+struct Touched {
+    per_axis: Vec<u64>,
+    /// The cells of these chunks, selected or not; `None` for 2⁶⁴ or more.
+    cells: Option<u64>,
+}
+
+impl Touched {
+    fn of(grid: &ChunkGrid, selection: &Selection) -> Self {
+        let (mut per_axis, mut cells) = (vec![], Some(1_u64));
+        for (axis, wanted) in selection.axes().iter().enumerate() {
+            let chunks = grid.chunks_of(axis, wanted);
+            let len = |run: &Range<u64>| {
+                let first = grid.axis_range(axis, run.start).start;
+                grid.axis_range(axis, run.end - 1).end - first
+            };
+            let covered: u64 = chunks.ranges().iter().map(len).sum();
+            per_axis.push(chunks.count());
+            // A selection without cells touches none.
+            if covered == 0 {
+                return Self { per_axis, cells: Some(0) };
+            }
+            cells = cells.and_then(|cells| cells.checked_mul(covered));
+        }
+        Self { per_axis, cells }
+    }
+
+    /// Returns the number of chunks; `u64::MAX` if they are more.
+    fn chunks(&self) -> u64 {
+        self.per_axis.iter().copied().fold(1, u64::saturating_mul)
+    }
 }
 
 /// Returns a mask of the chunks that may hold a row for `filter`; `None` if no chunk can be excluded.

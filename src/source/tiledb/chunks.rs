@@ -78,7 +78,9 @@ impl ChunkSource for TileDbChunks {
             return zones.clone();
         }
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
-        if !self.view.read.trust_zone_maps || !is_worthwhile(tiles, bytes_to_read) {
+        // Statistics are found by the number of a chunk.
+        let is_found = self.window.grid.is_numbered();
+        if !is_found || !self.view.read.trust_zone_maps || !is_worthwhile(tiles, bytes_to_read) {
             return None;
         }
         self.zones[value].get_or_init(|| self.read_zones(value)).await.clone()

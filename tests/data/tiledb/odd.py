@@ -2,6 +2,8 @@
 
     extent_i8, extent_i64, extent_ns   no tile extent over more than half of the type: the stored extent wraps
     widest                             a dense domain of 2^63 - 10001 coordinates, of which five are written
+    widest_i8, widest_u8, widest_ns    the same of two signed dimensions, three unsigned ones, and two of times
+    widest_sparse                      a sparse array over two such domains, with five cells
     enumerations                       one that is not UTF-8 (`b`), one with NaN (`f`), and plain numbers (`v`)
     old_group                          a group as TileDB wrote them before 2.8: a mark, and no list of members
 """
@@ -29,6 +31,32 @@ def widest(uri):
         array[100:105] = np.arange(5, dtype="i4")
 
 
+def widest_box(array, firsts, lens):
+    """Writes the numbers from 0 into a box whose least corner is `firsts`."""
+    subarray = tiledb.Subarray(array)
+    for number, (first, length) in enumerate(zip(firsts, lens)):
+        subarray.add_dim_range(number, (first, first + (length - 1)))
+    array.write_subarray(subarray, np.arange(np.prod(lens), dtype="i4").reshape(lens))
+
+
+def widest_of(uri, dtype, domain, tiles, boxes):
+    """Makes a dense array with the same domain on each dimension, and writes boxes into it."""
+    dims = [Dim("xyz"[number], domain=domain, tile=tile, dtype=dtype) for number, tile in enumerate(tiles)]
+    tiledb.Array.create(str(uri), tiledb.ArraySchema(Domain(*dims), [Attr("a", dtype="i4")]))
+    for number, (firsts, lens) in enumerate(boxes):
+        with tiledb.open(str(uri), "w", timestamp=10 * (number + 1)) as array:
+            widest_box(array, firsts, lens)
+
+
+def widest_sparse(uri):
+    domain = Domain(Dim("x", domain=(-(2**62), 2**63 - 1002), tile=10, dtype="i8"),
+                    Dim("y", domain=(0, 2**64 - 1002), tile=4, dtype="u8"))
+    tiledb.Array.create(str(uri), tiledb.ArraySchema(domain, [Attr("a", dtype="i4")], sparse=True))
+    with tiledb.open(str(uri), "w", timestamp=10) as array:
+        xs, ys = [-(2**62), -1, 0, 7, 2**63 - 1002], [2**64 - 1002, 3, 2**63, 0, 1]
+        array[np.array(xs, "i8"), np.array(ys, "u8")] = np.arange(5, dtype="i4")
+
+
 def enumerations(uri):
     dim = Dim("i", domain=(0, 3), tile=4, dtype="i4")
     lists = [tiledb.Enumeration("bytes", False, [b"\xff\xfe", b"a"]),
@@ -47,6 +75,14 @@ def odd(folder):
     sparse(folder / "extent_i64", (-(2**63), 2**63 - 2), "i8")
     sparse(folder / "extent_ns", (np.datetime64("1700-01-01", "ns"), np.datetime64("2200-01-01", "ns")), "M8[ns]")
     widest(folder / "widest")
+    # The box around both fragments has more than 2^64 cells too.
+    widest_of(folder / "widest_i8", "i8", (-(2**62), 2**63 - 1002), (10, 4),
+              [((-3, 2**62), (3, 2)), ((2**62, 5), (1, 1))])
+    widest_of(folder / "widest_u8", "u8", (0, 2**64 - 1002), (2, 5, 3), [((7, 2**63, 2**64 - 1005), (2, 2, 3))])
+    widest_of(folder / "widest_ns", "M8[ns]", (np.datetime64("1700-01-01", "ns"), np.datetime64("2250-01-01", "ns")),
+              (np.timedelta64(2, "ns"), np.timedelta64(3, "ns")),
+              [((np.datetime64("1999-12-31T23:59:59.999999999", "ns"), np.datetime64("1970-01-01", "ns")), (2, 2))])
+    widest_sparse(folder / "widest_sparse")
     enumerations(folder / "enumerations")
     (folder / "old_group" / "inner").mkdir(parents=True)
     for group in (folder / "old_group", folder / "old_group" / "inner"):

@@ -74,6 +74,124 @@ async fn boxes_and_limits_of_the_widest_domain() {
     assert_eq!(rows, [["102", "2"]]);
 }
 
+/// Several dimensions of up to 2⁶⁴ coordinates have more than 2⁶⁴ cells. Boxes and limits of them are answered all the same.
+#[tokio::test]
+async fn boxes_and_limits_of_several_wide_dimensions() {
+    let ctx = reducing(2, 8192);
+    for name in ["widest_i8", "widest_u8", "widest_ns"] {
+        let options = ArrayOptions::default().with_option("full_domain", true);
+        ctx.register_array(name, format!("{ODD}/{name}"), options).await.unwrap();
+    }
+    let written = "count(*) || ' ' || coalesce(sum(CASE WHEN a >= 0 THEN a END), 0)";
+    // The written boxes hold 0, 1, … in row-major order, from the corner that the script names.
+    for (table, condition, expected) in [
+        (
+            "widest_i8",
+            "x BETWEEN -3 AND -1 AND y BETWEEN 4611686018427387904 AND 4611686018427387905",
+            "6 15",
+        ),
+        (
+            "widest_i8",
+            "x BETWEEN -10 AND 0 AND y BETWEEN 4611686018427387900 AND 4611686018427387910",
+            "121 15",
+        ),
+        ("widest_i8", "x = -2 AND y = 4611686018427387905 AND a >= 0", "1 3"),
+        ("widest_i8", "x = 4611686018427387904 AND y < 6 AND y > 4", "1 0"),
+        ("widest_i8", "x IN (-3, 4611686018427387904) AND y IN (4611686018427387904, 5)", "4 0"),
+        ("widest_i8", "x < -4611686018427387900 AND y > 9223372036854774800", "24 0"),
+        ("widest_i8", "x < -9 AND y < 3 AND x > 7", "0 0"),
+        (
+            "widest_u8",
+            "x = 8 AND y >= 9223372036854775808 AND y <= 9223372036854775809 AND z >= 18446744073709550611 AND z < 18446744073709550614",
+            "6 51",
+        ),
+        (
+            "widest_u8",
+            "x <= 9 AND y BETWEEN 9223372036854775807 AND 9223372036854775810 AND z > 18446744073709550610",
+            "160 66",
+        ),
+        ("widest_u8", "x = 0 AND y = 0 AND z = 0", "1 0"),
+        (
+            "widest_ns",
+            "x BETWEEN TIMESTAMP '1999-12-31T23:59:59.999999998' AND TIMESTAMP '2000-01-01' AND y <= TIMESTAMP '1970-01-01T00:00:00.000000001' AND y >= TIMESTAMP '1970-01-01'",
+            "6 6",
+        ),
+    ] {
+        let sql = format!("SELECT {written} FROM {table} WHERE {condition}");
+        assert_eq!(rows_from(&ctx, &sql).await, [[expected]], "{table}: {condition}");
+        let sql = format!(
+            "SELECT count(a) FROM (SELECT * FROM {table} WHERE {condition} ORDER BY x DESC)"
+        );
+        let counted = rows_from(&ctx, &sql).await;
+        let sql = format!(
+            "SELECT sum(n) FROM (SELECT x, count(a) AS n FROM {table} WHERE {condition} GROUP BY x)"
+        );
+        let of_groups = rows_from(&ctx, &sql).await;
+        assert!(
+            counted == of_groups || counted == [["0"]],
+            "{table}: {condition}: {counted:?} {of_groups:?}"
+        );
+    }
+    let first = rows_from(&ctx, "SELECT x, y, z FROM widest_u8 LIMIT 2").await;
+    assert_eq!(first, [["0", "0", "0"], ["0", "0", "1"]]);
+    let later = rows_from(&ctx, "SELECT x, y FROM widest_i8 WHERE y >= 7 LIMIT 1 OFFSET 3").await;
+    assert_eq!(later, [["-4611686018427387904", "10"]]);
+    let least =
+        rows_from(&ctx, "SELECT CAST(x AS BIGINT), CAST(y AS BIGINT) FROM widest_ns LIMIT 1").await;
+    assert_eq!(least, [["-8520336000000000000", "-8520336000000000000"]]);
+    // Chunks of one number modulo 2⁶⁴ are different chunks.
+    let joined = rows_from(
+        &ctx,
+        "SELECT sum(p.a) FROM widest_i8 p JOIN widest_i8 q ON p.x = q.x AND p.y = q.y
+         WHERE p.x BETWEEN -3 AND -1 AND q.x BETWEEN -3 AND -1
+           AND p.y BETWEEN 4611686018427387904 AND 4611686018427387905 AND q.y BETWEEN 4611686018427387904 AND 4611686018427387905",
+    )
+    .await;
+    assert_eq!(joined, [["15"]]);
+    for (all, name) in [
+        ("SELECT sum(a) FROM widest_i8", "y"),
+        ("SELECT sum(a) FROM widest_i8 WHERE y = 4", "x"),
+        ("SELECT sum(a) FROM widest_u8 WHERE y = 4 AND x = 3", "z"),
+        ("SELECT * FROM widest_ns WHERE a > 2 LIMIT 3", "x"),
+        ("SELECT x, count(*) FROM widest_u8 GROUP BY x", "x"),
+    ] {
+        let error = query(&ctx, all).await.unwrap_err().to_string();
+        assert!(error.contains("chunks of \"widest_"), "{all}: {error}");
+        assert!(error.contains(&format!("\"{name}\" BETWEEN")), "{all}: {error}");
+    }
+    // Without the option, the table is the box around the fragments, which may be as large.
+    let plain = format!("read_tiledb('{ODD}/widest_i8')");
+    let sql = format!(
+        "SELECT {written} FROM {plain} WHERE x < 0 AND y BETWEEN 4611686018427387900 AND 4611686018427387905"
+    );
+    assert_eq!(rows_from(&ctx, &sql).await, [["18 15"]]);
+    for (name, expected) in
+        [("widest_u8", "12 66"), ("widest_ns", "4 6"), ("widest_sparse", "5 10")]
+    {
+        let sql = format!("SELECT {written} FROM read_tiledb('{ODD}/{name}')");
+        assert_eq!(rows_from(&ctx, &sql).await, [[expected]], "{name}");
+    }
+}
+
+/// Cells of sparse arrays are found in domains of any size.
+#[tokio::test]
+async fn cells_of_a_wide_sparse_domain() {
+    let ctx = reducing(2, 8192);
+    for options in ["", ", full_domain => true"] {
+        let table = format!("read_tiledb('{ODD}/widest_sparse'{options})");
+        for (condition, expected) in [
+            ("x < 0", "2 1"),
+            ("y > 9223372036854775807", "2 2"),
+            ("x = 9223372036854774806 AND y = 1", "1 4"),
+            ("x BETWEEN -4611686018427387904 AND 0 AND y <= 3", "1 1"),
+        ] {
+            let sql = format!("SELECT count(*) || ' ' || sum(a) FROM {table} WHERE {condition}");
+            assert_eq!(rows_from(&ctx, &sql).await, [[expected]], "{condition}");
+        }
+        assert_eq!(rows_from(&ctx, &format!("SELECT x FROM {table} LIMIT 2")).await.len(), 2);
+    }
+}
+
 /// An enumeration that cannot be shown is an error of its own column, and NaN in one is NULL.
 #[tokio::test]
 async fn a_bad_enumeration_blocks_no_other_attribute() {

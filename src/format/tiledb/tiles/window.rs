@@ -41,7 +41,7 @@ impl Window {
     /// cells, which begins at the low end of the domain.
     ///
     /// # Errors
-    /// `Unsupported` if dimensions have no tiles of whole numbers, or if there are 2⁶⁴ cells or more.
+    /// `Unsupported` if dimensions have no tiles of whole numbers, or if one has 2⁶⁴ coordinates or more.
     pub(in crate::format::tiledb) fn new(
         schema: &ArraySchema,
         ranges: Option<&[(i128, i128)]>,
@@ -59,7 +59,7 @@ impl Window {
             origin.push(before(axis, from)?);
         }
         let extents: Vec<u64> = axes.iter().map(|axis| axis.extent).collect();
-        Ok(Self { low, grid: ChunkGrid::with_origin(&shape, &extents, &origin)? })
+        Ok(Self { low, grid: ChunkGrid::of_any_size(&shape, &extents, &origin)? })
     }
 
     /// Returns the cells of the window's tiles that have coordinates in `ranges`, both ends included.
@@ -122,8 +122,8 @@ impl TileDbArray {
     /// else the whole domain if `full`, else the least box around all fragments.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, for orders other than row-major and column-major, and for 2⁶⁴
-    /// cells or more.
+    /// `Unsupported` for sparse arrays, for orders other than row-major and column-major, and for dimensions of 2⁶⁴
+    /// coordinates or more.
     pub fn window(&self, full: bool) -> Result<Window> {
         self.check_dense()?;
         let axes = self.schema.tile_axes()?;
