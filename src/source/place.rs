@@ -14,7 +14,7 @@ use crate::io::{
     ReopenedSource, Root, StoreFolder,
 };
 use crate::options::IoMode;
-#[cfg(feature = "zarr")]
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
 use crate::tile::{Documents, ReservesMemory};
 use crate::tile::{MOST_OF_DOCUMENT, Objects};
 
@@ -50,11 +50,11 @@ pub trait Stores: Debug + Send + Sync {
 }
 
 /// The memory of a session.
-#[cfg(feature = "zarr")]
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
 #[derive(Debug)]
 struct SessionMemory(Arc<dyn Stores>);
 
-#[cfg(feature = "zarr")]
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
 impl ReservesMemory for SessionMemory {
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {
         self.0.reserve(bytes)
@@ -78,7 +78,10 @@ pub struct Place {
     /// How local files are read; without effect in object stores, and if `files` is set.
     io: IoMode,
     /// The most bytes of a metadata document.
-    #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "only Zarr has documents"))]
+    #[cfg_attr(
+        not(any(feature = "zarr", feature = "hdf5")),
+        allow(dead_code, reason = "only Zarr and HDF5 have such")
+    )]
     metadata_limit: u64,
     /// The pool that limits how many local files are open at once; `None` leaves files open.
     files: Option<Arc<OpenFiles>>,
@@ -117,7 +120,7 @@ impl Place {
     }
 
     /// How metadata documents of this place are read.
-    #[cfg(feature = "zarr")]
+    #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn documents(&self) -> Documents {
         let memory = Arc::new(SessionMemory(Arc::clone(&self.stores)));
         Documents { most: self.metadata_limit, memory: Some(memory) }

@@ -45,6 +45,15 @@ impl Default for Documents {
 }
 
 impl Documents {
+    /// Fails unless the pool has room for this many bytes of parsed metadata.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn check_memory(&self, bytes: u64) -> Result<()> {
+        match &self.memory {
+            Some(memory) if bytes >= LARGE => memory.reserve(bytes).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Reserves the memory of the documents among the replies to `locations`.
     fn reserve<'a>(
         &self,

@@ -24,7 +24,9 @@ pub(crate) use absent::leave_out_absent;
 pub use cells::Tile;
 pub use drive::drive;
 #[cfg(feature = "zarr")]
-pub(crate) use drive::{Documents, ReservesMemory, drive_documents};
+pub(crate) use drive::drive_documents;
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
+pub(crate) use drive::{Documents, ReservesMemory};
 pub use layers::CellFormat;
 pub(crate) use objects::MOST_OF_DOCUMENT;
 pub use objects::{LaterObjects, Objects, Request};

@@ -12,7 +12,7 @@
 //!
 //! A scale of several axes is a coordinate variable: its first axis is its own dimension.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::parse::{Dataset, Layout, Object, Value};
 use super::parsed::Parsed;
@@ -52,7 +52,11 @@ impl Dimensions {
     /// Collects the dimensions of a file.
     pub(super) fn new(tree: &Tree, parsed: &Parsed) -> Self {
         let mut this = Self::default();
-        for (path, address) in &tree.datasets {
+        // Each dataset once, by its first path.
+        let mut met = HashSet::new();
+        let datasets = tree.datasets.iter().filter(|(_, address)| met.insert(*address));
+        let datasets: Vec<_> = datasets.collect();
+        for (path, address) in &datasets {
             let Some(Ok(Object::Dataset(dataset))) = parsed.get(address) else { continue };
             if text(dataset, "CLASS") != Some("DIMENSION_SCALE") {
                 continue;
@@ -68,7 +72,7 @@ impl Dimensions {
                 this.by_number.entry(*number).or_insert(*address);
             }
         }
-        for (_, address) in &tree.datasets {
+        for (_, address) in &datasets {
             let Some(Ok(Object::Dataset(dataset))) = parsed.get(address) else { continue };
             if !is_variable(dataset) {
                 continue;

@@ -45,6 +45,11 @@ impl Hdf5File {
         Ok(CheckIndex::new(Arc::clone(&self.0), variable))
     }
 
+    /// Returns about how many bytes of memory the groups and variables take. Paths of one object share it.
+    pub fn kept_bytes(&self) -> u64 {
+        self.0.kept
+    }
+
     /// Returns the version of the superblock: 0 to 3.
     pub fn superblock_version(&self) -> u8 {
         self.0.superblock_version
@@ -111,7 +116,7 @@ impl Hdf5File {
     }
 
     fn stored(&self, variable: usize) -> Result<&StoredVariable> {
-        let stored = self.0.stored.get(variable);
+        let stored = self.0.stored.get(variable).map(|stored| &**stored);
         stored.ok_or_else(|| Error::internal(format!("no variable {variable}")))
     }
 }

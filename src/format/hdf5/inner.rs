@@ -1,5 +1,7 @@
 //! The contents of an open file, which its machines share.
 
+use std::sync::Arc;
+
 use super::blocks::Blocks;
 use super::file_bytes::Widths;
 use super::stored::{StoredVariable, location};
@@ -11,8 +13,10 @@ use crate::format::hierarchy::Hierarchy;
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) hierarchy: Hierarchy,
-    /// In the order of the hierarchy's variables.
-    pub(super) stored: Vec<StoredVariable>,
+    /// In the order of the hierarchy's variables. Paths of one dataset share it.
+    pub(super) stored: Vec<Arc<StoredVariable>>,
+    /// The bytes of memory that the groups and variables take.
+    pub(super) kept: u64,
     pub(super) superblock_version: u8,
     pub(super) is_netcdf: bool,
     pub(super) widths: Widths,

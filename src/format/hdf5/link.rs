@@ -28,6 +28,16 @@ pub(super) enum Target {
     Unreadable(Error),
 }
 
+impl Target {
+    /// Returns the path, which is empty if it is none.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Path(path) => path,
+            Self::Object(_) | Self::Unreadable(_) => "",
+        }
+    }
+}
+
 /// Reads the bytes of a link message.
 pub(super) fn link(address: u64, bytes: &[u8], widths: Widths) -> Result<Link> {
     let mut fields = Fields::new(REGION, address, bytes);

@@ -53,7 +53,7 @@ impl LocateHdf5 {
     }
 
     fn parts(&self) -> Result<(&StoredVariable, &Variable)> {
-        let stored = self.file.stored.get(self.variable);
+        let stored = self.file.stored.get(self.variable).map(|stored| &**stored);
         let parts = stored.zip(self.file.hierarchy.variables.get(self.variable));
         parts.ok_or_else(|| Error::internal("no such variable"))
     }

@@ -35,6 +35,7 @@ mod heap_place;
 mod held;
 mod index;
 mod inner;
+mod kept;
 mod link;
 mod locate;
 mod open;

@@ -4,6 +4,7 @@ mod damage;
 mod driver;
 mod expected;
 mod lost_chunks;
+mod names;
 mod rare;
 
 use std::path::{Path, PathBuf};

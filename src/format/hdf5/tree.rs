@@ -40,6 +40,7 @@ impl Tree {
             visited: HashSet::new(),
             later: VecDeque::new(),
             names: HashMap::new(),
+            resolved: HashMap::new(),
             left: (MAX_PATHS, MAX_PATH_BYTES),
         };
         walk.follow(Place { path: String::new(), address: root, parent: None }, false);
@@ -94,6 +95,9 @@ struct Walk<'a> {
     later: VecDeque<Later<'a>>,
     /// The links of groups in which paths were looked up, by name.
     names: HashMap<u64, HashMap<&'a str, &'a Target>>,
+    /// The objects that links to paths stand for, by the group and the place of the path in memory. Without these, links to
+    /// links take exponential time.
+    resolved: HashMap<(u64, *const u8), Option<u64>>,
     /// The paths that may follow, and their bytes.
     left: (usize, usize),
 }
@@ -188,7 +192,12 @@ impl<'a> Walk<'a> {
             To::Address(address) => Some(address),
             To::Path(path) => {
                 let group = self.visits.get(later.parent)?.address;
-                self.resolved(group, path, MAX_LINKS)
+                if let Some(known) = self.resolved.get(&(group, path.as_ptr())) {
+                    return *known;
+                }
+                let found = self.resolved(group, path, MAX_LINKS);
+                self.resolved.insert((group, path.as_ptr()), found);
+                found
             }
         }
     }
@@ -204,7 +213,14 @@ impl<'a> Walk<'a> {
             });
             address = match names.get(part)? {
                 Target::Object(address) => *address,
-                Target::Path(path) => self.resolved(address, path, links.checked_sub(1)?)?,
+                Target::Path(path) => match self.resolved.get(&(address, path.as_ptr())) {
+                    Some(known) => (*known)?,
+                    None => {
+                        let found = self.resolved(address, path, links.checked_sub(1)?)?;
+                        self.resolved.insert((address, path.as_ptr()), Some(found));
+                        found
+                    }
+                },
                 Target::Unreadable(_) => return None,
             };
         }

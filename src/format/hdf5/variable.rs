@@ -24,11 +24,10 @@ const MAX_CELL: u64 = 64 << 10;
 /// The most bytes of a chunk without filters: that of the HDF5 library.
 const MAX_CHUNK: u64 = u32::MAX as u64;
 
-/// Returns the variable that a dataset is, and how it is stored.
+/// Returns the variable that a dataset is, without its path, and how it is stored.
 pub(super) fn variable(
     context: &Context<'_>,
     address: u64,
-    path: String,
     dataset: &Dataset,
 ) -> Result<(Variable, StoredVariable)> {
     let cell = dataset.cell.clone();
@@ -61,13 +60,13 @@ pub(super) fn variable(
         found: Found::default(),
     };
     let variable = Variable {
-        path,
+        path: String::new(),
         axes: shaped.axes,
         chunk_shape,
         cell: shaped.cell.cell,
         fill,
         fill_is_missing: false,
-        attributes: attributes(&dataset.attributes),
+        attributes: attributes(&dataset.attributes).into(),
     };
     Ok((variable, stored))
 }

@@ -1,6 +1,7 @@
 //! Variables and their dimensions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::attribute::Attributes;
 use super::cell_type::CellType;
@@ -13,8 +14,8 @@ pub struct Hierarchy {
     pub variables: Vec<Variable>,
     /// The arrays that cannot be variables, such as those of an unknown type.
     pub unreadable: Vec<Unreadable>,
-    /// The attributes of groups, by path. The path of the root group is empty.
-    pub groups: BTreeMap<String, Attributes>,
+    /// The attributes of groups, by path. The path of the root group is empty. The paths of one group share them.
+    pub groups: BTreeMap<String, Arc<Attributes>>,
 }
 
 /// An array that cannot be read, with the reason.
@@ -41,8 +42,8 @@ pub struct Variable {
     pub fill: Vec<u8>,
     /// Whether a cell with the bytes of `fill` is missing data, whatever the attributes are.
     pub fill_is_missing: bool,
-    /// The attributes, such as `units`.
-    pub attributes: Attributes,
+    /// The attributes, such as `units`. Variables that are one array under several paths share them.
+    pub attributes: Arc<Attributes>,
 }
 
 /// An axis of a variable.

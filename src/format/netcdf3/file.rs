@@ -84,7 +84,7 @@ impl NetCdf3File {
                 }
             }
         }
-        file.hierarchy.groups.insert(String::new(), header.attributes.values);
+        file.hierarchy.groups.insert(String::new(), header.attributes.values.into());
         Ok(file)
     }
 
@@ -181,7 +181,7 @@ impl NetCdf3File {
             chunk_shape,
             fill: fill(declared, width),
             fill_is_missing: false,
-            attributes: declared.attributes.values.clone(),
+            attributes: declared.attributes.values.clone().into(),
             cell,
         };
         let word = declared.external.size();

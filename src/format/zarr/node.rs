@@ -195,7 +195,7 @@ impl Described<'_> {
             cell: self.cell,
             fill: self.fill,
             fill_is_missing: self.fill_is_missing,
-            attributes: self.attributes,
+            attributes: self.attributes.into(),
         };
         ZarrArray::new(variable, self.encoding, self.key, self.chunk_shape)
     }

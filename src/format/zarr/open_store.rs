@@ -164,7 +164,7 @@ impl ZarrStore {
         *(if document == NODE { &mut self.has_version_3 } else { &mut self.has_version_2 }) = true;
         match node {
             Ok(Node::Group(attributes)) => {
-                self.hierarchy.groups.insert(path.to_owned(), attributes);
+                self.hierarchy.groups.insert(path.to_owned(), attributes.into());
                 true
             }
             Ok(Node::Array(array)) => {

@@ -1,5 +1,6 @@
 //! [`HierarchyGroup`]: the variables of a file or store as arrays.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,12 +13,15 @@ use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
 use crate::error::{Error, Result};
-use crate::format::hierarchy::{Attributes, Variable};
+use crate::format::hierarchy::{Attribute, Attributes, Variable};
 use crate::source::array_format::{ArrayGroup, verify_group};
 use crate::source::axes::{mixed, with_axes};
 use crate::source::description::{Description, Detail};
 use crate::source::opened_array::OpenedArray;
 use crate::verify::{Depth, Progress, Report};
+
+/// The most bytes of the attributes of all variables that are opened together.
+const MOST_ATTRIBUTES: usize = 256 << 20;
 
 /// The variables of a group and of the groups in it. Names are paths from the group on.
 #[derive(Debug)]
@@ -41,6 +45,7 @@ impl HierarchyGroup {
         view: HierarchyView,
     ) -> Result<Self> {
         let roles = Roles::new(store.hierarchy());
+        let roles = roles.map_err(|error| store.objects().named(error))?;
         let (location, left_out) = (location.to_owned(), vec![]);
         let mut group = Self { location, store, roles, view, left_out };
         let hierarchy = group.store.hierarchy();
@@ -85,8 +90,8 @@ impl HierarchyGroup {
     fn groups(&self) -> impl Iterator<Item = (Option<&str>, &Attributes)> {
         self.store.hierarchy().groups.iter().filter_map(|(path, attributes)| {
             match *path == self.view.group {
-                true => Some((None, attributes)),
-                false => Some((Some(self.relative(path)?), attributes)),
+                true => Some((None, &**attributes)),
+                false => Some((Some(self.relative(path)?), &**attributes)),
             }
         })
     }
@@ -114,6 +119,34 @@ impl HierarchyGroup {
         let known = self.names().join("\", \"");
         let message = format!("no variable \"{name}\"; there is \"{known}\"");
         Err(Error::usage(message).in_file(&self.location))
+    }
+
+    /// Fails if variables with these numbers have more attributes than tables can have. A file may give one variable many
+    /// names, and each column has attributes of its own.
+    fn check_attributes(&self, numbers: impl Iterator<Item = usize>) -> Result<()> {
+        let hierarchy = self.store.hierarchy();
+        let (mut sizes, mut total) = (HashMap::new(), 0_usize);
+        for number in numbers {
+            let Some(variable) = hierarchy.variables.get(number) else { continue };
+            let axes = variable.axes.iter().enumerate().filter_map(|(at, axis)| {
+                let name = axis.name.as_deref().unwrap_or_default();
+                self.roles.labels_of(hierarchy, variable, at, name)
+            });
+            let labels = axes.filter_map(|number| hierarchy.variables.get(number));
+            for variable in labels.chain([variable]) {
+                let size = sizes.entry(Arc::as_ptr(&variable.attributes));
+                total = total
+                    .saturating_add(*size.or_insert_with(|| size_of_all(&variable.attributes)));
+            }
+        }
+        if total > MOST_ATTRIBUTES {
+            let message = format!(
+                "the attributes of the variables together, many of which may be one under several names, have more than {} MiB; name the variables to read",
+                MOST_ATTRIBUTES >> 20
+            );
+            return Err(self.store.objects().named(Error::unsupported(message)));
+        }
+        Ok(())
     }
 
     /// Returns the names of the data variables: those of the group itself, or if it has none, of the groups in it.
@@ -147,9 +180,10 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
+        self.check_attributes(numbers.iter().copied())?;
         let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
-        for name in names {
-            let number = self.number(name)?;
+        for (name, number) in names.iter().zip(numbers) {
             let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
             let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
             arrays.push(OpenedArray::from(opened.with_name(name)));
@@ -201,6 +235,7 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {
+        self.check_attributes(self.members().map(|(number, ..)| number))?;
         let described = Described {
             location: &self.location,
             store: &self.store,
@@ -214,6 +249,10 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        if let Err(error) = self.check_attributes(self.members().map(|(number, ..)| number)) {
+            let report = Report::of_error(&self.location, depth, &error);
+            return vec![(self.location.clone(), report)];
+        }
         let mut report = verify_group(self, depth, progress).await;
         let members = self.members().map(|(number, _, name)| (number, name));
         if let Some(check) = check_indexes(&*self.store, members).await {
@@ -221,4 +260,17 @@ impl ArrayGroup for HierarchyGroup {
         }
         vec![(self.location.clone(), report.relative_to(&self.location))]
     }
+}
+
+/// Returns about how many bytes attributes have as text.
+fn size_of_all(attributes: &Attributes) -> usize {
+    let value = |value: &Attribute| match value {
+        Attribute::Text(text) => text.len(),
+        Attribute::Texts(all) => all.iter().map(|text| text.len() + 2).sum(),
+        Attribute::Integers(all) => 8 * all.len(),
+        Attribute::Singles(all) => 8 * all.len(),
+        Attribute::Doubles(all) => 16 * all.len(),
+    };
+    // A text of its own for each name and value.
+    attributes.iter().map(|(name, it)| 48 + name.len() + value(it)).sum()
 }

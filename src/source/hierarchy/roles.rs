@@ -9,11 +9,16 @@
 //! | any other | `t2m (time, lat, lon)` | yes |
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use crate::format::hierarchy::{CellType, Hierarchy, Variable};
 
 /// The attributes that name variables which are not data.
 const REFERENCES: [&str; 4] = ["coordinates", "bounds", "climatology", "grid_mapping"];
+
+/// The most bytes of paths that are looked up for all attributes together.
+const MOST_LOOKED_UP: usize = 1 << 30;
 
 /// The variables of a file by path, and their roles.
 #[derive(Debug)]
@@ -26,34 +31,58 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    pub(super) fn new(hierarchy: &Hierarchy) -> Self {
+    /// Finds the roles of all variables.
+    ///
+    /// # Errors
+    /// `Unsupported` if attributes name more variables than can be looked up in a reasonable time.
+    pub(super) fn new(hierarchy: &Hierarchy) -> Result<Self> {
         let variables = hierarchy.variables.iter().enumerate();
         let by_path = variables.map(|(number, it)| (it.path.clone(), number)).collect();
         let mut roles = Self { by_path, helpers: HashSet::new(), bounds: HashMap::new() };
-        roles.find_bounds(hierarchy);
+        let mut left = MOST_LOOKED_UP;
+        roles.find_bounds(hierarchy, &mut left)?;
         let groups =
             hierarchy.groups.iter().map(|(group, attributes)| (group.as_str(), attributes));
         let variables = hierarchy.variables.iter().map(|it| (it.group(), &it.attributes));
+        // Variables that are one array under several names share attributes.
+        let mut met = HashSet::new();
         for (group, attributes) in variables.chain(groups) {
+            if !met.insert((group, Arc::as_ptr(attributes))) {
+                continue;
+            }
             let lists = REFERENCES.iter().filter_map(|name| attributes.get(*name)?.text());
             // `grid_mapping` may be a list such as `crs: x y`.
             let names =
                 lists.flat_map(str::split_whitespace).map(|name| name.trim_end_matches(':'));
-            let helpers: Vec<usize> = names.filter_map(|name| roles.find(group, name)).collect();
-            roles.helpers.extend(helpers);
+            for name in names {
+                let helper = roles.counted(group, name, &mut left)?;
+                roles.helpers.extend(helper);
+            }
         }
-        roles
+        Ok(roles)
     }
 
-    fn find_bounds(&mut self, hierarchy: &Hierarchy) {
+    /// As [`Roles::find`], of which `left` is the work that remains.
+    fn counted(&self, group: &str, name: &str, left: &mut usize) -> Result<Option<usize>> {
+        let groups = 1 + group.bytes().filter(|byte| *byte == b'/').count();
+        let work = (group.len() + name.len() + 1).saturating_mul(groups);
+        *left = left.checked_sub(work).ok_or_else(|| {
+            let message = "attributes such as 'coordinates' that name too many variables, in groups of too long paths";
+            Error::unsupported(message)
+        })?;
+        Ok(self.find(group, name))
+    }
+
+    fn find_bounds(&mut self, hierarchy: &Hierarchy, left: &mut usize) -> Result<()> {
         for (number, variable) in hierarchy.variables.iter().enumerate() {
             let names = ["bounds", "climatology"].iter();
             for name in names.filter_map(|name| variable.attributes.get(*name)?.text()) {
-                if let Some(bounds) = self.find(variable.group(), name.trim()) {
+                if let Some(bounds) = self.counted(variable.group(), name.trim(), left)? {
                     self.bounds.insert(bounds, number);
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns the number of the variable whose bounds a variable holds. Bounds have its units if they have none.
@@ -157,7 +186,7 @@ mod tests {
             cell: CellType::Number(ElementType::F32),
             fill: vec![0; 4],
             fill_is_missing: false,
-            attributes: attributes.collect(),
+            attributes: Arc::new(attributes.collect()),
         }
     }
 
@@ -177,7 +206,7 @@ mod tests {
             variable("a/time", &["other"], &[]),
         ];
         let hierarchy = Hierarchy { variables, ..Hierarchy::default() };
-        let roles = Roles::new(&hierarchy);
+        let roles = Roles::new(&hierarchy).unwrap();
         let data = hierarchy.variables.iter().enumerate().filter(|(at, it)| roles.is_data(*at, it));
         let data: Vec<&str> = data.map(|(_, variable)| variable.path.as_str()).collect();
         assert_eq!(data, ["a/t2m", "lat", "a/time"]);

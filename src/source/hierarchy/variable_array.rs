@@ -74,7 +74,8 @@ fn with_units<'a>(
             if let (Some(value), false) =
                 (bounded.attributes.get(name), own.attributes.contains_key(name))
             {
-                own.to_mut().attributes.insert(name.to_owned(), value.clone());
+                let attributes = Arc::make_mut(&mut own.to_mut().attributes);
+                attributes.insert(name.to_owned(), value.clone());
             }
         }
     }

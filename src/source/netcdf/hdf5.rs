@@ -10,7 +10,7 @@ use crate::format::hierarchy::{CellType, Hierarchy};
 use crate::format::{Location, StoredChunk};
 use crate::io::ByteSource;
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
-use crate::tile::{Objects, drive};
+use crate::tile::{Documents, Objects, drive};
 
 /// The chunks of texts of any length that are located together.
 const TEXT_CHUNKS: usize = 8;
@@ -27,12 +27,13 @@ impl Hdf5Reader {
     /// Reads the headers of all groups and datasets.
     ///
     /// # Errors
-    /// `Corrupt` or `Unsupported` if they cannot be parsed.
-    pub(super) async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
+    /// `Corrupt` or `Unsupported` if they cannot be parsed, or take more memory than `limits` allow.
+    pub(super) async fn open(source: Arc<dyn ByteSource>, limits: &Documents) -> Result<Self> {
         let size = source.size();
-        let open = OpenHdf5::new(size);
+        let open = OpenHdf5::new(size).with_metadata_limit(limits.most);
         let objects = Arc::new(Objects::One(source));
         let file = drive(open, &objects).await?;
+        limits.check_memory(file.kept_bytes()).map_err(|error| objects.named(error))?;
         Ok(Self { file, size, objects })
     }
 

@@ -132,7 +132,10 @@ impl OtherFiles {
             Err(error) => return Err(error),
         };
         let content = match kind {
-            Kind::Hdf5 => Content::Hdf5(Hdf5Reader::open(source).await?),
+            Kind::Hdf5 => {
+                let limits = place.documents();
+                Content::Hdf5(Hdf5Reader::open(source, &limits).await?)
+            }
             Kind::Cells => {
                 let len = source.size();
                 Content::Cells(Arc::new(Objects::One(source)), len)

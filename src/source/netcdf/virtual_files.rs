@@ -37,7 +37,7 @@ pub(super) async fn open(
     place: &Place,
     source: Arc<dyn ByteSource>,
 ) -> Result<Arc<dyn VariableStore>> {
-    let file = Hdf5Reader::open(source).await?;
+    let file = Hdf5Reader::open(source, &place.documents()).await?;
     let count = file.hierarchy().variables.len();
     Ok(match (0..count).any(|number| is_elsewhere(&file, number)) {
         true => Arc::new(VirtualFiles::open(place, file).await?),

@@ -15,7 +15,7 @@ use super::converted;
 use super::message::message;
 use super::records::records;
 use super::storage::KnownBytes;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Returns the links of a group, in the order of creation if the file knows it, else of the file.
 pub(super) fn links(file: &FileBytes, messages: &[RawMessage]) -> Result<Vec<Link>> {
@@ -66,6 +66,8 @@ fn dense(file: &FileBytes, info: &LinkInfoMessage) -> Result<Vec<Link>> {
 
 /// The name of the region in errors.
 const REGION: &str = "links of a group";
+/// The most bytes of names that several links of a group may share.
+const MAX_SHARED_NAMES: usize = 1 << 20;
 
 /// Links of a group in the format before HDF5 1.8: III.B "Symbol Table Nodes", III.D "Local Heaps".
 fn symbol_table(file: &FileBytes, table: &SymbolTableMessage) -> Result<Vec<Link>> {
@@ -88,10 +90,16 @@ fn symbol_table(file: &FileBytes, table: &SymbolTableMessage) -> Result<Vec<Link
     let names = file.read(heap.data_segment_address, heap.data_segment_size);
     let nodes: Vec<Result<_>> =
         nodes.into_iter().map(|(_, node)| symbol_table_node(file, node)).collect();
-    let (names, mut links) = (names?, vec![]);
+    let (names, mut links, mut named) = (names?, vec![], 0);
     for node in nodes {
         for entry in node? {
-            links.push(entry.link(&names, heap.data_segment_address)?);
+            let link = entry.link(&names, heap.data_segment_address)?;
+            named += link.name.len() + link.target.path().len();
+            if named > names.len().max(MAX_SHARED_NAMES) {
+                let message = format!("links of one name in {} bytes of names", names.len());
+                return Err(Error::unsupported(message));
+            }
+            links.push(link);
         }
     }
     Ok(links)
