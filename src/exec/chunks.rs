@@ -98,9 +98,9 @@ impl OpenChunk {
 
 impl ChunkReader {
     /// Makes a reader of the variables `values` for `tasks` of the plan. Each of `partitions` readers gets
-    /// the same share of the memory for chunks in flight.
+    /// the same share of the memory for chunks in flight. `reads` has the array, and begins a partition.
     pub(super) fn new(
-        array: Arc<GridArray>,
+        reads: Reads,
         plan: Arc<ScanPlan>,
         tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         partitions: usize,
@@ -108,6 +108,7 @@ impl ChunkReader {
         consumer: String,
         context: &TaskContext,
     ) -> Self {
+        let array = Arc::clone(reads.array());
         let limits = GridfusionConfig::of(context.session_config().options()).remote.limits();
         let memory = ChunkMemory::new(&array, partitions, limits.bytes, consumer, context);
         Self {
@@ -116,7 +117,7 @@ impl ChunkReader {
             in_flight: InFlight::new(Arc::clone(&array), limits.gap),
             workspace: Workspace::default(),
             zones: None,
-            reads: Reads::begin(&array, &plan, partitions),
+            reads,
             found: HashMap::new(),
             array,
             plan,

@@ -21,6 +21,7 @@ use super::blocks::{columns, own_columns, values_of};
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
 use super::pruning::{DynamicFilters, Priority};
+use super::reads::Reads;
 use super::yield_budget::YieldBudget;
 use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
@@ -77,7 +78,7 @@ impl GridStream {
     pub(super) fn new(
         input: StreamInput,
         partition: usize,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
         metrics: ScanMetrics,
     ) -> Self {
         let StreamInput { array, plan, columns, schema, filters, priority } = input;
@@ -87,7 +88,7 @@ impl GridStream {
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
         let tasks = plan.tasks(partition);
         let chunks = ChunkReader::new(
-            Arc::clone(&array),
+            Reads::begin(&array, &plan, context),
             Arc::clone(&plan),
             tasks.clone(),
             plan.partition_count(),

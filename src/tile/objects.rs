@@ -1,6 +1,6 @@
 //! Reads from the objects of an array, or of several arrays that are read as one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -97,25 +97,26 @@ impl Objects {
         }
     }
 
-    /// Checks, once a query has read the objects `read` of its members, that these and their metadata are still the same.
+    /// Returns the number of the store of a member, if its objects may be written again. Arrays of one store have the same.
+    pub(crate) fn rewritten_store(&self, member: u32) -> Option<u64> {
+        match self.member(member)? {
+            Self::Many(folder) => folder.seen.as_ref().map(Seen::number),
+            _ => None,
+        }
+    }
+
+    /// Checks, once a query has read `objects` of a member, that these and the member's metadata are still the same.
     ///
     /// # Errors
     /// `Io` for an object that was written, added or deleted since it was first read.
-    pub(crate) async fn check_read(&self, read: &HashSet<(u32, Arc<str>)>) -> Result<()> {
-        let mut by_member: HashMap<u32, Vec<Arc<str>>> = HashMap::new();
-        for (member, object) in read {
-            by_member.entry(*member).or_default().push(Arc::clone(object));
-        }
-        if by_member.is_empty() {
-            by_member.insert(0, vec![]);
-        }
-        for (member, objects) in by_member {
-            if let Some(Self::Many(folder)) = self.member(member) {
-                let checked = folder.check_read(&objects).await;
-                checked.map_err(|error| self.named_in(member, error))?;
+    pub(crate) async fn check_read(&self, member: u32, objects: &[Arc<str>]) -> Result<()> {
+        match self.member(member) {
+            Some(Self::Many(folder)) => {
+                let checked = folder.check_read(objects).await;
+                checked.map_err(|error| self.named_in(member, error))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the versions of all objects below a folder; see [`Folder::versions_below`].

@@ -10,6 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::version::ObjectVersion;
@@ -20,8 +21,10 @@ use crate::io::{Folder, ObjectStamp};
 const MOST: usize = 1 << 21;
 
 /// The stamps of objects, and the names of those with metadata.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Seen {
+    /// Tells stores apart in this process. No two have the same.
+    number: u64,
     hasher: RandomState,
     noted: Mutex<Noted>,
 }
@@ -34,7 +37,20 @@ struct Noted {
     metadata: HashSet<Arc<str>>,
 }
 
+impl Default for Seen {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { number, hasher: RandomState::default(), noted: Mutex::default() }
+    }
+}
+
 impl Seen {
+    /// Returns the number of the store.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn lock(&self) -> MutexGuard<'_, Noted> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -18,6 +18,7 @@ use crate::exec::blocks::values_of;
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::pruning::DynamicFilters;
+use crate::exec::reads::Reads;
 
 /// Returns the joined rows of a partition of the scan. `rows` are those of the other side.
 pub(super) fn joined(
@@ -46,7 +47,7 @@ fn stream(
     built: Arc<Built>,
     partition: usize,
     metrics: ScanMetrics,
-    context: &TaskContext,
+    context: &Arc<TaskContext>,
 ) -> Result<BlockStream<JoinedRows>> {
     let scan = &joined.lookup.scan;
     let consumer = format!("GridLookupExec[{partition}]");
@@ -58,7 +59,7 @@ fn stream(
     metrics.chunks_examined.add_matched(left as usize);
     let own = OwnColumns::of(&joined)?;
     let reader = ChunkReader::new(
-        Arc::clone(scan.array()),
+        Reads::begin(scan.array(), scan.plan(), context),
         Arc::new(plan),
         tasks,
         scan.plan().partition_count(),

@@ -35,6 +35,7 @@ use super::strategy::ReduceStrategy;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
+use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
 use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
 use crate::reduce::{GroupTable, RowPlaces};
@@ -187,7 +188,8 @@ impl PartitionReducer {
         values: Vec<usize>,
     ) -> ChunkReader {
         ChunkReader::new(
-            Arc::clone(&self.reduction.array),
+            // The plan of the part would tell partitions apart.
+            Reads::begin(&self.reduction.array, &self.reduction.plan, &self.context),
             Arc::clone(&self.part.plan),
             tasks,
             self.reduction.partitions.len(),

@@ -22,6 +22,7 @@ use crate::exec::blocks::{columns, own_columns, values_of};
 use crate::exec::chunks::{ChunkReader, OpenChunk};
 use crate::exec::compact::copied;
 use crate::exec::metrics::ScanMetrics;
+use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
 use crate::plan::{Assembler, Blocks};
 
@@ -41,7 +42,7 @@ pub(super) fn rows(
     part: &WindowPart,
     partition: usize,
     metrics: &ExecutionPlanMetricsSet,
-    context: &TaskContext,
+    context: &Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
     let plan = window.scan.plan();
     // If several processes run the window, the one with the first chunk reports the chunks that planning left out.
@@ -96,7 +97,7 @@ impl WindowStream {
         part: &WindowPart,
         partition: usize,
         metrics: ScanMetrics,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Self {
         let GridWindow { scan, columns, calls, .. } = window.as_ref();
         let read = chunks_to_read(columns, calls, &part.chunks);
@@ -117,7 +118,7 @@ impl WindowStream {
         let consumer = format!("GridWindowExec[{partition}]");
         let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
         let reader = ChunkReader::new(
-            Arc::clone(scan.array()),
+            Reads::begin(scan.array(), scan.plan(), context),
             Arc::clone(scan.plan()),
             tasks.into_iter(),
             output.partitions,

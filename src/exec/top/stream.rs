@@ -24,6 +24,7 @@ use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::order_keys::order_keys;
 use crate::exec::pruning::labels::satisfied;
+use crate::exec::reads::Reads;
 use crate::plan::{Assembler, Block};
 use crate::reduce::{GroupTable, RowPlaces};
 
@@ -32,7 +33,7 @@ pub(super) fn rows(
     grid_top: &Arc<GridTop>,
     partition: usize,
     metrics: &ExecutionPlanMetricsSet,
-    context: &TaskContext,
+    context: &Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
     let plan = grid_top.scan.plan();
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
@@ -45,7 +46,7 @@ fn stream(
     grid_top: &Arc<GridTop>,
     partition: usize,
     metrics: ScanMetrics,
-    context: &TaskContext,
+    context: &Arc<TaskContext>,
 ) -> Result<BlockStream<FirstRows>> {
     let GridTop { scan, top, groups } = grid_top.as_ref();
     let (array, plan) = (scan.array(), scan.plan());
@@ -57,7 +58,7 @@ fn stream(
     let needed = columns_of([&top.order.expr].into_iter().chain(&top.predicate));
     let over_used = |expr: &PhysicalExprRef| over_columns(expr, &needed);
     let reader = ChunkReader::new(
-        Arc::clone(array),
+        Reads::begin(array, plan, context),
         Arc::clone(plan),
         plan.tasks(partition),
         plan.partition_count(),

@@ -43,5 +43,7 @@ mod s3_server;
 mod sources;
 /// Names without secrets, and places that remote files may not name.
 mod trust;
+/// Zarr stores that change between two partitions of a query.
+mod zarr_partitions;
 /// Zarr stores that are half of one, that change, or whose metadata is too large.
 mod zarr_stores;

@@ -21,7 +21,7 @@ use crate::support::open::{open, verify};
 use crate::support::{cell, query, reducing, rows_from, rows_of, session, shipped};
 
 /// Objects by their paths in a store.
-type Store = BTreeMap<String, Vec<u8>>;
+pub(super) type Store = BTreeMap<String, Vec<u8>>;
 
 /// A store of version 3 with `v(t)`: 8 chunks of 2 cells, without chunk 5. A cell is `first` and its index.
 fn store(first: u8, fill: u8) -> Store {
@@ -47,7 +47,7 @@ fn store(first: u8, fill: u8) -> Store {
 }
 
 /// Writes a store, long ago, so that each change gives an object another time.
-fn write(folder: &Path, store: &Store) {
+pub(super) fn write(folder: &Path, store: &Store) {
     for (path, bytes) in store {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -69,22 +69,22 @@ fn quoting(partitions: usize) -> SessionContext {
 }
 
 /// A store in a folder of its own.
-struct Local {
+pub(super) struct Local {
     dir: TempDir,
 }
 
 impl Local {
-    fn new(store: &Store) -> Self {
+    pub(super) fn new(store: &Store) -> Self {
         let this = Self { dir: tempfile::tempdir().unwrap() };
         write(&this.path("x.zarr"), store);
         this
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
     }
 }
