@@ -8,6 +8,8 @@ mod differential;
 mod functions;
 /// Messages about mistakes of users.
 mod mistakes;
+/// The sign of NaN.
+mod nan;
 /// The table of options.
 mod options;
 /// Locations, formats and options of opened tables.
