@@ -6,6 +6,8 @@ mod character_sets;
 mod differential;
 /// Functions of a session, and ours in the places of DataFusion's.
 mod functions;
+/// `IN` and `NOT IN` over subqueries with NULLs.
+mod in_subqueries;
 /// Messages about mistakes of users.
 mod mistakes;
 /// The sign of NaN.
