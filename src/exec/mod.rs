@@ -37,6 +37,7 @@ mod locator;
 mod lookup;
 pub(crate) mod mended;
 mod metrics;
+mod nans;
 mod order;
 mod order_keys;
 pub(crate) mod own_functions;

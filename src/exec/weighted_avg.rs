@@ -112,7 +112,9 @@ impl Weighed {
     }
 
     fn average(self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.weights)
+        let average = self.sum / self.weights;
+        // NaN without a sign, as of other aggregates.
+        (self.count > 0).then_some(if average.is_nan() { f64::NAN } else { average })
     }
 }
 

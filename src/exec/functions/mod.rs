@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `sum`, `avg`, variances, `corr`, `covar`, `regr_…` in frames that move | take back what has left the frame, so errors stay | add only |
 //! | `min`, `max` by group | `min` of infinity is the greatest finite number; NaN makes them depend on the order of rows | NaN is greater than all numbers |
+//! | all of these | the sign of NaN depends on the plan | NaN has no sign |
 //! | `date_trunc` | fails outside the years 1677 to 2262 | any time |
 //! | `date_bin` | is NULL there | any time |
 //!
@@ -16,6 +17,7 @@
 //! | `sliding_rows` | frames that move over rows, by the folds of windows along an axis |
 //! | `pairs` | functions of two arguments |
 //! | `extremes` | `min` and `max` of floats |
+//! | `one_nan` | NaN of one sign |
 //! | `own_scalar` | the wrapper of scalar functions |
 //! | `date_trunc`, `date_bin`, `calendar` | times outside the range of 64-bit nanoseconds |
 
@@ -23,6 +25,7 @@ mod calendar;
 mod date_bin;
 mod date_trunc;
 mod extremes;
+mod one_nan;
 mod own_aggregate;
 mod own_scalar;
 mod pairs;

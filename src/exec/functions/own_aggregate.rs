@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
 };
 
 use super::extremes::{ExtremeOfAll, ExtremeOfGroups};
+use super::one_nan::{OneNan, OneNanPerGroup};
 use super::pairs::PairFunction;
 use super::sliding_rows::{OfSteps, SlidingRows};
 use crate::exec::running::{Extreme, Summed, Variance};
@@ -107,13 +108,10 @@ impl AggregateUDFImpl for OwnAggregate {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let data_type = args.return_field.data_type();
         match self.kind {
-            Kind::Least if data_type.is_floating() => {
-                Ok(Box::new(ExtremeOfAll::<Least>::new(data_type)))
-            }
-            Kind::Greatest if data_type.is_floating() => {
-                Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type)))
-            }
-            _ => self.inner().accumulator(args),
+            _ if !data_type.is_floating() => self.inner().accumulator(args),
+            Kind::Least => Ok(Box::new(ExtremeOfAll::<Least>::new(data_type))),
+            Kind::Greatest => Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type))),
+            _ => Ok(Box::new(OneNan(self.inner().accumulator(args)?))),
         }
     }
 
@@ -121,10 +119,12 @@ impl AggregateUDFImpl for OwnAggregate {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        match self.sliding(&args) {
-            Some(sliding) => Ok(sliding),
-            None => self.inner().create_sliding_accumulator(args),
-        }
+        let is_float = args.return_field.data_type().is_floating();
+        let sliding = match self.sliding(&args) {
+            Some(sliding) => sliding,
+            None => self.inner().create_sliding_accumulator(args)?,
+        };
+        Ok(if is_float { Box::new(OneNan(sliding)) } else { sliding })
     }
 
     fn create_groups_accumulator(
@@ -133,13 +133,13 @@ impl AggregateUDFImpl for OwnAggregate {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let data_type = args.return_field.data_type();
         match self.kind {
-            Kind::Least if data_type.is_floating() => {
-                Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type)))
+            _ if !data_type.is_floating() => self.inner().create_groups_accumulator(args),
+            Kind::Least => Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type))),
+            Kind::Greatest => Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type))),
+            _ => {
+                let wrapped = self.inner().create_groups_accumulator(args)?;
+                Ok(Box::new(OneNanPerGroup(wrapped)))
             }
-            Kind::Greatest if data_type.is_floating() => {
-                Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type)))
-            }
-            _ => self.inner().create_groups_accumulator(args),
         }
     }
 

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{
-    copies, doubled_keys, empty_subquery, exists, intervals, key_columns, nth_value, shift,
-    time_of_day, zeros_in_lists,
+    copies, distinct_from, doubled_keys, empty_subquery, exists, in_null, intervals, key_columns,
+    nth_value, shift, time_of_day, zeros_in_lists,
 };
 
 /// An analyzer rule for constructs that DataFusion plans wrongly. It belongs behind the coercion of types.
@@ -24,6 +24,7 @@ impl AnalyzerRule for MendedLogic {
             copies::rewrite(plan)?
                 .transform_data(|plan| Ok(doubled_keys::of_distinct_on(plan)))?
                 .transform_data(|plan| in_expressions(plan, before_optimizer))?
+                .transform_data(in_null::rewrite)?
                 .transform_data(key_columns::rewrite)
         })
         .data()
@@ -46,23 +47,36 @@ pub(super) fn in_expressions(
     }
     let has_keys = matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Join(_));
     let names = NamePreserver::new(&plan);
-    let rewritten = plan.map_expressions(|expr| {
-        let name = names.save(&expr);
+    let whole = |expr: Expr| {
         let inside = expr.transform_up(|expr| rewrite(expr, &schema))?;
-        let whole = match has_keys {
-            true => inside.transform_data(|key| intervals::as_key(key, &schema))?,
-            false => inside,
-        };
-        Ok(whole.update_data(|expr| name.restore(expr)))
-    })?;
+        match has_keys {
+            true => inside.transform_data(|key| intervals::as_key(key, &schema)),
+            false => Ok(inside),
+        }
+    };
+    let rewritten = plan.map_expressions(|expr| with_names(&names, expr, &whole))?;
     match rewritten.transformed {
         true => rewritten.map_data(LogicalPlan::recompute_schema),
         false => Ok(rewritten),
     }
 }
 
+/// Applies a rewrite to an expression whose name stays. The keys of grouping sets have names of their own.
+pub(crate) fn with_names(
+    names: &NamePreserver,
+    expr: Expr,
+    rewrite: &impl Fn(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<Expr>> {
+    if matches!(expr, Expr::GroupingSet(_)) {
+        return expr.map_children(|key| with_names(names, key, rewrite));
+    }
+    let name = names.save(&expr);
+    Ok(rewrite(expr)?.update_data(|expr| name.restore(expr)))
+}
+
 /// The rewrites of an expression whose children are rewritten already.
 fn before_optimizer(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    distinct_from::check(&expr)?;
     exists::rewrite(expr)?
         .transform_data(empty_subquery::rewrite)?
         .transform_data(|expr| intervals::rewrite(expr, schema))?

@@ -13,10 +13,12 @@ mod at_end;
 mod before;
 mod constants;
 mod copies;
+mod distinct_from;
 mod doubled_keys;
 mod empty_subquery;
 mod exists;
 mod forgotten;
+mod in_null;
 mod intervals;
 mod key_columns;
 mod lossy_filters;
@@ -33,7 +35,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::{AggregateUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
-pub(crate) use before::MendedLogic;
+pub(crate) use before::{MendedLogic, with_names};
 pub(crate) use forgotten::ForgottenConstantsRule;
 pub(crate) use lossy_filters::LossyFiltersRule;
 

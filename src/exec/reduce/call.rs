@@ -28,6 +28,7 @@ use super::number::{is_never_null, number_of, plain_value};
 use super::query::Aggregate;
 use crate::exec::GridScanExec;
 use crate::exec::known_function::known_aggregate;
+use crate::exec::nans::one_nan;
 use crate::reduce::{GroupStats, Moments, Requested, WeightedStates};
 
 /// An aggregate in terms of the statistics that the kernels compute.
@@ -159,7 +160,7 @@ impl Call {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|&count| count as i64)))
         };
         let nulls = seen(&stats.counts);
-        Ok(match self {
+        let values: ArrayRef = match self {
             Self::CountRows => counted(rows),
             Self::Count => counted(&stats.counts),
             Self::Sum => {
@@ -197,7 +198,8 @@ impl Call {
                         .collect::<Float64Array>(),
                 )
             }
-        })
+        };
+        Ok(one_nan(values))
     }
 }
 

@@ -10,6 +10,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType, Float64Type, Int64Type, UIn
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 
+use crate::exec::nans::one_nan;
 use crate::exec::order_keys::{of_order_keys, value_keys};
 use crate::reduce::{FloatSum, Fold, IntegerSum, Moments, Spread, ValueCount};
 
@@ -98,7 +99,7 @@ impl Steps for Summed {
                 *sum /= f64::from(*count);
             }
         }
-        Ok(Arc::new(Float64Array::new(aggregates.into(), enough(counts, 1))))
+        Ok(one_nan(Arc::new(Float64Array::new(aggregates.into(), enough(counts, 1)))))
     }
 }
 
@@ -190,6 +191,7 @@ impl Steps for Variance {
             if self.is_root { variance.sqrt() } else { variance }
         };
         let variances: Vec<f64> = aggregates.iter().map(variance).collect();
-        Ok(Arc::new(Float64Array::new(variances.into(), enough(counts, 1 + less as u32))))
+        let nulls = enough(counts, 1 + less as u32);
+        Ok(one_nan(Arc::new(Float64Array::new(variances.into(), nulls))))
     }
 }

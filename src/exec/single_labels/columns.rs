@@ -38,7 +38,12 @@ impl Columns {
     /// `round(lat, 1)` or `max(lat)`.
     pub(super) fn is_label(&self, expr: &Expr, schema: &DFSchema) -> bool {
         let is_single = matches!(expr.get_type(schema), Ok(DataType::Float32));
-        is_single && self.origin(expr) == Origin::Labels
+        is_single && self.is_of_labels(expr)
+    }
+
+    /// Whether all floating-point numbers of an expression are labels, or computed of labels.
+    pub(super) fn is_of_labels(&self, expr: &Expr) -> bool {
+        self.origin(expr) == Origin::Labels
     }
 
     fn origin(&self, expr: &Expr) -> Origin {
@@ -98,7 +103,7 @@ fn marked(schema: &DFSchema) -> Vec<bool> {
 }
 
 /// Returns for each column of a plan whether it shows labels of single precision.
-fn labels_of(plan: &LogicalPlan) -> Vec<bool> {
+pub(super) fn labels_of(plan: &LogicalPlan) -> Vec<bool> {
     let mut labels = marked(plan.schema());
     // Functions drop the metadata of their arguments.
     let computed = computed_labels(plan).unwrap_or_default();

@@ -7,29 +7,10 @@ use datafusion::error::Result;
 use datafusion::functions::core::r#struct;
 use datafusion::logical_expr::expr::{InList, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_schema::cast_subquery;
-use datafusion::logical_expr::{
-    Between, BinaryExpr, Case, Expr, ExprSchemable, Operator, Subquery,
-};
+use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, Operator, Subquery};
 
 use super::columns::{Columns, begins_with_labels};
-
-/// Casts doubles, halves and decimals to singles; leaves all else to DataFusion, which compares integers and text with
-/// singles in singles.
-pub(super) fn single(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    if !is_cast(&expr.get_type(schema)?) {
-        return Ok(expr);
-    }
-    match &expr {
-        Expr::Literal(value, metadata) => {
-            Ok(Expr::Literal(value.cast_to(&DataType::Float32)?, metadata.clone()))
-        }
-        _ => expr.cast_to(&DataType::Float32, schema),
-    }
-}
-
-fn is_cast(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Float16 | DataType::Float64) || data_type.is_decimal()
-}
+use super::shown::{in_function, in_results, is_cast, single};
 
 /// The columns of an expression.
 pub(super) struct Comparisons<'a> {
@@ -82,7 +63,9 @@ impl Comparisons<'_> {
                     Expr::SetComparison(SetComparison { expr, subquery, op, quantifier })
                 })
             }
-            Expr::Case(case) => self.case(case)?,
+            Expr::Case(case) => in_results(case, self.columns, self.schema)
+                .transform_data(|case| self.case(case))?,
+            Expr::ScalarFunction(it) => in_function(it, self.columns, self.schema)?,
             expr => Transformed::no(expr),
         })
     }

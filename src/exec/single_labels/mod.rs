@@ -8,6 +8,8 @@
 //!                        here:       lat = CAST(50.1 AS FLOAT)            true
 //! ```
 //!
+//! Functions and `UNION` that have doubles beside labels keep their type. There, labels become the doubles of their decimals.
+//!
 //! `=`, `<`, `BETWEEN`, `IN`, joins and subqueries all compare in one way, so the indices of a label are the same whatever
 //! finds them: the scan, a join or a filter.
 
@@ -15,6 +17,8 @@ mod columns;
 mod comparisons;
 mod planner;
 mod rule;
+mod shown;
+mod unions;
 
 pub(crate) use planner::SingleLabelPlanner;
 pub use rule::SingleLabelRule;

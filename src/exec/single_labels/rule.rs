@@ -10,8 +10,11 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
 use super::columns::Columns;
-use super::comparisons::{Comparisons, single};
+use super::comparisons::Comparisons;
+use super::shown::single;
+use super::unions;
 use crate::array::is_single_label;
+use crate::exec::mended::with_names;
 
 /// An analyzer rule that compares labels of single precision with other numbers in single precision.
 ///
@@ -61,12 +64,11 @@ fn in_singles(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
     let comparisons = Comparisons { columns: &columns, schema: &schema };
     let names = NamePreserver::new(&plan);
-    let rewritten = plan.map_expressions(|expr| {
-        let name = names.save(&expr);
-        Ok(comparisons.in_singles(expr)?.update_data(|expr| name.restore(expr)))
-    })?;
+    let rewritten =
+        plan.map_expressions(|expr| with_names(&names, expr, &|it| comparisons.in_singles(it)))?;
     rewritten.transform_data(|plan| match plan {
         LogicalPlan::Join(join) => keys_in_singles(join).map(Transformed::yes),
+        LogicalPlan::Union(union) => unions::as_shown(union),
         plan => Ok(Transformed::no(plan)),
     })
 }

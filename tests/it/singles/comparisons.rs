@@ -52,6 +52,36 @@ fn predicates() -> Vec<Predicate> {
             add(&mut all, &format!("-lat = -{number}"), move |lat| lat == of);
         }
     }
+    for number in
+        ["50.1", "CAST(50.1 AS DOUBLE)", "CAST(50.1 AS FLOAT)", "CAST(50.1 AS DECIMAL(6, 3))"]
+    {
+        let of = single("50.1");
+        add(&mut all, &format!("nullif(lat, {number}) IS NULL"), move |lat| lat == of);
+        add(&mut all, &format!("nullif({number}, lat) IS NULL"), move |lat| lat == of);
+        add(&mut all, &format!("coalesce(lat, {number}) = {number}"), move |lat| lat == of);
+        add(&mut all, &format!("coalesce({number}, lat) = {number}"), |_| true);
+        add(&mut all, &format!("greatest(lat, {number}) = {number}"), move |lat| lat <= of);
+        add(&mut all, &format!("least(lat, {number}) = lat"), move |lat| lat <= of);
+        add(
+            &mut all,
+            &format!("CASE WHEN lon > 0 THEN lat ELSE {number} END = {number}"),
+            move |lat| lat == of,
+        );
+        // These functions take no decimals.
+        if number.contains("DECIMAL") {
+            continue;
+        }
+        add(&mut all, &format!("array_has([{number}], lat)"), move |lat| lat == of);
+        add(&mut all, &format!("lat = ANY([{number}])"), move |lat| lat == of);
+        add(&mut all, &format!("array_position([{number}, {number}], lat) = 1"), move |lat| {
+            lat == of
+        });
+        add(&mut all, &format!("array_has([lat, lon], {number})"), move |lat| lat == of);
+    }
+    add(&mut all, "array_has([50.1, 50.3], lat)", |lat| {
+        lat == single("50.1") || lat == single("50.3")
+    });
+    add(&mut all, "array_position([3.5, 50.1], lat) = 2", |lat| lat == single("50.1"));
     add(&mut all, "lat * 2 = 100.2", |lat| lat == single("50.1"));
     add(&mut all, "lat * 0.5 >= 25.1", |lat| lat >= single("50.2"));
     add(&mut all, "lat + 0.0 = 50.3", |lat| lat == single("50.3"));
@@ -196,4 +226,59 @@ async fn sessions_without_the_rule_find_singles() {
     let count = |predicate: &str| format!("SELECT count(*) FROM g WHERE {predicate}");
     assert_eq!(cell(&ctx, &count("lat = CAST(50.1 AS FLOAT)")).await, "3");
     assert_eq!(cell(&ctx, &count("lat = 50.1")).await, "0");
+}
+
+/// A union of labels with doubles has the doubles of their decimals, so each label is one row.
+#[tokio::test]
+async fn unions_show_labels_as_doubles() {
+    let tet = tet_file();
+    for location in grids(&tet) {
+        let ctx = with_grid(&location).await;
+        query(
+            &ctx,
+            "CREATE TABLE all_lats(lat DOUBLE) AS VALUES (50.0), (50.1), (50.2), (50.3), (50.4)",
+        )
+        .await
+        .unwrap();
+        for (sql, expected) in [
+            ("SELECT count(*) FROM (SELECT lat FROM g UNION SELECT lat FROM all_lats)", "5"),
+            ("SELECT count(*) FROM (SELECT lat FROM all_lats UNION SELECT lat FROM g)", "5"),
+            (
+                "SELECT count(*) FROM (SELECT lat FROM all_lats UNION BY NAME SELECT lat FROM g)",
+                "5",
+            ),
+            (
+                "SELECT count(*) FROM (SELECT lat FROM g UNION BY NAME SELECT lat FROM all_lats)",
+                "5",
+            ),
+            (
+                "SELECT count(*) FROM (SELECT lat FROM g UNION SELECT lat FROM all_lats UNION SELECT lat FROM g)",
+                "5",
+            ),
+            ("SELECT count(*) FROM (SELECT lat FROM g INTERSECT SELECT lat FROM all_lats)", "5"),
+            ("SELECT count(*) FROM (SELECT lat FROM g EXCEPT SELECT lat FROM all_lats)", "0"),
+            (
+                "SELECT count(*) FROM (SELECT lat AS y FROM g UNION ALL SELECT lat FROM all_lats) WHERE y = 50.1",
+                "4",
+            ),
+            (
+                "SELECT count(DISTINCT y) FROM (SELECT lat AS y FROM g UNION ALL SELECT lat FROM all_lats) AS q",
+                "5",
+            ),
+            ("SELECT max(lat) FROM (SELECT lat FROM g UNION SELECT lat FROM doubles)", "50.4"),
+            ("SELECT count(*) FROM (SELECT lat FROM g UNION SELECT lat FROM decimals)", "6"),
+            ("SELECT count(*) FROM (SELECT lat FROM g UNION SELECT lat FROM texts)", "6"),
+            (
+                "SELECT count(*) FROM g WHERE lat IN (SELECT lat FROM g UNION SELECT lat FROM doubles)",
+                "15",
+            ),
+            (
+                "SELECT arrow_typeof(lat) FROM (SELECT lat FROM g UNION SELECT lat FROM floats) LIMIT 1",
+                "Float32",
+            ),
+            ("SELECT count(*) FROM (SELECT lat = 50.1 FROM g GROUP BY ROLLUP (lat = 50.1))", "3"),
+        ] {
+            assert_eq!(cell(&ctx, sql).await, expected, "{location}: {sql}");
+        }
+    }
 }

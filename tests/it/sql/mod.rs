@@ -6,8 +6,12 @@ mod character_sets;
 mod differential;
 /// Functions of a session, and ours in the places of DataFusion's.
 mod functions;
+/// `IN` and `NOT IN` over subqueries with NULLs.
+mod in_subqueries;
 /// Messages about mistakes of users.
 mod mistakes;
+/// The sign of NaN.
+mod nan;
 /// The table of options.
 mod options;
 /// Locations, formats and options of opened tables.
