@@ -93,11 +93,11 @@ pub(crate) fn report(error: &DataFusionError) {
 /// Prints the message of wrong arguments, or the help, and returns the exit code. The message repeats the arguments.
 pub(crate) fn exit(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
-    if let Cow::Owned(hidden) = hide(&text) {
-        let _ = write!(io::stderr(), "{hidden}");
-    } else if error.print().is_err() {
-        return ExitCode::FAILURE;
-    }
+    // Nothing is left to do if nobody reads the text.
+    let _ = match hide(&text) {
+        Cow::Owned(hidden) => write!(io::stderr(), "{hidden}"),
+        Cow::Borrowed(_) => error.print(),
+    };
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 

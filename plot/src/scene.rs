@@ -138,7 +138,7 @@ impl Scene {
     }
 
     pub(crate) fn text(&mut self, text: &str, at: (f64, f64), font: Font, anchor: Anchor) {
-        // The title is the last text that nobody has escaped.
+        // Columns escape their names; the title comes as it is.
         let text = printable(text);
         self.marks.push(Mark::Text { text, at, font, anchor, color: INK });
     }
