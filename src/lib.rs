@@ -122,7 +122,7 @@ pub mod verify;
 
 pub use error::{Error, ErrorKind, Result};
 #[doc(hidden)]
-pub use error::{with_causes, without_secrets};
+pub use error::{has_secrets, is_url, secrets_of, shown_location, with_causes, without_secrets};
 pub use exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule,
     GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -84,8 +85,20 @@ fn without_report(message: &str) -> String {
 
 /// Prints the message on standard error. A failure to do so is ignored, because no other output is left.
 pub(crate) fn report(error: &DataFusionError) {
-    let text = without_secrets(&describe(error));
-    let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&hide(&text)));
+    let text = describe(error);
+    let text = without_secrets(&hide(&text));
+    let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&text));
+}
+
+/// Prints the message of wrong arguments, or the help, and returns the exit code. The message repeats the arguments.
+pub(crate) fn exit(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    // Nothing is left to do if nobody reads the text.
+    let _ = match hide(&text) {
+        Cow::Owned(hidden) => write!(io::stderr(), "{hidden}"),
+        Cow::Borrowed(_) => error.print(),
+    };
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// Whether a result could not be printed because the reader of standard output closed the pipe.

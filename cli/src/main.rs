@@ -97,8 +97,11 @@ async fn main() -> ExitCode {
     #[cfg(unix)]
     bus_error::install();
     panics::quieten();
-    let args =
-        Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    secrets::learn_arguments(std::env::args_os());
+    let args = match Args::try_from_command_line(std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => return errors::exit(&error),
+    };
     match without_panics(Box::pin(run_task(&args))).await {
         Ok(code) => code,
         // The reader of standard output closed the pipe, as `head` does. That is not a failure.
@@ -190,8 +193,9 @@ fn start_log(quiet: bool) {
             if record.target().split("::").next().is_some_and(|it| SILENT.contains(&it)) {
                 return Ok(());
             }
-            let text = without_secrets(&record.args().to_string());
-            writeln!(out, "{level}: {}", printable_lines(&hide(&text)))
+            let text = record.args().to_string();
+            let text = without_secrets(&hide(&text));
+            writeln!(out, "{level}: {}", printable_lines(&text))
         })
         .try_init();
 }

@@ -7,13 +7,12 @@ use std::time::Instant;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
-use gridfusion::provider::secrets_in_sql;
 use gridfusion::without_panics;
 
 use crate::hints::with_hint;
 use crate::mistyped::with_column;
 use crate::query::Query;
-use crate::secrets::learn;
+use crate::secrets::learn_sql;
 use crate::session::Output;
 use crate::statement;
 use crate::summarize::summarize;
@@ -21,7 +20,7 @@ use crate::timing::Timing;
 
 /// Runs the statements of `sql` and prints their results. Stops at the first error.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
-    secrets_in_sql(sql).iter().for_each(|text| learn(text));
+    learn_sql(sql);
     for text in statement::texts(ctx, sql)? {
         if let Err(error) = without_panics(Box::pin(run_text(ctx, &text, output))).await {
             let error = Box::pin(with_column(error, ctx, &text)).await;

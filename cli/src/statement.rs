@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::provider::qualify_by_shown_names;
-use gridfusion::without_secrets;
+use gridfusion::shown_location;
 
 use crate::store::{StoreOptions, Stores, is_of_store};
 use crate::{file_types, stdin, unique_names};
@@ -116,7 +116,7 @@ fn hide_in_explain(ctx: &SessionContext, statement: &mut Statement) -> Result<()
         let options = copy.options.iter().map(|(name, value)| (name.clone(), text(value)));
         configure_stores(ctx, slice::from_ref(&copy.target), &options.collect())?;
     } else {
-        copy.target = without_secrets(&copy.target);
+        copy.target = shown_location(&copy.target);
     }
     copy.options.retain(|(name, _)| !is_of_store(name));
     Ok(())

@@ -10,7 +10,7 @@ use datafusion_distributed::{
     SessionStateBuilderExt,
 };
 use gridfusion::codec::GridfusionCodec;
-use gridfusion::{GridfusionConfig, without_secrets};
+use gridfusion::{GridfusionConfig, shown_location};
 use url::Url;
 
 use crate::channel::Channels;
@@ -52,7 +52,7 @@ impl Cluster {
     pub fn new(workers: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self> {
         let url = |text: &str| {
             let url = Url::parse(text).map_err(|error| {
-                config_datafusion_err!("the worker '{}': {error}", without_secrets(text))
+                config_datafusion_err!("the worker '{}': {error}", shown_location(text))
             })?;
             refuse_secrets(&url)?;
             Ok(url)

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use datafusion::common::config_err;
 use datafusion::error::Result;
-use gridfusion::without_secrets;
+use gridfusion::shown_location;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use tonic::{Request, Status};
@@ -106,7 +106,7 @@ pub(crate) fn refuse_secrets(url: &Url) -> Result<()> {
     if !has_user && url.query().is_none() && url.fragment().is_none() {
         return Ok(());
     }
-    let shown = without_secrets(&url[..Position::AfterPath]);
+    let shown = shown_location(&url[..Position::AfterPath]);
     config_err!(
         "the URL of the worker '{shown}' has a user, a password or a query, which workers do not take: give a token instead"
     )

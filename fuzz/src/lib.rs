@@ -23,7 +23,7 @@ pub mod zarr;
 
 #[path = "../../src/byte_range.rs"]
 pub mod byte_range;
-#[path = "../../src/error.rs"]
+#[path = "../../src/error/mod.rs"]
 pub mod error;
 #[path = "../../src/format/mod.rs"]
 pub mod format;

@@ -10,6 +10,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use crate::error::{Result, refuse};
+use crate::invisible::is_invisible;
 use crate::spec::Format;
 
 /// The most characters of a name that are shown.
@@ -225,13 +226,15 @@ fn short(name: &str) -> String {
     name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }
 
-/// Escapes control characters, which are invalid in SVG and are commands to a terminal.
+/// Escapes control characters, which are invalid in SVG and are commands to a terminal, and those that show nothing or turn the
+/// text around.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        match character.is_control() {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
+        match character {
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c if is_invisible(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
         }
     }
     shown
@@ -254,7 +257,7 @@ mod tests {
         let columns: [(&str, ArrayRef); 4] = [
             ("n", Arc::new(Int16Array::from(vec![Some(7), None, Some(-7)]))),
             ("t", Arc::new(Date32Array::from(vec![0, 1, 2]))),
-            ("s", Arc::new(StringArray::from(vec!["b", "a\n", "b"]))),
+            ("s", Arc::new(StringArray::from(vec!["b", "a\n\u{202e}", "b"]))),
             ("ok", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
         ];
         let rows = RecordBatch::try_from_iter(columns).unwrap();
@@ -267,7 +270,7 @@ mod tests {
         let [n, t, s, ok] = &columns.columns[..] else { panic!("{columns:?}") };
         assert!(n.data[0] == 7.0 && n.data[1].is_nan() && n.data[2] == -7.0);
         assert_eq!(t.data, [0.0, 86_400e6, 2.0 * 86_400e6, 86_400e6]);
-        assert_eq!(s.values, Values::Names(vec!["b".to_owned(), "a\\n".to_owned()]));
+        assert_eq!(s.values, Values::Names(vec!["b".to_owned(), "a\\n\\u{202e}".to_owned()]));
         assert_eq!(s.data, [0.0, 1.0, 0.0, 1.0]);
         assert_eq!(ok.values, Values::Names(vec!["true".to_owned(), "false".to_owned()]));
         assert!(ok.data[0] == 0.0 && ok.data[1].is_nan() && ok.data[2] == 1.0);

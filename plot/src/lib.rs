@@ -32,6 +32,7 @@ mod column;
 mod error;
 mod frame;
 mod heatmap;
+mod invisible;
 mod lines;
 mod paint;
 mod picture;
@@ -43,5 +44,6 @@ mod ticks;
 
 pub use column::{Columns, ColumnsBuilder, Title};
 pub use error::{Error, Result};
+pub use invisible::is_invisible;
 pub use picture::Picture;
 pub use spec::{Format, Kind, Spec};

@@ -232,9 +232,9 @@ mod tests {
     #[test]
     fn text_is_escaped() {
         let mut scene = scene();
-        scene.text("a<b & c", (20.0, 15.0), Font::of_size(10.0), Anchor::Left);
+        scene.text("a<b & c\u{202e}\u{7}", (20.0, 15.0), Font::of_size(10.0), Anchor::Left);
         let svg = svg(&scene).unwrap();
-        assert!(svg.contains("a&lt;b &amp; c"), "{svg}");
+        assert!(svg.contains(r"a&lt;b &amp; c\u{202e}\u{7}"), "{svg}");
         assert!(svg.contains(r#"width="40" height="30""#), "{svg}");
     }
 }

@@ -5,6 +5,7 @@ use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
 
 pub(crate) use plotters::style::RGBColor as Color;
 
+use crate::column::printable;
 use crate::error::{Error, Result};
 
 pub(crate) const WHITE: Color = Color(255, 255, 255);
@@ -137,7 +138,8 @@ impl Scene {
     }
 
     pub(crate) fn text(&mut self, text: &str, at: (f64, f64), font: Font, anchor: Anchor) {
-        let text = text.to_owned();
+        // Columns escape their names; the title comes as it is.
+        let text = printable(text);
         self.marks.push(Mark::Text { text, at, font, anchor, color: INK });
     }
 }

@@ -8,7 +8,7 @@ use super::known_files::files_message;
 use super::messages::{JoinedOrigin, Origin, PlaceOf, Setting, SettingValue};
 use super::versions::version_message;
 use crate::array::Contents;
-use crate::error::{Error, without_secrets};
+use crate::error::{Error, has_secrets, shown_location};
 use crate::options::{ArrayOptions, OptionValue};
 use crate::source::{OriginPlace, TableOrigin};
 use crate::tile::ObjectVersion;
@@ -50,7 +50,7 @@ pub(super) fn origin_message(
         None => (versions, contents.versions()?),
     };
     Ok(Origin {
-        locations: origin.locations.iter().map(without_secrets).collect(),
+        locations: origin.locations.iter().map(shown_location).collect(),
         format: origin.format.clone(),
         options: settings(&origin.options)?,
         defaults: settings(&origin.defaults)?,
@@ -87,7 +87,7 @@ pub(super) fn refuse_secrets(origin: &TableOrigin) -> Result<()> {
 /// # Errors
 /// `Usage` for a URL with a password or a signature.
 pub fn refuse_secret_url(location: &str) -> Result<()> {
-    if without_secrets(location) == location {
+    if !has_secrets(location) {
         return Ok(());
     }
     let message = "a URL with a password or a signature cannot be sent to another process; register its object \

@@ -1,13 +1,13 @@
 //! The versions of objects as messages, and back.
 
 use super::messages::VersionOf;
-use crate::error::without_secrets;
+use crate::error::shown_location;
 use crate::tile::ObjectVersion;
 
 /// Returns the version of an object as a message.
 pub(super) fn version_message(version: &ObjectVersion) -> VersionOf {
     let ObjectVersion { object, version } = version;
-    VersionOf { object: without_secrets(object), version: version.clone() }
+    VersionOf { object: shown_location(object), version: version.clone() }
 }
 
 /// Returns the versions of objects of a message.

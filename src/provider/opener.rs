@@ -22,7 +22,7 @@ use url::Url;
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::exec::GridfusionConfig;
 use crate::io::{
     MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, is_private_host, is_same_origin,
@@ -434,7 +434,7 @@ impl RuntimeStores {
             // DataFusion's own error asks for a bug report.
             _ => {
                 let register = "register one with `SessionContext::register_object_store`";
-                let store = without_secrets(base.as_str());
+                let store = shown_location(base.as_str());
                 Error::usage(format!("no object store is registered for '{store}'; {register}"))
             }
         })?;
@@ -474,7 +474,7 @@ impl Stores for RuntimeStores {
         }
         let is_other = by.is_some_and(|by| !is_same_origin(by, url));
         if is_other && is_private_host(url) && !self.remote.limits().private_references {
-            let shown = without_secrets(url.as_str());
+            let shown = shown_location(url.as_str());
             return Err(Error::usage(format!(
                 "it refers to {shown}, which is a private address; remote files may do that with `RemoteLimits::private_references`"
             )));

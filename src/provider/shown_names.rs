@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 
-use crate::error::without_secrets;
+use crate::error::shown_location;
 
 /// A planner that names tables without the secrets of their URLs.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl RelationPlanner for ShownNames {
 
 /// Returns the name of a table without the secrets in it; `None` if it has none.
 fn shown_name(table: &TableReference) -> Option<TableReference> {
-    let shown = without_secrets(table.table());
+    let shown = shown_location(table.table());
     if shown == table.table() {
         return None;
     }
@@ -99,7 +99,7 @@ impl Names {
 
     /// Returns the name of the table at a URL; `None` if the URL has no secrets.
     fn add(&mut self, url: &str) -> Option<String> {
-        let plain = without_secrets(url);
+        let plain = shown_location(url);
         if plain == url {
             return None;
         }
@@ -125,7 +125,7 @@ impl VisitorMut for Tables<'_> {
             && let Some(ObjectNamePart::Identifier(url)) = name.0.last()
             && let Some(shown) = self.0.add(&url.value)
             && alias.is_none()
-            && shown != without_secrets(&url.value)
+            && shown != shown_location(&url.value)
         {
             let name = Ident::with_quote('"', shown);
             *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });

@@ -1,9 +1,9 @@
 //! SQL text without its secrets: parts of URLs, and the values of options that are keys, tokens or passwords.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
-use crate::error::without_secrets;
+use crate::error::{is_url, secrets_of, shown_location, without_secrets};
 use crate::options::is_of_store;
 
 /// The text in place of a secret.
@@ -57,7 +57,7 @@ pub fn without_secrets_in_sql(sql: &str) -> String {
     without_secrets(&shown)
 }
 
-/// Returns the values of secret options in SQL, also if it ends in the middle of a statement.
+/// Returns the values of secret options and the secrets of URLs in SQL, also if it ends in the middle of a statement.
 pub fn secrets_in_sql(sql: &str) -> Vec<String> {
     without_secrets_of(sql).1
 }
@@ -122,8 +122,14 @@ fn without_secrets_of(sql: &str) -> (String, Vec<String>) {
             (_, Some(text)) => {
                 name.clear();
                 at = if is_secret_option(text) { At::Name } else { At::Elsewhere };
-                let text = text.to_owned();
-                shown += &token.to_string().replace(&text, &without_secrets(&text));
+                match is_url(text) {
+                    true => {
+                        let doubled = if matches!(token, Token::Word(_)) { "\"" } else { "'" };
+                        secrets.extend(secrets_of(&text.replace(&doubled.repeat(2), doubled)));
+                        shown += &in_quotes(&token, text, &shown_location(text));
+                    }
+                    false => shown += &in_quotes(&token, text, &without_secrets(text)),
+                }
             }
             (Token::Word(word), None) => {
                 match name.ends_with(['.', '-']) {
@@ -153,6 +159,18 @@ fn without_secrets_of(sql: &str) -> (String, Vec<String>) {
 /// Whether a token joins two parts of a name without quotes.
 fn is_joint(token: &Token) -> bool {
     matches!(token, Token::Period | Token::Minus)
+}
+
+/// Returns a token with other text between its quotes.
+fn in_quotes(token: &Token, text: &str, shown: &str) -> String {
+    match token {
+        // Written out, a name doubles the quotes in it once more.
+        Token::Word(Word { quote_style: Some(quote), .. }) => {
+            let end = if *quote == '[' { ']' } else { *quote };
+            format!("{quote}{shown}{end}")
+        }
+        token => token.to_string().replace(text, shown),
+    }
 }
 
 /// Returns the text between the quotes of a token.
@@ -201,6 +219,9 @@ mod tests {
                 "x OPTIONS ('gcp.service_account_key' '…' '…')",
             ),
             ("SELECT x FROM 'https://h/a?s=S#t'", "SELECT x FROM 'https://h/a#t'"),
+            ("SELECT x FROM 'https://h/a?s=\n''S' b", "SELECT x FROM 'https://h/a' b"),
+            ("SELECT \"http://m:a S@h?s=\"\"S\".x", "SELECT \"http://h\".x"),
+            ("SELECT \"a\"\"b\"", "SELECT \"a\"\"b\""),
             (
                 "SELECT 'http.timeout', 'http.header.x' = 'S'",
                 "SELECT 'http.timeout', 'http.header.x' = '…'",

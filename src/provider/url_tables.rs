@@ -9,8 +9,9 @@ use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 
 use super::{ArrayOpener, ArrayTable};
-use crate::error::{Error, Result as GridResult};
+use crate::error::{Error, ErrorKind, Result as GridResult};
 use crate::format::Foreign;
+use crate::io::is_not_found;
 use crate::options::ArrayOptions;
 use crate::source::{parse_url, path_of, refuse_foreign};
 
@@ -48,6 +49,7 @@ impl GridUrlTables {
     /// # Errors
     /// As [`ArrayOpener::table`], and `Usage` for arrays in another format.
     pub async fn array_table(&self, name: &str) -> GridResult<Option<ArrayTable>> {
+        check_order(name)?;
         let opener = self.opener()?;
         // The first reading with arrays counts. A URL whose store is not registered is no array.
         for (location, dataset) in readings(name) {
@@ -83,6 +85,21 @@ impl GridUrlTables {
         Ok(None)
     }
 
+    /// Fails for a URL of which it is not known whether something is there: redirects in a circle, no connection. Without this,
+    /// the message would only be that there is no such table.
+    async fn unreachable(&self, name: &str) -> GridResult<()> {
+        let opener = self.opener()?;
+        let Some((location, _)) = readings(name).next() else { return Ok(()) };
+        let Ok(place) = opener.place(location) else { return Ok(()) };
+        if !place.is_remote() {
+            return Ok(());
+        }
+        match place.object().await {
+            Err(error) if error.kind() == ErrorKind::Io && !is_not_found(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn opener(&self) -> GridResult<ArrayOpener> {
         let session = self.listing.session_store().get_session().upgrade();
         let session = session.ok_or_else(|| Error::usage("the session of this table has ended"))?;
@@ -97,6 +114,17 @@ fn is_local_path(name: &str) -> bool {
         Some(url) => url.scheme() == "file",
         None => name.contains('/'),
     }
+}
+
+/// Refuses a query behind the dataset of a URL. It would be no part of the request, and messages would show it.
+fn check_order(name: &str) -> GridResult<()> {
+    let dataset = parse_url(name).and_then(|_| name.split_once('#')).map(|(_, dataset)| dataset);
+    if dataset.is_none_or(|it| !it.contains('?')) {
+        return Ok(());
+    }
+    let message = "the query of a URL stands before the dataset: 'URL?QUERY#DATASET'; the name of a dataset with '?' is an argument: \
+                   read_array('URL', 'DATASET')";
+    Err(Error::usage(message).in_file(name))
 }
 
 /// Splits a name into a location and perhaps a dataset, in each way that it can be read.
@@ -131,7 +159,13 @@ impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.array_table(url).await? {
             Some(table) => Ok(Some(table.into_provider())),
-            None => self.listing.try_new(url).await,
+            None => match self.listing.try_new(url).await? {
+                None => {
+                    self.unreachable(url).await?;
+                    Ok(None)
+                }
+                table => Ok(table),
+            },
         }
     }
 }
@@ -155,5 +189,8 @@ mod tests {
         );
         assert_eq!(read("s3://b/a%231.tet#t#u"), [("s3://b/a%231.tet", Some("t#u"))]);
         assert_eq!(read("s3://b/a.tet"), [("s3://b/a.tet", None)]);
+        let refused = |name| check_order(name).map_err(|error| error.to_string());
+        assert!(refused("http://h/a#t?sig=S").unwrap_err().starts_with("http://h/a#t: the query"));
+        assert!(refused("http://h/a?b#t").is_ok() && refused("a#t?").is_ok());
     }
 }

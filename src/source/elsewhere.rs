@@ -6,11 +6,15 @@
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
-use crate::io::{ByteSource, FileSource, refuse_special};
+use crate::io::{ByteSource, FileSource, is_not_found, refuse_special};
 
 /// Explains `error`, which came from opening arrays at `place`: returns the error of another format that is
 /// there, or adds the names in the folder.
 pub(crate) async fn described(error: Error, place: &Place) -> Error {
+    // The name of an object does not explain why it cannot be read.
+    if error.kind() == ErrorKind::Io && place.is_remote() && !is_not_found(&error) {
+        return error;
+    }
     let found = match foreign_at(place).await {
         Some(foreign) => return foreign.error().in_file(place.location()),
         None => place.entries().await,

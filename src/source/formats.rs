@@ -26,7 +26,7 @@ use super::opened_array::TableArrays;
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
-use crate::io::MAX_CONCURRENT_IO;
+use crate::io::{MAX_CONCURRENT_IO, is_not_found};
 use crate::options::{IoMode, METADATA_LIMIT, ResolvedOptions};
 
 /// The formats of a session, in the order in which they are tried. Cheap to clone.
@@ -330,6 +330,8 @@ impl Formats {
             return foreign.error().in_file(place.location());
         }
         let found = match error.kind() {
+            // Names tell what a store should hold. They do not explain why it cannot be read.
+            ErrorKind::Io if place.is_remote() && !is_not_found(&error) => return error,
             ErrorKind::Usage | ErrorKind::Io => self.recognise(place).await,
             // The name is that of the expected format, and the bytes may be those of another.
             ErrorKind::Corrupt if from_the_start => {

@@ -16,7 +16,7 @@ use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
 use super::place::{Place, Stores, child, parse_url};
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 
 /// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
@@ -36,7 +36,7 @@ pub struct Locations(Vec<String>);
 /// Shows no passwords and signatures of URLs: an error of DataFusion may show a whole plan.
 impl fmt::Debug for Locations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|it| without_secrets(it))).finish()
+        f.debug_list().entries(self.0.iter().map(|it| shown_location(it))).finish()
     }
 }
 
@@ -86,7 +86,7 @@ impl Locations {
 
     /// Returns one name for all locations, without secrets: the first three and the number of the others.
     pub(crate) fn name(&self) -> String {
-        let first: Vec<String> = self.0.iter().take(3).map(|it| without_secrets(it)).collect();
+        let first: Vec<String> = self.0.iter().take(3).map(|it| shown_location(it)).collect();
         match self.0.len().saturating_sub(first.len()) {
             0 => first.join(", "),
             others => format!("{} and {others} more", first.join(", ")),

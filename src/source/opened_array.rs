@@ -2,7 +2,7 @@
 
 use super::mosaic::FileArrays;
 use crate::array::{GridArray, SparseArray};
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 
 /// An opened array.
 #[derive(Debug)]
@@ -114,6 +114,6 @@ impl TableArrays {
             return Err(Error::usage(message).in_file(name));
         }
         let arrays = arrays.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
-        Ok(Self::Grids(FileArrays { name: without_secrets(name), arrays }))
+        Ok(Self::Grids(FileArrays { name: shown_location(name), arrays }))
     }
 }

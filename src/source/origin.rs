@@ -8,7 +8,7 @@ use super::array_format::ArrayFormat;
 use super::locations::Locations;
 use super::mosaic::KnownFiles;
 use crate::array::Contents;
-use crate::error::without_secrets;
+use crate::error::shown_location;
 use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::tile::ObjectVersion;
 
@@ -60,7 +60,7 @@ pub(crate) struct OriginPlace {
 /// Shows no password and no signature of a URL: an error of DataFusion may show a whole plan.
 impl fmt::Debug for OriginPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let location = without_secrets(&self.location);
+        let location = shown_location(&self.location);
         f.debug_struct("OriginPlace")
             .field("location", &location)
             .field("format", &self.format)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::format::Entry;
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles, RemoteStore,
@@ -146,7 +146,7 @@ impl Place {
 
     /// The path or URL without its password and its query.
     pub fn shown(&self) -> String {
-        without_secrets(&self.location)
+        shown_location(&self.location)
     }
 
     /// The path; for a URL, its path component with its escapes.
@@ -317,7 +317,7 @@ fn local(path: PathBuf, stores: &dyn Stores) -> Result<Spot> {
 
 /// Returns the error for a URL that does not name an object.
 fn bad_url(location: &str, error: &dyn std::fmt::Display) -> Error {
-    let location = without_secrets(location);
+    let location = shown_location(location);
     Error::usage(format!("'{location}' is not the URL of an object: {error}"))
 }
 

@@ -13,8 +13,7 @@ use std::io::{self, Write};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use gridfusion::source::{Description, Detail, Fact};
-use gridfusion::{Error, Formats, without_secrets};
-use url::{Position, Url};
+use gridfusion::{Error, Formats};
 
 use crate::args::InfoArgs;
 use crate::hints::with_hint;
@@ -22,6 +21,7 @@ use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::requests::{Requests, gridfusion_config, remote_of};
+use crate::secrets::hide;
 use crate::session::plain_context;
 
 /// Prints the description of a path.
@@ -42,22 +42,11 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     } else {
         text::of(&description.pages)
     };
-    let text = without_secrets_of(&args.path, text);
+    // The description has the URLs of the arrays. Attributes may have other URLs, which stay as they are.
+    let text = hide(&text);
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
-}
-
-/// Removes the query and the password of a URL from a description, which has the URLs of the arrays. Attributes may
-/// have other URLs, which stay as they are.
-fn without_secrets_of(location: &str, text: String) -> String {
-    let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
-    let Some(url) = url.filter(|_| without_secrets(location) != location) else { return text };
-    let user = &url[Position::BeforeUsername..Position::BeforeHost];
-    let query = &url[Position::AfterPath..Position::AfterQuery];
-    let secrets = [user, query].into_iter().filter(|it| it.len() > 1);
-    secrets
-        .fold(text.replace(location, &without_secrets(location)), |text, it| text.replace(it, ""))
 }
 
 /// Most entries of a directory that the error message lists.
@@ -98,20 +87,5 @@ async fn describe(
             }
             Err(Error::usage(message).in_file(&args.path))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptions_have_no_secrets() {
-        let url = "https://me:password@host/a?sig=1&b=2";
-        let text = format!("{url}\n{url}#t\nhttps://me:password@host/a/b?sig=1&b=2, https://x?y=3");
-        let expected = "https://host/a\nhttps://host/a#t\nhttps://host/a/b, https://x?y=3";
-        assert_eq!(without_secrets_of(url, text), expected);
-        let text = "about https://x?y=3".to_owned();
-        assert_eq!(without_secrets_of("s3://b/a", text.clone()), text);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gridfusion::{Error, Result, without_secrets};
+use gridfusion::{Error, Result, shown_location, without_secrets};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -56,7 +56,7 @@ pub(super) fn build(
     options: &StoreOptions,
     reader: Reader,
 ) -> Result<Arc<dyn ObjectStore>> {
-    let (shown, scheme) = (without_secrets(url.as_str()), url.scheme());
+    let (shown, scheme) = (shown_location(url.as_str()), url.scheme());
     if url.host_str().is_none_or(str::is_empty) && scheme != "memory" {
         let what = if is_web(url) { "host" } else { "bucket or container" };
         return Err(Error::usage(format!("'{shown}' names no {what}; write {scheme}://NAME/PATH")));
@@ -163,7 +163,7 @@ fn check_endpoint(prefix: &str, endpoint: Option<&str>, allowed: Option<&str>) -
     match endpoint.filter(|it| it.starts_with("http://")) {
         Some(plain) if allowed.is_none_or(is_no) => Err(Error::usage(format!(
             "the endpoint {} is not encrypted; if that is intended, set {prefix}.allow_http=true",
-            without_secrets(plain)
+            shown_location(plain)
         ))),
         _ => Ok(()),
     }

@@ -10,7 +10,7 @@ use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStor
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::io::is_same_origin;
 use gridfusion::provider::{MakesStores, StoreMaker};
-use gridfusion::{Error, Result, Root, without_secrets};
+use gridfusion::{Error, Result, Root, shown_location};
 use object_store::ObjectStore;
 use url::{Position, Url};
 
@@ -256,7 +256,7 @@ impl StoreMaker for Stores {
         if by.is_some() && !build::is_elsewhere(url) {
             return Err(Error::usage(format!(
                 "it refers to {}; remote files may name web servers and buckets only",
-                without_secrets(url.as_str())
+                shown_location(url.as_str())
             )));
         }
         self.get(url, Reader::Arrays, self.named(url, by))

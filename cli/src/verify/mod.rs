@@ -15,7 +15,7 @@ use std::sync::Arc;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{Formats, without_secrets};
+use gridfusion::{Formats, shown_location};
 
 use self::document::Document;
 use self::subject::Subject;
@@ -24,6 +24,7 @@ use crate::errors::stdout_is_closed;
 use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
+use crate::secrets::hide;
 use crate::session::plain_context;
 
 /// Verifies the files or arrays at a path and prints the reports. Returns failure if a check failed.
@@ -40,14 +41,14 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
     let text = if args.json {
-        let path = without_secrets(&args.path);
+        let path = shown_location(&args.path);
         let json = serde_json::to_string_pretty(&Document::new(&path, depth, &subjects));
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
         text::of(depth, &subjects)
     };
     // If the reader closes the pipe early, the exit code still reports the result.
-    match print(&text) {
+    match print(&hide(&text)) {
         Err(error) if !stdout_is_closed(&error) => return Err(error),
         _ => {}
     }
@@ -95,6 +96,6 @@ async fn verify(
         }
         Err(error) => vec![(path.to_owned(), Report::of_error(path, depth, &error))],
     };
-    let subject = |(path, report): (String, _)| Subject { path: without_secrets(&path), report };
+    let subject = |(path, report): (String, _)| Subject { path: shown_location(&path), report };
     reports.into_iter().map(subject).collect()
 }

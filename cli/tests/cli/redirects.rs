@@ -98,6 +98,47 @@ fn endless_redirects_end() {
     assert!(first.take().len() < 30);
 }
 
+/// The message of a quoted path gives the reason, and not only that there is no such table.
+#[test]
+fn quoted_urls_show_the_reason() {
+    let circle = stations(|_| Some((302, "/again".to_owned())));
+    let nowhere = stations(|_| Some((302, "http://[".to_owned())));
+    let gone = stations(|_| Some((404, String::new())));
+    for (server, reason) in [
+        (circle.host(), "more than 10 redirects"),
+        (nowhere.host(), "redirect"),
+        ("127.0.0.1:1".to_owned(), "onnect"),
+    ] {
+        for name in ["r", "r/stations", "rows.dat"] {
+            let sql = format!("SELECT * FROM 'http://{server}/{name}?sig={SECRET}'");
+            let outcome = run(&["-q", "-c", &sql, "-o", "http.timeout=2s"]);
+            assert_eq!(outcome.code, Some(1), "{outcome:?}");
+            assert!(outcome.stderr.contains(reason), "{sql}: {outcome:?}");
+            assert!(!outcome.stderr.contains(SECRET), "{outcome:?}");
+        }
+    }
+    let outcome = run(&["-q", "-c", &format!("SELECT * FROM 'http://{}/r'", gone.host())]);
+    assert!(outcome.stderr.contains("not found"), "{outcome:?}");
+}
+
+/// The name of an object does not explain why it cannot be read.
+#[test]
+fn names_do_not_hide_the_reason() {
+    for (reader, name) in
+        [("zarr", "k.json"), ("zarr", "a.nc"), ("array", "a.csv"), ("netcdf", "a.json")]
+    {
+        let server = stations(|_| Some((500, "out of order".to_owned())));
+        let sql = format!(
+            "SET gridfusion.remote_tries = 1; SELECT * FROM read_{reader}('http://{}/{name}')",
+            server.host()
+        );
+        let outcome = run(&["-q", "-c", &sql]);
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        let shown = &outcome.stderr;
+        assert!(shown.contains("500") && !shown.contains("this is"), "{sql}: {shown}");
+    }
+}
+
 /// Returns a reference file with one chunk of four bytes at a place.
 fn references(place: &str) -> String {
     let array = r#"{\"zarr_format\": 2, \"shape\": [4], \"chunks\": [4], \"dtype\": \"|u1\", \"fill_value\": null, \"order\": \"C\", \"filters\": null, \"compressor\": null}"#;

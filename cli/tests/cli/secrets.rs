@@ -10,13 +10,19 @@ use crate::web_server::WebServer;
 const SECRET: &str = "0123456789abcdefKEYKEY";
 
 /// Ways to put a secret into the URL of a web server. `HOST` stands for its host.
-const URLS: [&str; 6] = [
+const URLS: [&str; 12] = [
     "http://me:SECRET@HOST/a/stations.tet",
     "http://HOST/a/stations.tet?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=SECRET%2Feu&X-Amz-Signature=SECRET",
     "http://HOST/a/stations.tet?X-Goog-Credential=x%40y&X-Goog-Signature=SECRET",
     "http://HOST/a/stations.tet?sv=2024-11-04&sr=b&sp=r&sig=SECRET%3D",
     "http://HOST/a/stations.tet?token=SECRET",
     "http://HOST/a/stations.tet?access_token=SECRET&v=1",
+    "http://me:a SECRET@HOST/a/stations.tet",
+    "http://HOST/a/stations.tet?a=1\n&sig=SECRET",
+    "http://HOST/a/stations.tet?a=1\tSECRET",
+    "http://HOST/a/stations.tet?sig=a'SECRET",
+    "http://HOST/a/stations.tet?sig=a<SECRET",
+    "http://HOST/a/stations.tet?sig=a\"SECRET>`SECRET",
 ];
 
 /// Statements about the table `Q`, which is quoted with single quotes, and its columns' qualifier `D`. `DIR` is a folder.
@@ -71,13 +77,27 @@ COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.json';
 COPY (SELECT value + 1, count(D.station) FROM Q GROUP BY value) TO 'DIR/o.arrow';
 "#;
 
+/// URLs that most commands refuse.
+const WRONG: [&str; 7] = [
+    "http://HOST/a/stations.tet#elevation?sig=SECRET",
+    "http://me:a/SECRET@HOST/a/stations.tet",
+    "http://me:a?SECRET@HOST/a/stations.tet",
+    "http://me:a#SECRET@HOST/a/stations.tet",
+    "http://me:SECRET@127.0.0.1:99999/a.tet?sig=SECRET",
+    "http:me:SECRET@HOST/a/stations.tet?sig=SECRET",
+    "ftp://me:SECRET@HOST/a.tet?sig=SECRET",
+];
+
 /// Statements that fail.
-const MISTAKES: [&str; 14] = [
+const MISTAKES: [&str; 17] = [
     "SELECT nope FROM Q",
     "SELECT D.nope FROM Q",
     "SELECT D.value FROM Q AS x",
     "SELECT sum(D.station) FROM Q",
     "SELECT * FROM 'URL#nope'",
+    "UPDATE Q SET x = 1",
+    "ALTER TABLE Q RENAME TO x",
+    "INSERT INTO Q VALUES (1)",
     "SELECT * FROM Q JOIN Q USING (nope)",
     "SELECT value::INT, value::BIGINT, D.value + 'x' FROM Q",
     "SELECT * FROM read_array('URL', 'nope')",
@@ -101,13 +121,15 @@ fn run(args: &[&str], variables: &[(&str, &str)]) -> Outcome {
 /// Fills in a template for a URL.
 fn filled(template: &str, url: &str, server: &WebServer, folder: &Path) -> String {
     let table = format!("{url}#elevation");
-    template
-        .replace("FROM Q", &format!("FROM '{table}'"))
-        .replace("JOIN Q", &format!("JOIN '{table}'"))
-        .replace("DESCRIBE Q", &format!("DESCRIBE '{table}'"))
-        .replace("SUMMARIZE Q", &format!("SUMMARIZE '{table}'"))
-        .replace("D.", &format!("\"{table}\"."))
-        .replace("URL", url)
+    let quoted = format!("'{}'", table.replace('\'', "''"));
+    let before = ["FROM", "JOIN", "DESCRIBE", "SUMMARIZE", "UPDATE", "TABLE", "INTO"];
+    before
+        .iter()
+        .fold(template.to_owned(), |sql, word| {
+            sql.replace(&format!("{word} Q"), &format!("{word} {quoted}"))
+        })
+        .replace("D.", &format!("\"{}\".", table.replace('"', "\"\"")))
+        .replace("URL", &url.replace('\'', "''"))
         .replace("BARE", &format!("http://{}/a/stations.tet", server.host()))
         .replace("DIR", folder.to_str().unwrap())
         .replace("HOST", &server.host())
@@ -132,7 +154,7 @@ fn no_output_shows_a_secret() {
         let url = url.replace("HOST", &server.host()).replace("SECRET", SECRET);
         let sql = filled(STATEMENTS, &url, &server, folder.path());
         for statement in sql.split(";\n").map(str::trim).filter(|it| it.starts_with("COPY")) {
-            assert!(statement.contains(&url));
+            assert!(statement.contains(&url.replace('\'', "''")));
         }
         let outcome = run(&["-q", "--timing", "-c", &sql], &[("RUST_LOG", "trace")]);
         assert_eq!(outcome.code, Some(0), "{url}: {:?}", outcome.stderr.lines().last());
@@ -149,7 +171,7 @@ fn no_output_shows_a_secret() {
 #[test]
 fn no_message_shows_a_secret() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
-    for url in [URLS[0], URLS[1]] {
+    for url in [0, 1, 6, 7, 9, 11].map(|at| URLS[at]) {
         let url = url.replace("HOST", &server.host()).replace("SECRET", SECRET);
         for mistake in MISTAKES {
             let sql = filled(mistake, &url, &server, folder.path());
@@ -165,7 +187,12 @@ fn no_message_shows_a_secret() {
             (&["info", &url, "--json"], 0),
             (&["verify", &url, "--json"], 0),
             (&["plot", &sql, "-o", picture], 0),
+            (&["info", &url, "--metadata"], 0),
             (&["info", &url.replace("stations", "gone")], 1),
+            (&["worker", "--listen", &url], 1),
+            (&["--workers", &url, "-q", "-c", "SELECT 1"], 1),
+            (&["-o", &url, "-q", "-c", "SELECT 1"], 1),
+            (&["-f", &url], 1),
             (&["verify", &url.replace("stations", "gone")], 1),
             (
                 &[&url, "-q", "-c", "SHOW TABLES; EXPLAIN VERBOSE SELECT value + 1 FROM elevation"],
@@ -177,6 +204,41 @@ fn no_message_shows_a_secret() {
             assert_hidden(&outcome, args[0]);
         }
         assert!(!fs::read_to_string(picture).unwrap().contains(SECRET));
+    }
+}
+
+#[test]
+fn no_message_shows_a_secret_of_a_wrong_url() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    for url in WRONG {
+        let url = url.replace("HOST", &server.host()).replace("SECRET", SECRET);
+        let q = format!("'{url}'");
+        for (args, what) in [
+            (vec!["-q", "-c", &format!("SELECT * FROM {q}")], "a quoted path"),
+            (vec!["-q", "-c", &format!("SELECT * FROM read_array({q})")], "a function"),
+            (vec!["-q", "-c", &format!("CREATE VIEW v AS SELECT * FROM {q}")], "a view"),
+            (
+                vec![
+                    "-q",
+                    "-c",
+                    &format!(
+                        "CREATE EXTERNAL TABLE e STORED AS ARRAY LOCATION {q}; SELECT * FROM e"
+                    ),
+                ],
+                "an external table",
+            ),
+            (vec!["-q", "-c", &format!("SELECT \"{url}\".x FROM {q}")], "a column"),
+            (vec!["-q", "-c", &format!("COPY (SELECT 1) TO {q} STORED AS CSV")], "a target"),
+            (vec!["info", &url], "info"),
+            (vec!["verify", &url], "verify"),
+            (vec![&url, "-q", "-c", "SHOW TABLES"], "a path"),
+            (vec!["plot", "SELECT 1", &url, "-o", "x.svg"], "plot"),
+        ] {
+            let mut command = gridfusion(&args);
+            command.env("NO_PROXY", "*").env("RUST_LOG", "debug").current_dir(folder.path());
+            let outcome: Outcome = command.output().unwrap().into();
+            assert_hidden(&outcome, &format!("{what}: {url}"));
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::json::{Object, document};
@@ -35,7 +36,34 @@ const REGION: &str = "references";
 pub fn is_references(head: &[u8]) -> bool {
     let holds = |word: &[u8]| head.windows(word.len()).any(|bytes| bytes == word);
     let is_object = head.trim_ascii_start().first() == Some(&b'{');
-    is_object && (holds(b"\".zgroup\"") || holds(b"/.zarray\"") || holds(b"zarr.json\""))
+    let has_metadata = holds(b"\".zgroup\"") || holds(b"/.zarray\"") || holds(b"zarr.json\"");
+    is_object && (has_metadata || (begins_as_references(head) && !is_complete(head)))
+}
+
+/// Whether the first keys are `"version"`, with a number, and `"refs"` or `"templates"`, with an object. The metadata may come
+/// after many bytes.
+fn begins_as_references(head: &[u8]) -> bool {
+    fn behind<'a>(text: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
+        text.trim_ascii_start().strip_prefix(start)
+    }
+    let keys = |text: &[u8]| {
+        let object = |key: &[u8]| behind(behind(behind(text, key)?, b":")?, b"{");
+        object(b"\"refs\"").or_else(|| object(b"\"templates\"")).is_some()
+    };
+    let Some(text) = behind(head, b"{") else { return false };
+    let version = behind(text, b"\"version\"").and_then(|text| behind(text, b":"));
+    let rest = version.and_then(|text| {
+        let text = text.trim_ascii_start();
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        behind(&text[digits..], b",")
+    });
+    keys(rest.unwrap_or(text))
+}
+
+/// Whether the first bytes of a file hold a whole object. It is then a row, as files with an object a line have them.
+fn is_complete(head: &[u8]) -> bool {
+    let mut values = serde_json::Deserializer::from_slice(head).into_iter::<IgnoredAny>();
+    matches!(values.next(), Some(Ok(_)))
 }
 
 /// A store whose chunks lie in other objects.
@@ -308,5 +336,24 @@ mod tests {
         assert_eq!(generated.unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(opened("{}").unwrap_err().kind(), ErrorKind::Usage);
         assert!(!is_references(b"[\".zgroup\"]") && !is_references(b"{\"rows\": 1}"));
+    }
+
+    #[test]
+    fn files_are_recognised_by_their_beginnings() {
+        for (head, expected) in [
+            (&br#"{"version":1,"refs":{"#[..], true),
+            (b" {\n \"version\" : 1 ,\n \"templates\": {\"u\"", true),
+            (b"{\"refs\":{\"a/0\":\"base64:AAAA", true),
+            (b"{\"version\":1,\"refs\":{\0\0\0\0", true),
+            // Rows.
+            (b"{\"version\":1,\"refs\":{\"a\":1}}\n{\"version\":2", false),
+            (b"{\"refs\":{}}\n", false),
+            (b"{\"version\":1,\"refs\":[1", false),
+            (b"{\"version\":1,\"text\":\"", false),
+            (b"{\"version\":1", false),
+            (b"", false),
+        ] {
+            assert_eq!(is_references(head), expected, "{}", String::from_utf8_lossy(head));
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::options::HierarchyView;
 use super::roles::{Roles, is_coordinate};
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::format::hierarchy::{Attribute, Attributes, Variable};
 use crate::source::description::{Description, Detail, Fact, Page};
 use crate::source::known::{KnownAttribute, KnownDimension};
@@ -47,7 +47,7 @@ pub(super) async fn describe(of: &Described<'_>, detail: &Detail) -> Result<Desc
         known.add_variable(of, *member, &mut labels).await;
     }
     let attributes = detail.metadata.then(|| attributes(of));
-    let shown = without_secrets(of.location);
+    let shown = shown_location(of.location);
     let mut fields = vec![
         ("path", shown.clone().into()),
         ("format", facts.format.into()),

@@ -5,7 +5,7 @@
 
 use super::NamedGrid;
 use crate::array::{ColumnSource, GridArray, SINGLE_LABELS};
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension};
 use crate::source::show::{chunks_text, shape_text};
@@ -33,7 +33,7 @@ pub(crate) fn describe_arrays(
     let attributes: Option<Vec<KnownAttribute>> =
         detail.metadata.then(|| known.iter().flat_map(KnownArray::attributes).collect());
     let mut fields = vec![
-        ("path", without_secrets(location).into()),
+        ("path", shown_location(location).into()),
         ("format", "array_group".into()),
         ("arrays", Fact::List(known.iter().map(KnownArray::document).collect())),
         ("warnings", warnings.clone().into()),
@@ -42,7 +42,7 @@ pub(crate) fn describe_arrays(
     let mut tables = vec![array_table(&known), column_table(&known), dimension_table(&known)];
     tables.extend(attributes.as_deref().map(KnownAttribute::table));
     let page = Page {
-        title: without_secrets(location),
+        title: shown_location(location),
         lines: vec![counted(known.len() as u64, "array")],
         tables,
         warnings,

@@ -54,11 +54,12 @@ pub(crate) async fn verify_arrays(
     report.relative_to(location)
 }
 
-/// Returns a finding if no chunk of an array is stored, or if its chunks have other names than the metadata sets.
+/// Returns a finding if no chunk of an array is stored, or if its chunks have other names than the metadata sets. An error
+/// here is the one that queries of the array end with, so it is never a warning only.
 async fn absence_of(array: &GridArray) -> Option<Finding> {
     let finding = match array.explain_absence(0, 0).await {
         Ok(warning) => Finding::warning(warning?),
-        Err(error) => finding_of(&error),
+        Err(error) => Finding::of_error(&error),
     };
     Some(finding.in_dataset(array.name()))
 }

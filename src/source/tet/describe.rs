@@ -17,7 +17,7 @@ use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info::{DatasetInfo, DimensionInfo, dataset_info, dimension_info};
 use super::reader::TetReader;
 use crate::array::ReadOptions;
-use crate::error::{Result, without_secrets};
+use crate::error::{Result, shown_location};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension};
 use crate::source::known_dataset::KnownDataset;
@@ -133,7 +133,7 @@ impl KnownFile<'_> {
             ])
         });
         let mut fields = vec![
-            ("path", without_secrets(self.location).into()),
+            ("path", shown_location(self.location).into()),
             ("format", "tet".into()),
             ("layout_version", LAYOUT_VERSION.into()),
             ("size_bytes", self.file.size().into()),
@@ -175,7 +175,7 @@ impl KnownFile<'_> {
         tables.extend(self.attributes.as_deref().map(KnownAttribute::table));
         tables.extend(self.chunks.as_deref().map(|chunks| self.chunk_table(chunks)));
         Page {
-            title: without_secrets(self.location),
+            title: shown_location(self.location),
             lines: vec![facts.join(", ")],
             tables,
             warnings: self.warnings.clone(),

@@ -16,7 +16,7 @@
 use super::reader::TileDbReader;
 use super::view::TileDbView;
 use crate::array::GridArray;
-use crate::error::{Result, without_secrets};
+use crate::error::{Result, shown_location};
 use crate::format::tiledb::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment};
 use crate::source::description::{Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension, ends};
@@ -129,7 +129,7 @@ impl DescribedArray {
         let dimensions = dimensions.map(|(known, it)| self.dimension_fact(known, it));
         let [written_from, written_to] = self.written();
         let mut fields = vec![
-            ("path", without_secrets(&self.location).into()),
+            ("path", shown_location(&self.location).into()),
             ("format", "tiledb".into()),
             ("name", self.name.as_str().into()),
             ("kind", schema.kind.to_string().into()),
@@ -209,7 +209,7 @@ impl DescribedArray {
             fragment_table(listed, &self.levels).of_all(self.fragments().len() as u64)
         }));
         Page {
-            title: without_secrets(&self.location),
+            title: shown_location(&self.location),
             lines: vec![facts.join(", "), tiles],
             tables,
             warnings: self.warnings.clone(),

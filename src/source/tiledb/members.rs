@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt};
 
-use crate::error::{Error, Result, without_secrets};
+use crate::error::{Error, Result, shown_location};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind, lists_members};
 use crate::io::MAX_CONCURRENT_IO;
@@ -90,7 +90,7 @@ impl Members {
     /// Adds an array. If its name is taken, its location becomes its name.
     fn add(&mut self, name: String, Member { location, .. }: Member) {
         if self.arrays.contains_key(&name) {
-            let shown = without_secrets(&location);
+            let shown = shown_location(&location);
             let numbered = (2_u64..).map(|number| format!("{shown} ({number})"));
             let mut names = std::iter::once(shown.clone()).chain(numbered);
             let shown = names.find(|it| !self.arrays.contains_key(it)).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Members {
         Ok(match folder_kind(&entries) {
             Some(FolderKind::Array) => {
                 let location = place.location().to_owned();
-                let name = last_part(&without_secrets(&location)).to_owned();
+                let name = last_part(&shown_location(&location)).to_owned();
                 vec![Member { name, location, kind: FolderKind::Array }]
             }
             Some(FolderKind::Group) if lists_members(&entries) => {
@@ -161,7 +161,7 @@ async fn group_members(place: &Place, options: &OpenOptions) -> Result<Vec<Membe
             true => place.below(&member.uri)?.location().to_owned(),
             false => member.uri,
         };
-        let name = member.name.unwrap_or_else(|| last_part(&without_secrets(&location)).to_owned());
+        let name = member.name.unwrap_or_else(|| last_part(&shown_location(&location)).to_owned());
         Ok(Member { name, location, kind: member.kind })
     });
     named.collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -281,6 +282,27 @@ async fn references_in_parquet_are_refused_by_name() {
             assert!(error.contains("kerchunk in Parquet"), "{sql}: {error}");
         }
     }
+    // Without `record_size`, only the folders of the variables show what it is.
+    let mut old = parquet_references();
+    let text = String::from_utf8(old[".zmetadata"].clone()).unwrap();
+    assert!(text.contains("\"record_size\""));
+    old.insert(".zmetadata".to_owned(), text.replace("record_size", "record").into_bytes());
+    write(&dir.path().join("old"), &old);
+    let array = json!({
+        "zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<f4", "fill_value": "NaN", "order": "C",
+        "filters": null, "compressor": null,
+    });
+    let one = Store::from([
+        (".zarray".to_owned(), array.to_string().into_bytes()),
+        ("refs.0.parq".to_owned(), b"PAR1".to_vec()),
+    ]);
+    write(&dir.path().join("one"), &one);
+    for name in ["refs.parq", "old", "one"] {
+        let options = ArrayOptions::default();
+        let report = verify(&at(name), &options, Depth::Structure, &quoting(1)).await;
+        let text = format!("{report:?}");
+        assert!(!report.is_ok() && text.contains("kerchunk in Parquet"), "{name}: {text}");
+    }
     let objects = parquet_references();
     let objects =
         objects.iter().map(|(path, bytes)| (format!("bucket/refs.parq/{path}"), bytes.clone()));
@@ -405,6 +427,19 @@ async fn metadata_has_a_limit() {
         assert!(error.contains(document), "{error}");
         assert!(begin.elapsed() < Duration::from_secs(5));
     }
+    // A reference file that is opened by its name has no metadata in its first bytes, and files of rows have no limit.
+    let mut file = fs::File::create(local.path("k.json")).unwrap();
+    file.write_all(b"{\"version\":1,\"refs\":{").unwrap();
+    file.set_len(1 << 30).unwrap();
+    let (ctx, begin) = (quoting(1), Instant::now());
+    let count = |name: &str| format!("SELECT count(*) FROM '{}'", local.text(name));
+    let error = query(&ctx, &count("k.json")).await.unwrap_err().to_string();
+    assert!(error.contains("1073741824 bytes") && error.contains("metadata_limit"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let row = "{\"version\": 1, \"refs\": {\"a\": 7}}\n";
+    fs::write(local.path("rows.json"), row.repeat(10_000)).unwrap();
+    assert_eq!(cell(&ctx, &count("rows.json")).await, "10000");
+
     let text = json!({"version": 1, "refs": {".zgroup": {"zarr_format": 2}}}).to_string();
     fs::write(local.path("refs.json"), text + &" ".repeat(2000)).unwrap();
     let ctx = quoting(1);
