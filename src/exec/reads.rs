@@ -193,8 +193,8 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::array::{ChunkSource, Dimension, GridArrayBuilder};
-    use crate::format::StoredChunk;
+    use crate::array::{ChunkSource, Dimension, GridArrayBuilder, ReadOptions, Value};
+    use crate::format::{ElementType, StoredChunk};
     use crate::grid::{ChunkGrid, ChunkTask};
     use crate::io::MemorySource;
     use crate::plan::ScanRequest;
@@ -220,7 +220,9 @@ mod tests {
         let objects = Objects::One(Arc::new(MemorySource::new("memory", vec![])));
         let source = Arc::new(Nothing(Arc::new(objects)));
         let builder = GridArrayBuilder::new("a", source, grid.clone());
-        let array = Arc::new(builder.dimension(Dimension::indexed("x", 4)).build().unwrap());
+        let value = Value::numbers("value", ElementType::F32, None, &ReadOptions::default());
+        let builder = builder.dimension(Dimension::indexed("x", 4)).value(value);
+        let array = Arc::new(builder.build().unwrap());
         let request = ScanRequest::all(&grid);
         let plan = Arc::new(ScanPlan::new(grid, request).unwrap());
         let context = Arc::new(TaskContext::default());
