@@ -93,7 +93,7 @@ pub(crate) fn report(error: &DataFusionError) {
 /// Prints the message of wrong arguments, or the help, and returns the exit code. The message repeats the arguments.
 pub(crate) fn exit(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
-    // Nothing is left to do if nobody reads the text.
+    // A closed pipe is no failure.
     let _ = match hide(&text) {
         Cow::Owned(hidden) => write!(io::stderr(), "{hidden}"),
         Cow::Borrowed(_) => error.print(),
