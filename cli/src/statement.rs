@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::provider::qualify_by_shown_names;
-use gridfusion::shown_location;
+use gridfusion::{has_secrets, shown_location, without_secrets};
 
 use crate::store::{StoreOptions, Stores, is_of_store};
 use crate::{file_types, stdin, unique_names};
@@ -166,9 +166,9 @@ fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
 
 /// Refuses a setting whose value has the password or the signature of a URL.
 pub(crate) fn refuse_secret_setting(name: &str, value: &str) -> Result<()> {
-    match without_secrets(value) == value {
-        true => Ok(()),
-        false => plan_err!(
+    match has_secrets(value) || without_secrets(value) != value {
+        false => Ok(()),
+        true => plan_err!(
             "the setting {name} has a URL with a password or a signature, which SHOW ALL would show; leave them out"
         ),
     }

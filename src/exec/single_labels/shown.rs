@@ -3,6 +3,8 @@
 //! There, DataFusion makes doubles of all arguments, and 50.099998474… of the label 50.1. Here it becomes the double 50.1, as which it
 //! is shown. The result has the same type.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
@@ -64,7 +66,7 @@ pub(super) fn in_function(
             && args.iter().any(is_double);
     let of_labels =
         |arg: &Expr| is_list(arg, |it| *it == DataType::Float32) && columns.is_of_labels(arg);
-    let before = ScalarFunction { func: func.clone(), args: args.clone() };
+    let before = ScalarFunction { func: Arc::clone(&func), args: args.clone() };
     let mut is_other = false;
     if has_doubles {
         for arg in args.iter_mut().filter(|arg| is_label(arg)) {

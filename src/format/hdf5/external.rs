@@ -5,6 +5,7 @@
 //!   segments  └ a.raw ┘ └ b.raw … ┘      runs of cells, which are boxes of a chunk
 //! ```
 
+use std::iter;
 use std::ops::Range;
 
 use super::segment::Segment;
@@ -146,7 +147,8 @@ fn boxes(extents: &[u64], run: Range<u64>) -> Vec<Vec<Range<u64>>> {
         } else {
             let end = run.end.min((first + 1) * row);
             let within = boxes(rest, at - first * row..end - first * row).into_iter();
-            all.extend(within.map(|it| [vec![first..first + 1], it].concat()));
+            let of_row = |it: Vec<Range<u64>>| iter::once(first..first + 1).chain(it).collect();
+            all.extend(within.map(of_row));
             end
         };
         at = next;
