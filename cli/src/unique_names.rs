@@ -13,18 +13,16 @@
 //! | `SELECT sum(x::INT), sum(x)` | `SELECT sum(arrow_cast(x, 'Int32')) AS "sum(x::INT)", sum(x)` |
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::ControlFlow;
 
 use datafusion::common::SchemaError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Ident, Select, SelectItem, VisitMut, VisitorMut,
-};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{CastKind, Expr, Ident, Select, SelectItem};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use gridfusion::provider::{StatementEditor, edit_expression, edit_statement};
 
 /// Plans a statement. If names clash, plans it again with new names for unnamed columns.
 ///
@@ -64,7 +62,7 @@ pub(crate) async fn with_casts_shown(
     mut statement: Statement,
 ) -> Option<Statement> {
     let mut casts = Casts::default();
-    visit(&mut statement.clone(), &mut casts);
+    edit_statement(&mut statement.clone(), &mut casts);
     for (sql_type, arrow_type) in &mut casts.types {
         let query = format!("SELECT CAST(NULL AS {sql_type})");
         let plan = Box::pin(ctx.state().create_logical_plan(&query)).await.ok()?;
@@ -73,8 +71,8 @@ pub(crate) async fn with_casts_shown(
     if casts.types.is_empty() {
         return None;
     }
-    visit(&mut statement, &mut Namer { chosen: Chosen::WithCasts, has_named: false });
-    visit(&mut statement, &mut casts);
+    edit_statement(&mut statement, &mut Namer { chosen: Chosen::WithCasts, has_named: false });
+    edit_statement(&mut statement, &mut casts);
     Some(statement)
 }
 
@@ -82,26 +80,11 @@ pub(crate) async fn with_casts_shown(
 fn name_apart(statement: &mut Statement) {
     for chosen in [Chosen::Alike, Chosen::All] {
         let mut namer = Namer { chosen, has_named: false };
-        visit(statement, &mut namer);
+        edit_statement(statement, &mut namer);
         if namer.has_named {
             return;
         }
     }
-}
-
-fn visit(statement: &mut Statement, visitor: &mut impl VisitorMut<Break = ()>) {
-    let _: ControlFlow<()> = match statement {
-        Statement::Statement(statement) => statement.visit(visitor),
-        Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
-            CopyToSource::Relation(_) => ControlFlow::Continue(()),
-        },
-        Statement::Explain(explain) => {
-            visit(&mut explain.statement, visitor);
-            ControlFlow::Continue(())
-        }
-        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    };
 }
 
 /// Which expressions get names.
@@ -122,10 +105,8 @@ struct Namer {
     has_named: bool,
 }
 
-impl VisitorMut for Namer {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+impl StatementEditor for Namer {
+    fn select(&mut self, select: &mut Select) {
         let items: Vec<Option<Item>> = select.projection.iter().map(Item::of).collect();
         let has_wildcard = items.iter().any(Option::is_none);
         let mut given = HashSet::new();
@@ -153,7 +134,6 @@ impl VisitorMut for Namer {
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
             self.has_named = true;
         }
-        ControlFlow::Continue(())
     }
 }
 
@@ -178,7 +158,7 @@ impl Item {
             SelectItem::UnnamedExpr(expr) => {
                 let mut plain = expr.clone();
                 let mut bare = Bare { has_casts: false };
-                let _: ControlFlow<()> = plain.visit(&mut bare);
+                edit_expression(&mut plain, &mut bare);
                 let has_casts = bare.has_casts;
                 let is_of_column = column(&plain).is_some();
                 let name = column(&plain).unwrap_or_else(|| plain.to_string().to_lowercase());
@@ -247,10 +227,8 @@ struct Bare {
     has_casts: bool,
 }
 
-impl VisitorMut for Bare {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+impl StatementEditor for Bare {
+    fn expression_behind_parts(&mut self, expr: &mut Expr) {
         self.has_casts |= matches!(expr, Expr::Cast { .. });
         if let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = expr {
             *expr = (**inner).clone();
@@ -258,7 +236,6 @@ impl VisitorMut for Bare {
         if let Expr::Function(function) = expr {
             (function.filter, function.over) = (None, None);
         }
-        ControlFlow::Continue(())
     }
 }
 
@@ -269,15 +246,13 @@ struct Casts {
     types: BTreeMap<String, Option<String>>,
 }
 
-impl VisitorMut for Casts {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+impl StatementEditor for Casts {
+    fn expression_behind_parts(&mut self, expr: &mut Expr) {
         let Expr::Cast {
             kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type, ..
         } = expr
         else {
-            return ControlFlow::Continue(());
+            return;
         };
         let known = self.types.entry(data_type.to_string()).or_default();
         if let Some(arrow_type) = known {
@@ -287,7 +262,6 @@ impl VisitorMut for Casts {
                 *expr = shown;
             }
         }
-        ControlFlow::Continue(())
     }
 }
 

@@ -12,7 +12,7 @@
 //! | `factory` | `CREATE EXTERNAL TABLE` |
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `tet_info(…)` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
-//! | `sql_secrets` | SQL text without its secrets |
+//! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
 //! | `opener`, `locations`, `store_maker` | from locations, options and stores to tables |
 //! | `array_table`, `table`, `sparse_table` | one array as a table |
@@ -35,6 +35,7 @@ mod session_state;
 mod shown_names;
 mod sparse_table;
 mod sql_secrets;
+mod statement_editor;
 mod store_maker;
 mod table;
 mod table_functions;
@@ -54,6 +55,7 @@ pub use session_state::GridfusionSessionStateBuilderExt;
 pub use shown_names::qualify_by_shown_names;
 pub use sparse_table::SparseTable;
 pub use sql_secrets::{is_secret_option, secrets_in_sql, without_secrets_in_sql};
+pub use statement_editor::{StatementEditor, edit_expression, edit_statement};
 pub use store_maker::{MakesStores, StoreMaker};
 pub use table::GridTable;
 pub use url_catalogs::UrlCatalogs;

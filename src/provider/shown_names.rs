@@ -7,20 +7,19 @@
 //!
 //! Headers of results, plans, definitions and messages are made from the name in the plan.
 
-use std::ops::ControlFlow;
-
 use datafusion::common::TableReference;
 use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableAlias, TableFactor, VisitMut, VisitorMut,
+    TableAlias, TableFactor,
 };
 
+use super::statement_editor::{StatementEditor, edit_statement};
 use crate::error::shown_location;
 
 /// A planner that names tables without the secrets of their URLs.
@@ -67,25 +66,10 @@ fn shown_name(table: &TableReference) -> Option<TableReference> {
 /// Two URLs that differ only in what is not shown get different names.
 pub fn qualify_by_shown_names(statement: &mut Statement) {
     let mut names = Names::default();
-    visit(statement, &mut Tables(&mut names));
+    edit_statement(statement, &mut Tables(&mut names));
     if !names.0.is_empty() {
-        visit(statement, &mut Qualifiers(&names));
+        edit_statement(statement, &mut Qualifiers(&names));
     }
-}
-
-fn visit(statement: &mut Statement, visitor: &mut impl VisitorMut<Break = ()>) {
-    let _: ControlFlow<()> = match statement {
-        Statement::Statement(statement) => statement.visit(visitor),
-        Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
-            CopyToSource::Relation(_) => ControlFlow::Continue(()),
-        },
-        Statement::Explain(explain) => {
-            visit(&mut explain.statement, visitor);
-            ControlFlow::Continue(())
-        }
-        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    };
 }
 
 /// URLs with secrets, and the names of their tables.
@@ -117,10 +101,8 @@ impl Names {
 /// Collects the tables of a statement. A table whose name is taken gets an alias.
 struct Tables<'a>(&'a mut Names);
 
-impl VisitorMut for Tables<'_> {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+impl StatementEditor for Tables<'_> {
+    fn table(&mut self, table: &mut TableFactor) {
         if let TableFactor::Table { name, alias, args: None, .. } = table
             && let Some(ObjectNamePart::Identifier(url)) = name.0.last()
             && let Some(shown) = self.0.add(&url.value)
@@ -130,7 +112,6 @@ impl VisitorMut for Tables<'_> {
             let name = Ident::with_quote('"', shown);
             *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
         }
-        ControlFlow::Continue(())
     }
 }
 
@@ -153,10 +134,8 @@ impl Qualifiers<'_> {
     }
 }
 
-impl VisitorMut for Qualifiers<'_> {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+impl StatementEditor for Qualifiers<'_> {
+    fn select(&mut self, select: &mut Select) {
         for item in &mut select.projection {
             if let SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -166,10 +145,9 @@ impl VisitorMut for Qualifiers<'_> {
                 self.replace_all(name);
             }
         }
-        ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn expression(&mut self, expr: &mut Expr) {
         match expr {
             Expr::CompoundIdentifier(parts) => {
                 let qualifiers = parts.len().saturating_sub(1);
@@ -183,7 +161,6 @@ impl VisitorMut for Qualifiers<'_> {
             Expr::QualifiedWildcard(name, _) => self.replace_all(name),
             _ => {}
         }
-        ControlFlow::Continue(())
     }
 }
 
