@@ -81,6 +81,16 @@ impl Growing {
         }
         let grows = axes.iter().zip(shape).find(|(steps, _)| steps.is_endless());
         let cells = grows.map_or(0, |(steps, len)| steps.before(*len));
+        // The HDF5 library counts the whole block then, and fails to read it.
+        let is_apart = |steps: &Steps| steps.has_endless_blocks() && steps.block != steps.stride;
+        if let Some((steps, len)) = grows.filter(|(steps, _)| is_apart(steps))
+            && (1..steps.block).contains(&cells)
+        {
+            let (dataset, block) = (&mapping.dataset, steps.block);
+            return Err(Error::unsupported(format!(
+                "a virtual dataset of blocks of {block} cells of {dataset:?}, whose {len} cells end within the first"
+            )));
+        }
         if cells == 0 {
             return self.count(mapping, Some(0));
         }
