@@ -5,7 +5,8 @@
 
 use super::link::Link;
 use super::parse::{Dataset, Layout, Object, Value};
-use super::virtual_layout::{Mapping, Steps};
+use super::steps::Steps;
+use super::virtual_layout::Mapping;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::{Attribute, CellType, Variable};
 

@@ -38,6 +38,7 @@ mod inner;
 mod kept;
 mod link;
 mod locate;
+mod numbered;
 mod open;
 mod parse;
 mod parsed;
@@ -45,6 +46,7 @@ mod raw_header;
 mod raw_type;
 mod segment;
 mod shared;
+mod steps;
 mod stored;
 mod superblock;
 mod text;
@@ -60,7 +62,9 @@ pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
 pub use segment::Segment;
-pub use virtual_layout::{Mapping, Steps};
+pub use steps::Steps;
+pub use variable::virtual_chunks;
+pub use virtual_layout::Mapping;
 
 /// The signature of an HDF5 file, at its start or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -233,8 +233,14 @@ impl Shaped {
 }
 
 /// Returns the shape of the chunks of a virtual dataset, of at most [`VIRTUAL_CHUNK`] bytes: mostly one per mapping,
-/// so that few chunks of other datasets are decoded more than once.
-fn virtual_chunks(shape: &[u64], width: u64, mappings: &[Mapping]) -> Result<Vec<u64>> {
+/// so that few chunks of other datasets are decoded more than once. If mappings grow, its shape is not known yet.
+///
+/// # Errors
+/// `Corrupt` if a mapping has cells outside of the shape.
+pub fn virtual_chunks(shape: &[u64], width: u64, mappings: &[Mapping]) -> Result<Vec<u64>> {
+    if mappings.iter().any(Mapping::grows) {
+        return Ok(pieces(shape, width, VIRTUAL_CHUNK));
+    }
     for mapping in mappings {
         let axes = mapping.target.iter().flatten().zip(shape);
         if axes.into_iter().any(|(steps, len)| steps.end() > *len) {

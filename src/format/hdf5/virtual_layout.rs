@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::file_bytes::{Fields, FileBytes};
 use super::global_heap::{Collections, Reference};
 use super::link::text;
+use super::numbered::named;
+use super::steps::{ENDLESS, Steps};
 use crate::error::{Error, Result};
 
 /// The name of the region in errors.
@@ -24,56 +26,48 @@ pub struct Mapping {
     pub file: Option<Arc<str>>,
     /// The path of the other dataset.
     pub dataset: Arc<str>,
+    /// Whether each block is in another dataset. Then, `%b` in the names is the number of the block, and `%%` is `%`.
+    pub is_numbered: bool,
     /// The cells of the other dataset; `None` for all.
     pub source: Option<Vec<Steps>>,
     /// The cells of the virtual dataset, in the same order; `None` for all.
     pub target: Option<Vec<Steps>>,
 }
 
-/// Cells along an axis: `count` blocks of `block` cells each, whose first cells are `stride` apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Steps {
-    /// The first cell.
-    pub start: u64,
-    /// The distance of the first cells of two blocks.
-    pub stride: u64,
-    /// The number of blocks.
-    pub count: u64,
-    /// The cells of a block.
-    pub block: u64,
-}
-
-impl Steps {
-    /// Returns the first `len` cells.
-    pub fn all(len: u64) -> Self {
-        Self { start: 0, stride: 1, count: 1, block: len }
+impl Mapping {
+    /// Whether its cells are as many as the other dataset has, or as there are numbered datasets.
+    pub fn grows(&self) -> bool {
+        self.target.iter().flatten().any(Steps::is_endless)
     }
 
-    /// Returns the number of cells.
-    pub fn cells(&self) -> u64 {
-        self.count * self.block
+    /// Returns the file and the dataset of a block, if they are numbered.
+    pub fn of_block(&self, number: u64) -> Self {
+        let name = |name: &Arc<str>| match named(name, number) {
+            Some((name, _)) if self.is_numbered => name.into(),
+            _ => Arc::clone(name),
+        };
+        let (file, dataset) = (self.file.as_ref().map(name), name(&self.dataset));
+        Self { file, dataset, is_numbered: false, ..self.clone() }
     }
 
-    /// Returns the cell behind the last one.
-    pub fn end(&self) -> u64 {
-        match self.cells() {
-            0 => self.start,
-            _ => self.start + (self.count - 1) * self.stride + self.block,
+    /// Refuses cells without end that no rule counts: the HDF5 library does not write them.
+    fn checked(self) -> Result<Self> {
+        let endless = |all: &Option<Vec<Steps>>| -> Vec<Steps> {
+            all.iter().flatten().filter(|steps| steps.is_endless()).copied().collect()
+        };
+        let is_known = match (&endless(&self.target)[..], &endless(&self.source)[..]) {
+            ([], []) => !self.is_numbered,
+            ([_], [_]) => !self.is_numbered,
+            ([steps], []) => self.is_numbered && steps.has_endless_blocks(),
+            _ => false,
+        };
+        match is_known {
+            true => Ok(self),
+            false => Err(Error::unsupported(format!(
+                "a virtual dataset that grows in another way than its source {:?}",
+                self.dataset
+            ))),
         }
-    }
-
-    /// Returns steps without numbers that overflow, or blocks that overlap.
-    fn checked(self) -> Option<Self> {
-        let last = self.count.saturating_sub(1).checked_mul(self.stride)?;
-        self.start.checked_add(last)?.checked_add(self.block)?;
-        self.count.checked_mul(self.block)?;
-        let is_apart = self.count <= 1 || self.stride >= self.block;
-        // Neighbouring blocks are one.
-        Some(match self.stride == self.block {
-            true => Self { count: 1, block: self.cells(), ..self },
-            false => self,
-        })
-        .filter(|_| is_apart)
     }
 }
 
@@ -104,34 +98,48 @@ pub(super) fn mappings(
     if count > MAX_MAPPINGS {
         return Err(Error::unsupported(format!("a virtual dataset of {count} mappings")));
     }
-    let mut all: Vec<Mapping> = vec![];
+    let (mut all, mut names): (Vec<Mapping>, Vec<[Arc<str>; 2]>) = (vec![], vec![]);
     for _ in 0..count {
         // Names may be those of an earlier mapping.
         let flags = if version == 1 { fields.uint(1)? } else { 0 };
-        let mut name = |is_shared: bool, of: fn(&Mapping) -> Arc<str>| match is_shared {
+        let mut name = |is_shared: bool, which: usize| match is_shared {
             true => {
                 let at = usize::try_from(fields.length(file.widths)?).unwrap_or(usize::MAX);
-                all.get(at).map(of).ok_or_else(|| fields.corrupt(format!("no mapping {at}")))
+                let name = names.get(at).and_then(|names| names.get(which)).cloned();
+                name.ok_or_else(|| fields.corrupt(format!("no mapping {at}")))
             }
             false => zero_terminated(&mut fields),
         };
         let other = match flags & 4 {
-            0 => Some(name(flags & 1 != 0, |it| it.file.clone().unwrap_or_else(|| ".".into()))?),
-            _ => None,
+            0 => name(flags & 1 != 0, 0)?,
+            _ => ".".into(),
         };
-        let dataset = name(flags & 2 != 0, |it| Arc::clone(&it.dataset))?;
-        let other = other.filter(|name| **name != *".");
-        if [Some(&dataset), other.as_ref()].into_iter().flatten().any(|name| name.contains('%')) {
-            let message = format!("a virtual dataset of numbered sources, such as {dataset:?}");
-            return Err(Error::unsupported(message));
-        }
+        let dataset = name(flags & 2 != 0, 1)?;
+        names.push([Arc::clone(&other), Arc::clone(&dataset)]);
         let (source, target) = (selection(&mut fields)?, selection(&mut fields)?);
         if target.as_ref().is_some_and(|axes| axes.len() != rank) {
             return Err(fields.corrupt(format!("a selection of another rank than {rank}")));
         }
-        all.push(Mapping { file: other, dataset, source, target });
+        let (other, dataset, is_numbered) = plain(other, dataset)?;
+        let file = Some(other).filter(|name| **name != *".");
+        all.push(Mapping { file, dataset, is_numbered, source, target }.checked()?);
     }
     Ok(all)
+}
+
+/// Returns names without `%%`, unless they are numbered, and whether they are.
+fn plain(file: Arc<str>, dataset: Arc<str>) -> Result<(Arc<str>, Arc<str>, bool)> {
+    if !file.contains('%') && !dataset.contains('%') {
+        return Ok((file, dataset, false));
+    }
+    let unknown =
+        |name: &str| Error::unsupported(format!("a virtual dataset of the source {name:?}"));
+    let of_file = named(&file, 0).ok_or_else(|| unknown(&file))?;
+    let of_dataset = named(&dataset, 0).ok_or_else(|| unknown(&dataset))?;
+    Ok(match of_file.1 || of_dataset.1 {
+        true => (file, dataset, true),
+        false => (of_file.0.into(), of_dataset.0.into(), false),
+    })
 }
 
 fn zero_terminated(fields: &mut Fields<'_>) -> Result<Arc<str>> {
@@ -186,10 +194,9 @@ fn regular(fields: &mut Fields<'_>, flags: u64, width: u8) -> Result<Vec<Steps>>
     let unlimited = u64::MAX.unbounded_shr(64_u32.saturating_sub(8 * u32::from(width)));
     let mut axis = || {
         let [start, stride, count, block] = [(); 4].map(|()| fields.uint(width));
-        let steps = Steps { start: start?, stride: stride?, count: count?, block: block? };
-        if steps.count == unlimited || steps.block == unlimited {
-            return Err(Error::unsupported("a virtual dataset that grows with its sources"));
-        }
+        let endless = |len: u64| if len == unlimited { ENDLESS } else { len };
+        let (count, block) = (endless(count?), endless(block?));
+        let steps = Steps { start: start?, stride: stride?, count, block, lacks: 0 };
         steps.checked().ok_or_else(|| fields.corrupt(format!("a selection of {steps:?}")))
     };
     (0..rank).map(|_| axis()).collect()
@@ -227,7 +234,8 @@ fn steps(ranges: impl Iterator<Item = (u64, u64)>) -> Option<Steps> {
         None => block,
     };
     let at = |number: usize| Some((start + number as u64 * stride, last + number as u64 * stride));
-    let steps = Steps { start, stride, count: ranges.len() as u64, block }.checked()?;
+    let steps = Steps { start, stride, count: ranges.len() as u64, block, lacks: 0 };
+    let steps = steps.checked()?;
     let are_regular = ranges.iter().enumerate().all(|(number, range)| at(number) == Some(*range));
     Some(steps).filter(|_| are_regular)
 }
@@ -247,8 +255,8 @@ mod tests {
     #[test]
     fn selections_of_each_version() {
         assert_eq!(read(&words(&[3, 1, 0, 0])).unwrap(), None);
-        let every_second = Steps { start: 1, stride: 2, count: 3, block: 1 };
-        let two = Steps { start: 4, stride: 2, count: 1, block: 2 };
+        let every_second = Steps { start: 1, stride: 2, count: 3, block: 1, lacks: 0 };
+        let two = Steps { start: 4, stride: 2, count: 1, block: 2, lacks: 0 };
         let blocks = [[1, 4, 1, 5], [3, 4, 3, 5], [5, 4, 5, 5]].concat();
         let old = words(&[&[2, 1, 0, 0, 2, 3][..], &blocks].concat());
         assert_eq!(read(&old).unwrap(), Some(vec![every_second, two]));
@@ -263,7 +271,7 @@ mod tests {
             words(&[1, 1, 0, 0]),
             words(&[2, 1, 0, 0, 2, 2, 1, 4, 1, 5, 3, 4, 3, 7]),
             words(&[2, 1, 0, 0, 1, 3, 0, 0, 2, 2, 3, 3]),
-            [&head[..], &[0, 1, 255, 1, 0, 1, 1, 1]].concat(),
+            [&head[..], &[0, 1, 255, 255, 0, 1, 1, 1]].concat(),
             [&head[..], &[0, 1, 2, 3, 0, 1, 1, 1]].concat(),
             head,
         ] {

@@ -10,6 +10,8 @@ mod conversion;
 mod derived;
 mod format;
 #[cfg(feature = "hdf5")]
+mod growing;
+#[cfg(feature = "hdf5")]
 mod hdf5;
 #[cfg(feature = "hdf5")]
 mod other_files;

@@ -111,6 +111,11 @@ impl Pairs {
 
     /// Returns the pieces of the cells in `within`, if chunks of the other dataset have this shape.
     pub(super) fn pieces(&self, within: &[Range<u64>], chunk_shape: &[u64]) -> Result<Vec<Piece>> {
+        // Most mappings have no cell there.
+        let mut axes = self.target.iter().zip(within);
+        if axes.any(|(steps, within)| steps.end() <= within.start || within.end <= steps.start) {
+            return Ok(vec![]);
+        }
         let empty = Piece {
             target: vec![],
             chunk: vec![0; chunk_shape.len()],
@@ -246,7 +251,7 @@ mod tests {
     use super::*;
 
     fn steps(start: u64, stride: u64, count: u64, block: u64) -> Steps {
-        Steps { start, stride, count, block }
+        Steps { start, stride, count, block, lacks: 0 }
     }
 
     /// Lays out cell by cell.

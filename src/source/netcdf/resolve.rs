@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::conversion::Conversion;
+use super::growing::{Growing, Grown};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Pairs;
@@ -19,6 +20,8 @@ use crate::source::place::Place;
 
 /// The most virtual datasets that lead from a dataset to its cells.
 const MOST_DEEP: usize = 16;
+/// The most numbered sources of a mapping.
+const MAX_NUMBERED: u64 = 1 << 16;
 /// The most mappings and segments of all datasets.
 const MAX_PARTS: usize = 1 << 17;
 
@@ -54,6 +57,8 @@ pub(super) struct Resolved {
     pub(super) files: OtherFiles,
     /// An error for a dataset that cannot be read.
     pub(super) sources: HashMap<Key, Result<Source>>,
+    /// Datasets that grew with their sources.
+    pub(super) grown: HashMap<Key, Variable>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -68,8 +73,15 @@ pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved>
     let waiting: VecDeque<Key> =
         (0..count).filter(|number| is_elsewhere(&file, *number)).map(|it| (0, it)).collect();
     let files = OtherFiles::new(place, file);
-    let mut resolving =
-        Resolving { files, waiting, warnings: vec![], known: HashSet::new(), parts: 0 };
+    let mut resolving = Resolving {
+        files,
+        waiting,
+        grown: HashMap::new(),
+        numbers: HashMap::new(),
+        warnings: vec![],
+        known: HashSet::new(),
+        parts: 0,
+    };
     let mut sources = HashMap::new();
     while let Some(key) = resolving.waiting.pop_front() {
         if resolving.known.insert(key) {
@@ -78,7 +90,7 @@ pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved>
             sources.insert(key, source);
         }
     }
-    let Resolving { files, warnings, .. } = resolving;
+    let Resolving { files, grown, warnings, .. } = resolving;
     let mut known = HashMap::new();
     let mut error = |key| depth(&sources, key, &mut vec![], &mut known).err();
     let errors = sources.keys().filter_map(|&key| Some((key, error(key)?)));
@@ -89,7 +101,7 @@ pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved>
     let of_readable =
         warnings.into_iter().filter(|(key, _)| matches!(sources.get(key), Some(Ok(_))));
     let warnings = of_readable.map(|(_, warning)| warning).collect();
-    Ok(Resolved { files, sources, warnings })
+    Ok(Resolved { files, sources, grown, warnings })
 }
 
 /// Returns the number of datasets on the longest way from a dataset to its cells. Fails if it leads to itself, to one
@@ -128,6 +140,10 @@ fn depth(
 struct Resolving {
     files: OtherFiles,
     waiting: VecDeque<Key>,
+    /// Datasets that grew with their sources.
+    grown: HashMap<Key, Variable>,
+    /// The numbers of variables by their paths, per file.
+    numbers: HashMap<usize, HashMap<String, usize>>,
     /// Datasets that were found, or cannot be read.
     known: HashSet<Key>,
     warnings: Vec<(Key, String)>,
@@ -136,8 +152,10 @@ struct Resolving {
 }
 
 impl Resolving {
+    /// Returns a variable of one of the files.
     fn variable(&self, (file, variable): Key) -> Result<&Variable> {
         let found = self.files.hdf5(file)?.hierarchy().variables.get(variable);
+        let found = self.grown.get(&(file, variable)).or(found);
         found.ok_or_else(|| Error::internal("no such variable"))
     }
 
@@ -150,17 +168,64 @@ impl Resolving {
     async fn source(&mut self, key: Key) -> Result<Source> {
         let file = self.files.hdf5(key.0)?;
         let (mappings, segments) = (file.mappings(key.1), file.segments(key.1));
-        self.parts += mappings.as_ref().map_or(0, |all| all.len());
-        self.parts += segments.as_ref().map_or(0, |all| all.len());
+        self.count(mappings.as_ref().map_or(0, |all| all.len()))?;
+        self.count(segments.as_ref().map_or(0, |all| all.len()))?;
+        match (mappings, segments) {
+            (Some(mappings), _) if mappings.iter().any(Mapping::grows) => {
+                let Grown { variable, mappings, missing } = self.grow(key, &mappings).await?;
+                self.grown.insert(key, variable);
+                self.mapped(key, &mappings, missing).await.map(Source::Virtual)
+            }
+            (Some(mappings), _) => self.mapped(key, &mappings, vec![]).await.map(Source::Virtual),
+            (None, Some(segments)) => self.external(key, &segments).await.map(Source::External),
+            (None, None) => Err(Error::internal("a dataset that is not elsewhere")),
+        }
+    }
+
+    /// Counts mappings and segments. Fails if they are too many.
+    fn count(&mut self, parts: usize) -> Result<()> {
+        self.parts += parts;
         if self.parts > MAX_PARTS {
             let message = format!("virtual datasets of more than {MAX_PARTS} parts");
             return Err(Error::unsupported(message));
         }
-        match (mappings, segments) {
-            (Some(mappings), _) => self.mapped(key, &mappings).await.map(Source::Virtual),
-            (None, Some(segments)) => self.external(key, &segments).await.map(Source::External),
-            (None, None) => Err(Error::internal("a dataset that is not elsewhere")),
+        Ok(())
+    }
+
+    /// Counts the sources of a virtual dataset that grows.
+    async fn grow(&mut self, key: Key, mappings: &[Mapping]) -> Result<Grown> {
+        let mut growing = Growing::new(self.variable(key)?.clone());
+        for mapping in mappings {
+            if !mapping.grows() {
+                growing.add_fixed(mapping)?;
+            } else if mapping.is_numbered {
+                match self.numbered(key, mapping).await? {
+                    0 => growing.add_missing(mapping)?,
+                    count => growing.add_blocks(mapping, count)?,
+                }
+            } else {
+                match self.find(key, mapping).await? {
+                    Some(of) => growing.add_cells(mapping, &self.variable(of)?.shape())?,
+                    None => growing.add_missing(mapping)?,
+                }
+            }
         }
+        growing.finish()
+    }
+
+    /// Counts the numbered sources of a mapping before the first that is missing.
+    async fn numbered(&mut self, key: Key, mapping: &Mapping) -> Result<u64> {
+        let mut count = 0;
+        while self.find(key, &mapping.of_block(count)).await?.is_some() {
+            count += 1;
+            if count > MAX_NUMBERED {
+                let name = &mapping.dataset;
+                let message = format!("more than {MAX_NUMBERED} numbered sources such as {name:?}");
+                return Err(Error::unsupported(message));
+            }
+            self.count(1)?;
+        }
+        Ok(count)
     }
 
     async fn external(&mut self, key: Key, segments: &[Segment]) -> Result<Vec<ExternalFile>> {
@@ -194,56 +259,78 @@ impl Resolving {
         Ok(all)
     }
 
-    /// Returns the mappings whose datasets are found, and warns of the others.
-    async fn mapped(&mut self, key: Key, mappings: &[Mapping]) -> Result<Vec<Mapped>> {
-        let (mut found, mut missing) = (vec![], vec![]);
+    /// Returns the mappings whose datasets are found, and warns of the others, of which some are known to be missing.
+    async fn mapped(
+        &mut self,
+        key: Key,
+        mappings: &[Mapping],
+        mut missing: Vec<Mapping>,
+    ) -> Result<Vec<Mapped>> {
+        let (mut found, all) = (vec![], mappings.len() + missing.len());
         for mapping in mappings {
             match self.one(key, mapping).await? {
                 Some(mapped) => found.push(mapped),
-                None => missing.push(match &mapping.file {
-                    Some(file) => format!("{:?} in the file {file:?}", mapping.dataset),
-                    None => format!("{:?}", mapping.dataset),
-                }),
+                None => missing.push(mapping.clone()),
             }
         }
         if let Some(first) = missing.first() {
-            let (path, missing, all) = (&self.variable(key)?.path, missing.len(), mappings.len());
+            let first = match &first.file {
+                Some(file) => format!("{:?} in the file {file:?}", first.dataset),
+                None => format!("{:?}", first.dataset),
+            };
+            let their_cells = match self.grown.contains_key(&key) {
+                true => "their cells are left out, or have its fill value",
+                false => "their cells have its fill value",
+            };
+            let (path, missing) = (&self.variable(key)?.path, missing.len());
             let warning = format!(
                 "{missing} of {all} sources of the virtual dataset {path:?} are missing, such as {first}; \
-                 their cells have its fill value"
+                 {their_cells}"
             );
             self.warnings.push((key, warning));
         }
         Ok(found)
     }
 
-    async fn one(&mut self, key: Key, mapping: &Mapping) -> Result<Option<Mapped>> {
+    /// Finds the dataset of a mapping; `None` if it is missing.
+    async fn find(&mut self, key: Key, mapping: &Mapping) -> Result<Option<Key>> {
         let file = match &mapping.file {
             Some(name) => self.files.open_hdf5(key.0, name).await?,
             None => Some(key.0),
         };
         let Some(file) = file else { return Ok(None) };
-        let opened = self.files.hdf5(file)?;
-        let target = self.variable(key)?;
         let path = mapping.dataset.trim_matches('/');
+        let opened = self.files.hdf5(file)?;
         let hierarchy = opened.hierarchy();
-        if let Some(it) = hierarchy.unreadable.iter().find(|it| it.path == path) {
-            return Err(it.error.clone());
-        }
-        let Some(variable) = hierarchy.variables.iter().position(|it| it.path == path) else {
-            return Ok(None);
+        let numbers = self.numbers.entry(file).or_insert_with(|| {
+            let paths = hierarchy.variables.iter().map(|it| it.path.clone());
+            paths.enumerate().map(|(number, path)| (path, number)).rev().collect()
+        });
+        let Some(&variable) = numbers.get(path) else {
+            let error = hierarchy.unreadable.iter().find(|it| it.path == path);
+            return error.map_or(Ok(None), |it| Err(it.error.clone()));
         };
-        let of = (file, variable);
+        // The HDF5 library does not always count its cells again.
+        if opened.mappings(variable).is_some_and(|all| all.iter().any(Mapping::grows)) {
+            let message = format!("a virtual dataset of the virtual dataset {path:?}, which grows");
+            return Err(Error::unsupported(message));
+        }
+        Ok(Some((file, variable)))
+    }
+
+    async fn one(&mut self, key: Key, mapping: &Mapping) -> Result<Option<Mapped>> {
+        let Some(of) = self.find(key, mapping).await? else { return Ok(None) };
+        let target = self.variable(key)?;
         let source = self.variable(of)?;
         let conversion = match source.cell == target.cell {
             true => None,
             false => Some(Conversion::between(&source.cell, &target.cell).ok_or_else(|| {
                 let (to, from) = (&target.cell, &source.cell);
-                Error::unsupported(format!("cells of {to}, which are {from} in {path:?}"))
+                Error::unsupported(format!("cells of {to}, which are {from} in {:?}", source.path))
             })?),
         };
         let pairs = pairs(mapping, target, source)?;
-        if is_elsewhere(opened, variable) {
+        if is_elsewhere(self.files.hdf5(of.0)?, of.1) {
             self.waiting.push_back(of);
         }
         Ok(Some(Mapped { of, pairs, conversion }))

@@ -57,13 +57,15 @@ pub(super) struct VirtualFiles {
     numbers: Vec<usize>,
     /// The datasets of all files whose cells are elsewhere.
     sources: HashMap<Key, Source>,
+    /// The virtual datasets that grew with their sources.
+    grown: HashMap<Key, Variable>,
     warnings: Vec<String>,
 }
 
 impl VirtualFiles {
     /// Opens the files that the datasets of a file name.
     pub(super) async fn open(place: &Place, file: Hdf5Reader) -> Result<Self> {
-        let Resolved { files, sources, warnings } = resolve(place, file).await?;
+        let Resolved { files, sources, grown, warnings } = resolve(place, file).await?;
         for warning in &warnings {
             log::warn!("{}: {warning}", place.shown());
         }
@@ -74,14 +76,15 @@ impl VirtualFiles {
                 Err(error) => _ = errors.insert(key, error),
             }
         }
-        let (hierarchy, numbers) = readable(files.first().hierarchy(), &errors);
+        let (hierarchy, numbers) = readable(files.first().hierarchy(), &grown, &errors);
         let objects = files.objects();
-        Ok(Self { files, objects, hierarchy, numbers, sources: found, warnings })
+        Ok(Self { files, objects, hierarchy, numbers, sources: found, grown, warnings })
     }
 
     /// Returns a variable of one of the files.
     fn variable(&self, (file, variable): Key) -> Result<&Variable> {
         let found = self.files.hdf5(file)?.hierarchy().variables.get(variable);
+        let found = self.grown.get(&(file, variable)).or(found);
         found.ok_or_else(|| Error::internal("no such variable"))
     }
 
@@ -130,8 +133,8 @@ impl VirtualFiles {
             let start: Vec<u64> = within.iter().map(|range| range.start).collect();
             for mapped in mapped {
                 let other = self.variable(mapped.of)?;
-                let of = wanted.entry(mapped.of).or_default();
                 for piece in mapped.pairs.pieces(&within, &other.chunk_shape)? {
+                    let of = wanted.entry(mapped.of).or_default();
                     of.entry(piece.chunk.clone()).or_default();
                     pieces.push((at, mapped, start.clone(), piece));
                 }
@@ -194,7 +197,11 @@ impl VirtualFiles {
 }
 
 /// Returns the variables of a file that can be read, with errors for the others, and their numbers in the file.
-fn readable(all: &Hierarchy, errors: &HashMap<Key, Error>) -> (Hierarchy, Vec<usize>) {
+fn readable(
+    all: &Hierarchy,
+    grown: &HashMap<Key, Variable>,
+    errors: &HashMap<Key, Error>,
+) -> (Hierarchy, Vec<usize>) {
     let same = |it: &Unreadable| Unreadable { path: it.path.clone(), error: it.error.clone() };
     let mut hierarchy = Hierarchy {
         variables: vec![],
@@ -209,7 +216,7 @@ fn readable(all: &Hierarchy, errors: &HashMap<Key, Error>) -> (Hierarchy, Vec<us
             continue;
         }
         numbers.push(number);
-        hierarchy.variables.push(variable.clone());
+        hierarchy.variables.push(grown.get(&(0, number)).unwrap_or(variable).clone());
     }
     (hierarchy, numbers)
 }

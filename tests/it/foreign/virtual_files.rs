@@ -125,6 +125,77 @@ async fn virtual_datasets_of_virtual_datasets() {
     assert!(findings(&report).contains("more than 65536 pieces"), "{}", findings(&report));
 }
 
+/// Virtual datasets whose lengths are those of their sources, which grew after the lengths were stored, and of numbered
+/// sources. `tests/data/hdf5/growing/make.py` writes them.
+#[tokio::test]
+async fn virtual_datasets_grow_with_their_sources() {
+    const GROWING: &str = "tests/data/hdf5/growing";
+    let ctx = session(2, 7);
+    let mut seen = 0;
+    for (name, known) in expected_by_h5py(&format!("{GROWING}/virtual.json")) {
+        let shape: Vec<u64> = serde_json::from_value(known[0].clone()).unwrap();
+        let cells = known[1].as_array().unwrap();
+        for file in ["virtual.h5", "latest.h5"] {
+            let file = shipped(&format!("{GROWING}/{file}"));
+            if ["twice", "fixed_of_line", "more_of_line"].contains(&name.as_str()) {
+                // Cells that h5py reads depend on whether the other dataset is open.
+                let sql = format!("SELECT sum(value) FROM '{file}#{name}'");
+                let error = query(&ctx, &sql).await.unwrap_err().to_string();
+                assert!(error.contains("the virtual dataset \"line\", which grows"), "{error}");
+                continue;
+            }
+            compare(&ctx, &file, &name, cells).await;
+            let found = shape_of(&ctx, &file, &name, shape.len()).await;
+            assert_eq!(found, shape, "{name}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 2 * 27);
+    let report = verify(&shipped(&format!("{GROWING}/virtual.h5"))).await;
+    let said = findings(&report);
+    assert_eq!(said.trim().lines().count(), 4, "{said}");
+    assert_eq!(said.matches("which grows").count(), 3, "{said}");
+    assert!(said.contains("\"shorts\", whose 2 cells end within the first"), "{said}");
+}
+
+/// Labels that grow are those of the data that grow with them.
+#[tokio::test]
+async fn labels_grow_with_their_data() {
+    let file = shipped("tests/data/hdf5/growing/labels.h5");
+    let sql = format!("SELECT hours, value FROM '{file}#warmth' WHERE hours > 4 ORDER BY hours");
+    assert_eq!(rows_from(&session(2, 7), &sql).await, [["5", "5.0"], ["6", "6.0"]]);
+}
+
+/// One more than the greatest number along each axis, which no cell has if an axis is empty.
+async fn shape_of(ctx: &SessionContext, file: &str, name: &str, rank: usize) -> Vec<u64> {
+    let ends = (0..rank).map(|axis| format!("coalesce(max(dim_{axis}) + 1, 0)"));
+    let ends = ends.collect::<Vec<_>>().join(", ");
+    let rows = rows_from(ctx, &format!("SELECT {ends} FROM '{file}#{name}'")).await;
+    rows[0].iter().map(|end| end.parse().unwrap()).collect()
+}
+
+/// Numbers of files end where one is missing, whenever a table is opened.
+#[tokio::test]
+async fn numbered_sources_may_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_folder(Path::new(&shipped("tests/data/hdf5/growing")), folder.path());
+    let file = folder.path().join("virtual.h5").display().to_string();
+    let part = |number: u64| folder.path().join(format!("parts/part_{number}.h5"));
+    let stack = async || {
+        let ctx = session(1, 8192);
+        let sql = format!("SELECT count(*), sum(value) FROM '{file}#stack'");
+        rows_from(&ctx, &sql).await.remove(0)
+    };
+    assert_eq!(stack().await, ["18", "1845"]);
+    // Number 4 is there, so number 3 joins it.
+    std::fs::copy(part(2), part(3)).unwrap();
+    assert_eq!(stack().await, ["30", "5475"]);
+    std::fs::remove_file(part(1)).unwrap();
+    assert_eq!(stack().await, ["6", "15"]);
+    std::fs::remove_file(part(0)).unwrap();
+    assert_eq!(stack().await[0], "0");
+}
+
 /// A link in the folder does not open the files beside the folder.
 #[cfg(unix)]
 #[tokio::test]
