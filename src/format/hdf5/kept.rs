@@ -61,7 +61,7 @@ impl Kept {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Fails if more is kept than may be, after `read` bytes of the file were read. What is as large in the file needs no
+    /// Fails if more is kept than may be, after `read` bytes of the file were read. Metadata that the file holds in full need no
     /// limit.
     pub(super) fn check(&self, read: u64) -> Result<()> {
         let most = self.most.saturating_add(read.saturating_mul(PARSED));
