@@ -13,7 +13,9 @@ use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::shown_names::ShownNames;
 use super::table_functions::ArrayFunction;
-use crate::exec::mended::{self, ForgottenConstantsRule, LossyFiltersRule, MendedEnd, MendedLogic};
+use crate::exec::mended::{
+    self, ForgottenConstantsRule, LossyFiltersRule, MendedEnd, MendedLogic, WhenExecuted,
+};
 use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
@@ -191,6 +193,9 @@ fn add_mended(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.optimizer().get_or_insert_with(Optimizer::new).rules;
     if !rules.iter().any(|it| it.name() == end.name()) {
         rules.push(end);
+        for rule in rules {
+            *rule = Arc::new(WhenExecuted(Arc::clone(rule)));
+        }
     }
     let functions = builder.scalar_functions().get_or_insert_default();
     for function in mended::functions() {

@@ -19,8 +19,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
-    lit, not,
+    BinaryExpr, Expr, ExprSchemable, Filter, JoinType, LogicalPlan, LogicalPlanBuilder, Operator,
+    Subquery, lit, not,
 };
 
 use super::exists;
@@ -28,12 +28,22 @@ use super::exists;
 /// The name of the column of a subquery that has no table. DataFusion finds two columns where it has another name.
 const NAME: &str = "__gridfusion_in";
 
-/// Rewrites the condition of a filter.
+/// Rewrites the condition of a filter, or of an inner join, which becomes a filter above it.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Filter(filter) = plan else { return Ok(Transformed::no(plan)) };
-    if !filter.predicate.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_))))? {
-        return Ok(Transformed::no(LogicalPlan::Filter(filter)));
-    }
+    let has_in = |expr: &Expr| expr.exists(|it| Ok(matches!(it, Expr::InSubquery(_))));
+    let filter = match plan {
+        LogicalPlan::Filter(filter) if has_in(&filter.predicate)? => filter,
+        LogicalPlan::Join(mut join) if join.join_type == JoinType::Inner => {
+            match join.filter.take() {
+                Some(on) if has_in(&on)? => Filter::try_new(on, Arc::new(LogicalPlan::Join(join)))?,
+                on => {
+                    join.filter = on;
+                    return Ok(Transformed::no(LogicalPlan::Join(join)));
+                }
+            }
+        }
+        plan => return Ok(Transformed::no(plan)),
+    };
     let outside = Arc::clone(filter.input.schema());
     let conjuncts = split_conjunction_owned(filter.predicate).into_iter();
     let conjuncts = conjuncts.map(|conjunct| of_filter(conjunct, &outside));
@@ -53,7 +63,9 @@ fn of_filter(expr: Expr, outside: &DFSchema) -> Result<Expr> {
         expr => return in_condition(expr, outside),
     };
     let it = InSubquery { negated: it.negated != is_not, ..it };
-    match it.negated && !it.subquery.outer_ref_columns.is_empty() {
+    // The join takes a value without columns for one that is never NULL.
+    let is_plain = it.subquery.outer_ref_columns.is_empty() && !it.expr.column_refs().is_empty();
+    match it.negated && !is_plain {
         true => in_value(Expr::InSubquery(it), outside),
         false => Ok(Expr::InSubquery(it)),
     }

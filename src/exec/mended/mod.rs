@@ -26,6 +26,7 @@ mod nth_value;
 mod one_row;
 mod shift;
 mod time_of_day;
+mod when_executed;
 mod zeros_in_lists;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) use at_end::MendedEnd;
 pub(crate) use before::{MendedLogic, with_names};
 pub(crate) use forgotten::ForgottenConstantsRule;
 pub(crate) use lossy_filters::LossyFiltersRule;
+pub(crate) use when_executed::WhenExecuted;
 
 /// Returns the functions that rewritten plans call. Other processes need them, too.
 pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {

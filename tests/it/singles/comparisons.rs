@@ -161,11 +161,13 @@ async fn labels_are_known_through_projections_and_functions() {
         ] {
             assert_eq!(cell(&ctx, sql).await, expected, "{location}: {sql}");
         }
-        // The method of a data frame, and a prepared statement.
+        // The method of a data frame, and prepared statements.
         let frame = ctx.table("g").await.unwrap().filter(col("lat").eq(lit(50.1))).unwrap();
         assert_eq!(frame.count().await.unwrap(), 3);
         query(&ctx, "PREPARE p AS SELECT count(*) FROM g WHERE lat = $1").await.unwrap();
         assert_eq!(cell(&ctx, "EXECUTE p(50.1)").await, "3");
+        query(&ctx, "PREPARE q AS SELECT count(*) FROM g WHERE lat IN (50.1)").await.unwrap();
+        assert_eq!(cell(&ctx, "EXECUTE q").await, "3");
     }
 }
 

@@ -114,6 +114,62 @@ async fn in_knows_null_in_every_condition() {
     }
 }
 
+/// DuckDB and the standard agree on these, too.
+#[tokio::test]
+async fn in_knows_null_at_its_left_and_in_joins() {
+    let ctx = reducing(2, 4);
+    for table in TABLES {
+        query(&ctx, table).await.unwrap();
+    }
+    for (condition, count) in [
+        ("2 NOT IN (SELECT c FROM u WHERE c IS NULL OR c = 1)", "0"),
+        ("2 NOT IN (SELECT c FROM u WHERE c = 1)", "10"),
+        ("NULL NOT IN (SELECT c FROM u)", "0"),
+        ("NOT (NULL IN (SELECT c FROM u))", "0"),
+        ("NULL NOT IN (SELECT c FROM u WHERE c > 100)", "10"),
+        ("(SELECT max(c) FROM u WHERE c > 100) NOT IN (SELECT c FROM u)", "0"),
+        ("(SELECT max(c) FROM u) NOT IN (SELECT c FROM u WHERE c = 1)", "10"),
+    ] {
+        let sql = format!("SELECT count(*) FROM t WHERE {condition}");
+        assert_eq!(cell(&ctx, &sql).await, count, "{sql}");
+    }
+    let pairs = "(VALUES (1), (NULL)) a(x) JOIN (VALUES (1), (2)) b(y)";
+    for (condition, count) in [
+        ("x NOT IN (SELECT 5) OR y > 5", "2"),
+        ("(x IN (SELECT 77)) IS NULL AND y > 0", "2"),
+        ("x = y AND x IN (SELECT 1)", "1"),
+        ("x NOT IN (SELECT c FROM u)", "0"),
+    ] {
+        let sql = format!("SELECT count(*) FROM {pairs} ON {condition}");
+        assert_eq!(cell(&ctx, &sql).await, count, "{sql}");
+    }
+}
+
+/// `PREPARE` optimizes a plan before it is analyzed.
+#[tokio::test]
+async fn prepared_statements_have_the_same_answers() {
+    let ctx = reducing(2, 4);
+    for table in TABLES {
+        query(&ctx, table).await.unwrap();
+    }
+    for (at, (sql, values, expected)) in [
+        ("SELECT count(*) FROM t WHERE x NOT IN (SELECT 5) OR x > 9", "", "6"),
+        ("SELECT count(*) FROM t WHERE x NOT IN (SELECT 5) OR x > $1", "(9)", "6"),
+        ("SELECT count(*) FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE c = x)", "", "10"),
+        ("SELECT DISTINCT ON (k) k FROM t WHERE k = 2 ORDER BY k", "", "2"),
+        ("SELECT sum(x) FROM t WHERE x > $1", "(1.5)", "14"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        query(&ctx, &format!("PREPARE p{at} AS {sql}")).await.unwrap();
+        for _ in 0..2 {
+            let sql = format!("EXECUTE p{at}{values}");
+            assert_eq!(cell(&ctx, &sql).await, expected, "{sql}");
+        }
+    }
+}
+
 /// In an outer reference of two levels, the value would have to be compared inside. That is refused rather than wrong.
 #[tokio::test]
 async fn what_cannot_be_rewritten_is_refused() {
