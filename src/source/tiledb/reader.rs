@@ -10,7 +10,7 @@ use super::columns::{table_dimension, table_values};
 use super::sparse::sparse_array;
 use super::view::TileDbView;
 use crate::array::GridArray;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::tiledb::{
     ArrayKind, Block, CoordinateRange, Datatype, DimensionDomain, DimensionSchema, EncryptionKey,
     MetadataValue, OpenArray, OpenOptions, TileDbArray,
@@ -169,6 +169,9 @@ impl TileDbReader {
     fn grid_array(&self, view: &TileDbView) -> Result<GridArray> {
         let window = Arc::new(self.array.window(view.full_domain)?);
         let schema = self.array.schema();
+        if view.read.index_columns {
+            refuse_indices_beyond_i64(window.grid.shape())?;
+        }
         let axes = schema.dimensions.iter().zip(&window.low).zip(window.grid.shape());
         let dims = axes
             .map(|((dimension, low), len)| table_dimension(dimension, *low, *len, view))
@@ -184,6 +187,17 @@ impl TileDbReader {
         };
         let (name, grid) = (self.name().to_owned(), window.grid.clone());
         Ok(GridArray::new(name, Arc::new(source), grid, dims, values, view.read.index_columns))
+    }
+}
+
+/// Fails if an axis has indices that their column cannot hold.
+fn refuse_indices_beyond_i64(shape: &[u64]) -> Result<()> {
+    match shape.iter().find(|len| **len > 1 << 63) {
+        None => Ok(()),
+        Some(len) => Err(Error::unsupported(format!(
+            "index_columns of an axis of {len} cells; indices are at most {}",
+            i64::MAX
+        ))),
     }
 }
 

@@ -113,14 +113,20 @@ impl Column {
             Kind::Text => format!("{name} LIKE '%{}%'", choose(&["a", "d", "3", "ж"], rng)),
             Kind::Truth => name.clone(),
         };
+        // Lists of DataFusion tell zeros of both signs apart, and those of gridfusion do not.
+        let listed = |it: &str| match self.kind {
+            Kind::Float if it.parse() == Ok(0.0) => "1.5".to_owned(),
+            _ => it.to_owned(),
+        };
+        let list = format!("{}, {}", listed(&a), listed(&b));
         let operator = choose(&["=", "<>", "<", "<=", ">", ">="], rng);
         let choices = [
             format!("{name} {operator} {a}"),
             format!("{name} {operator} {b}"),
             format!("{a} {operator} {name}"),
             format!("{name} BETWEEN {a} AND {b}"),
-            format!("{name} IN ({a}, {b})"),
-            format!("{name} NOT IN ({a}, {b})"),
+            format!("{name} IN ({list})"),
+            format!("{name} NOT IN ({list})"),
             format!("NOT ({name} > {a})"),
             format!("({name} < {a} OR {name} = {b})"),
             format!("({name} >= {a} OR {name} IS NULL)"),
