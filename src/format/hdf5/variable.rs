@@ -232,7 +232,7 @@ impl Shaped {
     }
 }
 
-/// Returns the shape of the chunks of a virtual dataset, of at most [`VIRTUAL_CHUNK`] bytes: mostly one per mapping,
+/// Returns the shape of the chunks of a virtual dataset, of at most `VIRTUAL_CHUNK` bytes: mostly one per mapping,
 /// so that few chunks of other datasets are decoded more than once. If mappings grow, its shape is not known yet.
 ///
 /// # Errors
