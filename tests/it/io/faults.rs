@@ -236,7 +236,7 @@ async fn a_request_that_fails_once_is_tried_again() {
         Fault::Delay(Duration::from_millis(30)),
     ];
     let check = |it: &Found<'_>| assert_eq!(it.found, it.expected, "{}", it.how);
-    sweep(On::nth, &passing, TIMEOUT, 2, check).await;
+    sweep(On::nth, &passing, TIMEOUT, 5, check).await;
 }
 
 /// A listing of a whole array may be missing, because others make up for it. Then the result is right.
