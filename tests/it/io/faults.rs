@@ -210,7 +210,10 @@ async fn sweep(
                 for _ in 0..runs {
                     bench.fault(&case, on, &place, fault);
                     found = bench.run(&case).await;
-                    if !found.as_ref().is_err_and(|error| error.contains("sent nothing for")) {
+                    let is_starved = |error: &String| {
+                        error.contains("sent nothing for") || error.contains("sent only")
+                    };
+                    if !found.as_ref().is_err_and(is_starved) {
                         break;
                     }
                 }
