@@ -146,11 +146,11 @@ impl Reads {
         let read = |(store, member): (&u64, &u32)| Some((*member, query.read.get(store)?));
         let all_read: Vec<_> = stores.iter().filter_map(read).collect();
         match all_read.iter().map(|(_, read)| read.len()).sum::<usize>() {
+            // Each check takes requests there.
+            _ if objects.is_remote() && !is_last => vec![],
             // Labels are metadata, which all checks include.
             0 => vec![(0, vec![])],
             _ if is_last => to_check(all_read),
-            // Each check takes requests there.
-            _ if objects.is_remote() => vec![],
             count if count <= SOME => to_check(all_read),
             _ => to_check(own.iter().map(|(member, own)| (*member, own))),
         }

@@ -40,6 +40,7 @@ mod machine;
 mod matches;
 mod memory_budget;
 pub mod netcdf3;
+mod repeated_cell;
 #[cfg(any(feature = "codecs", feature = "tiledb"))]
 mod shuffle;
 mod storage_order;
@@ -61,6 +62,7 @@ pub use element::ElementType;
 pub use foreign::Foreign;
 pub use machine::{Entry, Location, Machine, NOTHING, Replies, Step};
 pub use memory_budget::MemoryBudget;
+pub(crate) use repeated_cell::RepeatedCell;
 pub use storage_order::StorageOrder;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
 pub use time_unit::TimeUnit;

@@ -63,8 +63,9 @@ pub fn secrets_in_sql(sql: &str) -> Vec<String> {
 }
 
 /// The position relative to the name of a secret option.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum At {
+    #[default]
     Elsewhere,
     /// Behind the name.
     Name,
@@ -77,82 +78,107 @@ fn without_secrets_of(sql: &str) -> (String, Vec<String>) {
     let read = Tokenizer::new(&GenericDialect {}, sql)
         .with_unescape(false)
         .tokenize_with_location_into_buf(&mut tokens);
-    let (mut shown, mut secrets) = (String::with_capacity(sql.len()), vec![]);
-    // The parts of a name without quotes, such as `aws.session_token`.
-    let (mut at, mut name) = (At::Elsewhere, String::new());
-    for token in tokens.into_iter().map(|it| it.token) {
-        if matches!(token, Token::Whitespace(_)) {
-            shown += &token.to_string();
-            continue;
+    let mut hider = Hider::default();
+    tokens.iter().for_each(|it| hider.add(&it.token));
+    match read {
+        Ok(()) => (hider.shown, hider.secrets),
+        // The rest of an unfinished statement has no tokens.
+        Err(_) => (sql.to_owned(), hider.secrets),
+    }
+}
+
+/// Writes tokens without their secrets, which it collects.
+#[derive(Default)]
+struct Hider {
+    shown: String,
+    secrets: Vec<String>,
+    at: At,
+    /// The parts of a name without quotes, such as `aws.session_token`.
+    name: String,
+}
+
+impl Hider {
+    fn add(&mut self, token: &Token) {
+        if matches!(token, Token::Whitespace(_)) || self.is_separator(token) {
+            self.shown += &token.to_string();
+            return;
         }
-        if at == At::Name {
-            // A separator belongs neither to the name nor to the value.
-            let is_separator =
-                matches!(token, Token::Comma | Token::Eq | Token::RArrow | Token::Assignment);
-            let goes_on = !name.is_empty() && is_joint(&token);
-            if is_separator || !goes_on {
-                at = At::Value(0);
-            }
-            if is_separator {
-                shown += &token.to_string();
-                name.clear();
-                continue;
-            }
-        }
-        if let At::Value(depth) = at {
-            at = match token {
-                Token::LParen => At::Value(depth + 1),
-                Token::RParen | Token::Comma if depth == 0 => At::Elsewhere,
-                Token::RParen => At::Value(depth - 1),
-                Token::SemiColon => At::Elsewhere,
-                _ => at,
-            };
-            match quoted(&token) {
-                Some(text) => {
-                    secrets.push(text.replace("''", "'"));
-                    shown += &format!("'{HIDDEN}'");
-                }
-                None if matches!(token, Token::Number(..)) => shown += &format!("'{HIDDEN}'"),
-                None => shown += &token.to_string(),
-            }
-            name.clear();
-            continue;
-        }
-        match (&token, quoted(&token)) {
-            (_, Some(text)) => {
-                name.clear();
-                at = if is_secret_option(text) { At::Name } else { At::Elsewhere };
-                match is_url(text) {
-                    true => {
-                        let doubled = if matches!(token, Token::Word(_)) { "\"" } else { "'" };
-                        secrets.extend(secrets_of(&text.replace(&doubled.repeat(2), doubled)));
-                        shown += &in_quotes(&token, text, &shown_location(text));
-                    }
-                    false => shown += &in_quotes(&token, text, &without_secrets(text)),
-                }
-            }
-            (Token::Word(word), None) => {
-                match name.ends_with(['.', '-']) {
-                    true => name += &word.value,
-                    false => name.clone_from(&word.value),
-                }
-                at = if is_secret_option(&name) { At::Name } else { At::Elsewhere };
-                shown += &token.to_string();
-            }
-            _ => {
-                match is_joint(&token) {
-                    true => name += &token.to_string(),
-                    false => name.clear(),
-                }
-                at = At::Elsewhere;
-                shown += &token.to_string();
-            }
+        match self.at {
+            At::Value(depth) => self.hide(token, depth),
+            At::Name | At::Elsewhere => self.show(token),
         }
     }
-    match read {
-        Ok(()) => (shown, secrets),
-        // The rest of an unfinished statement has no tokens.
-        Err(_) => (sql.to_owned(), secrets),
+
+    /// Moves from a name to its value. Returns whether the token stands between them, and belongs to neither.
+    fn is_separator(&mut self, token: &Token) -> bool {
+        if self.at != At::Name {
+            return false;
+        }
+        let is_separator =
+            matches!(token, Token::Comma | Token::Eq | Token::RArrow | Token::Assignment);
+        let goes_on = !self.name.is_empty() && is_joint(token);
+        if is_separator || !goes_on {
+            self.at = At::Value(0);
+        }
+        if is_separator {
+            self.name.clear();
+        }
+        is_separator
+    }
+
+    /// Hides the text or number of a token in a value.
+    fn hide(&mut self, token: &Token, depth: usize) {
+        self.at = match token {
+            Token::LParen => At::Value(depth + 1),
+            Token::RParen | Token::Comma if depth == 0 => At::Elsewhere,
+            Token::RParen => At::Value(depth - 1),
+            Token::SemiColon => At::Elsewhere,
+            _ => self.at,
+        };
+        match quoted(token) {
+            Some(text) => {
+                self.secrets.push(text.replace("''", "'"));
+                self.shown += &format!("'{HIDDEN}'");
+            }
+            None if matches!(token, Token::Number(..)) => self.shown += &format!("'{HIDDEN}'"),
+            None => self.shown += &token.to_string(),
+        }
+        self.name.clear();
+    }
+
+    /// Writes a token that is in no value, a URL without its secrets. It may be the name of an option.
+    fn show(&mut self, token: &Token) {
+        match (token, quoted(token)) {
+            (_, Some(text)) => {
+                self.name.clear();
+                self.at = if is_secret_option(text) { At::Name } else { At::Elsewhere };
+                let shown = match is_url(text) {
+                    true => {
+                        let quote = if matches!(token, Token::Word(_)) { "\"" } else { "'" };
+                        self.secrets.extend(secrets_of(&text.replace(&quote.repeat(2), quote)));
+                        shown_location(text)
+                    }
+                    false => without_secrets(text),
+                };
+                self.shown += &in_quotes(token, text, &shown);
+                return;
+            }
+            (Token::Word(word), None) => {
+                match self.name.ends_with(['.', '-']) {
+                    true => self.name += &word.value,
+                    false => self.name.clone_from(&word.value),
+                }
+                self.at = if is_secret_option(&self.name) { At::Name } else { At::Elsewhere };
+            }
+            _ => {
+                match is_joint(token) {
+                    true => self.name += &token.to_string(),
+                    false => self.name.clear(),
+                }
+                self.at = At::Elsewhere;
+            }
+        }
+        self.shown += &token.to_string();
     }
 }
 

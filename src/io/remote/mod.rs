@@ -17,6 +17,7 @@ mod addresses;
 mod budget;
 mod counts;
 mod fault;
+mod folders;
 mod get;
 mod held;
 mod identity;

@@ -8,18 +8,13 @@
 //!   layers    9 9 9, chunk     9 9 9             this file's: 9
 //! ```
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
 use crate::array::{ChunkSource, GridArray, Value};
 use crate::error::Result;
-use crate::format::{
-    Codec, Decoded, Layer, Location, MemoryBudget, NOTHING, Payload, PayloadDecoder, Placement,
-    Scratch, StorageOrder, StoredChunk, Zones,
-};
+use crate::format::{MemoryBudget, RepeatedCell, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::tile::{CellFormat, ObjectVersion, Objects};
 
@@ -34,7 +29,7 @@ pub(super) fn with_own_fill(array: GridArray, shown: &[Value]) -> Arc<dyn ChunkS
     let own = |(value, shown): (&Value, &Value)| {
         let fill = &value.cells.fill;
         let is_own = !fill.is_empty() && *fill != shown.cells.fill;
-        is_own.then(|| Arc::new(Constant(fill.clone().into())))
+        is_own.then(|| RepeatedCell::new(fill.clone()))
     };
     let fills: Vec<_> = array.values().iter().zip(shown).map(own).collect();
     let grid = array.grid().clone();
@@ -50,7 +45,7 @@ pub(super) fn with_own_fill(array: GridArray, shown: &[Value]) -> Arc<dyn ChunkS
 struct OwnFill {
     source: Arc<dyn ChunkSource>,
     grid: ChunkGrid,
-    fills: Vec<Option<Arc<Constant>>>,
+    fills: Vec<Option<RepeatedCell>>,
 }
 
 impl OwnFill {
@@ -61,19 +56,10 @@ impl OwnFill {
         let Some(Some(fill)) = self.fills.get(value).filter(|_| may_be_absent) else {
             return chunk;
         };
-        let rank = self.grid.rank();
-        let decoder: Arc<dyn PayloadDecoder> = Arc::clone(fill) as _;
         let member = chunk.layers.first().map_or(0, |layer| layer.values.at.member);
-        let at = Location { member, ..Location::new(NOTHING, 0..0) };
-        let payload = Payload::new(at, fill.0.len() as u64, Codec::Custom(decoder));
-        let extents = self.grid.extents(&task.coordinates);
-        let placement = Placement {
-            region: extents.into_iter().map(|len| 0..len).collect(),
-            tile_shape: vec![1; rank],
-            origin: vec![0; rank],
-            order: StorageOrder::RowMajor,
-        };
-        chunk.layers.insert(0, Layer { placement: Some(placement), ..Layer::whole(payload) });
+        let mut layer = fill.layer(self.grid.extents(&task.coordinates));
+        layer.values.at.member = member;
+        chunk.layers.insert(0, layer);
         chunk
     }
 }
@@ -116,21 +102,5 @@ impl ChunkSource for OwnFill {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         self.source.zones(value, selection, bytes_to_read).await
-    }
-}
-
-/// A decoder that returns an element without reading anything.
-#[derive(Debug)]
-struct Constant(Bytes);
-
-impl fmt::Display for Constant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fill value")
-    }
-}
-
-impl PayloadDecoder for Constant {
-    fn decode(&self, _: &Bytes, _: u64, _: u64, _: Vec<u8>, _: &mut Scratch) -> Result<Decoded> {
-        Ok(Decoded { bytes: self.0.clone(), offsets: None })
     }
 }

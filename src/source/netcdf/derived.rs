@@ -1,5 +1,4 @@
-//! Tiles that are made of tiles of other datasets: every n-th of their cells, or cells of another type; and the tile of
-//! one cell.
+//! Tiles that are made of tiles of other datasets: every n-th of their cells, or cells of another type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +7,7 @@ use bytes::Bytes;
 
 use super::conversion::Conversion;
 use crate::error::{Error, Result};
-use crate::format::{
-    ByteOrder, Codec, Decoded, Layer, Location, NOTHING, Payload, PayloadDecoder, Placement,
-    Scratch, StorageOrder,
-};
+use crate::format::{ByteOrder, Codec, Decoded, Payload, PayloadDecoder, Scratch};
 
 /// Every n-th cell of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,40 +87,10 @@ impl PayloadDecoder for Derived {
     }
 }
 
-/// Returns a layer whose cells are all `cell`, of an axis per length, in a place that [`Layer::placement`] can change.
-pub(super) fn constant(cell: Vec<u8>, lens: &[u64]) -> Layer {
-    let cell = Bytes::from(cell);
-    let (at, len) = (Location::new(NOTHING, 0..0), cell.len() as u64);
-    let payload = Payload::new(at, len, Codec::Custom(Arc::new(Constant(cell))));
-    let placement = Placement {
-        region: lens.iter().map(|&len| 0..len).collect(),
-        tile_shape: vec![1; lens.len()],
-        origin: vec![0; lens.len()],
-        order: StorageOrder::RowMajor,
-    };
-    Layer { placement: Some(placement), ..Layer::whole(payload) }
-}
-
-/// A decoder that returns a cell without reading anything.
-#[derive(Debug)]
-struct Constant(Bytes);
-
-impl fmt::Display for Constant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fill value")
-    }
-}
-
-impl PayloadDecoder for Constant {
-    fn decode(&self, _: &Bytes, _: u64, _: u64, _: Vec<u8>, _: &mut Scratch) -> Result<Decoded> {
-        Ok(Decoded { bytes: self.0.clone(), offsets: None })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ByteRange, ElementType};
+    use crate::format::{ByteRange, ElementType, Location};
 
     #[test]
     fn cells_are_picked_and_converted() {

@@ -272,6 +272,48 @@ mod tests {
         all
     }
 
+    /// Returns the cells of all pieces: that of the virtual dataset with that of the other one.
+    fn found(
+        pairs: &Pairs,
+        rank: usize,
+        shape: &[u64],
+        chunk_shape: &[u64],
+    ) -> Vec<(Vec<u64>, Vec<u64>)> {
+        let mut found = vec![];
+        // Two parts of the first axis.
+        for first in [0..3, 3..99] {
+            let within: Vec<_> = std::iter::once(first).chain(vec![0..99; rank - 1]).collect();
+            for piece in pairs.pieces(&within, chunk_shape).unwrap() {
+                let tile: Vec<u64> = piece
+                    .chunk
+                    .iter()
+                    .zip(chunk_shape)
+                    .zip(shape)
+                    .map(|((at, len), all)| (*len).min(all - at * len))
+                    .collect();
+                let folded = pairs.folded(&tile, &piece.first);
+                let (lens, place) = (folded.tile_shape, folded.origin);
+                let (every, rest) = folded.picked.unwrap_or((1, 0));
+                for cell in 0..piece.lens.iter().product() {
+                    let offset = crate::grid::unravel(cell, &piece.lens);
+                    let add = |a: &[u64]| -> Vec<u64> {
+                        a.iter().zip(&offset).map(|(a, b)| a + b).collect()
+                    };
+                    let in_tile =
+                        crate::grid::unravel(ravel(&add(&place), &lens) * every + rest, &tile);
+                    let at: Vec<u64> = in_tile
+                        .iter()
+                        .zip(&piece.chunk)
+                        .zip(chunk_shape)
+                        .map(|((it, chunk), len)| it + chunk * len)
+                        .collect();
+                    found.push((add(&piece.target), at));
+                }
+            }
+        }
+        found
+    }
+
     #[test]
     fn each_cell_is_that_of_the_selection() {
         for (target, source, shape, chunk_shape) in [
@@ -310,39 +352,7 @@ mod tests {
             let pairs = Pairs::new(target.clone(), source.clone()).unwrap();
             assert!(!pairs.exceeds(&shape));
             let expected: Vec<_> = cells(&target).into_iter().zip(cells(&source)).collect();
-            let mut found = vec![];
-            // Two parts of the first axis.
-            for first in [0..3, 3..99] {
-                let within: Vec<_> =
-                    std::iter::once(first).chain(vec![0..99; target.len() - 1]).collect();
-                for piece in pairs.pieces(&within, &chunk_shape).unwrap() {
-                    let tile: Vec<u64> = piece
-                        .chunk
-                        .iter()
-                        .zip(&chunk_shape)
-                        .zip(&shape)
-                        .map(|((at, len), all)| (*len).min(all - at * len))
-                        .collect();
-                    let folded = pairs.folded(&tile, &piece.first);
-                    let (lens, place) = (folded.tile_shape, folded.origin);
-                    let (every, rest) = folded.picked.unwrap_or((1, 0));
-                    for cell in 0..piece.lens.iter().product() {
-                        let offset = crate::grid::unravel(cell, &piece.lens);
-                        let add = |a: &[u64]| -> Vec<u64> {
-                            a.iter().zip(&offset).map(|(a, b)| a + b).collect()
-                        };
-                        let in_tile =
-                            crate::grid::unravel(ravel(&add(&place), &lens) * every + rest, &tile);
-                        let at: Vec<u64> = in_tile
-                            .iter()
-                            .zip(&piece.chunk)
-                            .zip(&chunk_shape)
-                            .map(|((it, chunk), len)| it + chunk * len)
-                            .collect();
-                        found.push((add(&piece.target), at));
-                    }
-                }
-            }
+            let mut found = found(&pairs, target.len(), &shape, &chunk_shape);
             found.sort();
             assert_eq!(found, expected, "{target:?} {source:?}");
         }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
-use super::derived::{Picked, constant, converted};
+use super::derived::{Picked, converted};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Piece;
 use super::resolve::{Key, Mapped, Resolved, Source, is_elsewhere, resolve};
 use crate::error::{Error, Result};
 use crate::format::hierarchy::{Axis, Hierarchy, Unreadable, Variable};
-use crate::format::{Layer, Placement, StorageOrder, StoredChunk};
+use crate::format::{Layer, Placement, RepeatedCell, StorageOrder, StoredChunk};
 use crate::io::ByteSource;
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
@@ -186,7 +186,7 @@ impl VirtualFiles {
         };
         if !is_complete && fill != variable.fill {
             // Cells of the other dataset that were never written.
-            let mut layer = constant(fill, &piece.lens);
+            let mut layer = RepeatedCell::new(fill).layer(piece.lens.iter().copied());
             let firsts = piece.target.iter().zip(start).map(|(at, start)| at - start);
             let regions = layer.placement.iter_mut().flat_map(|it| &mut it.region);
             regions.zip(firsts).for_each(|(it, first)| *it = it.start + first..it.end + first);
