@@ -186,7 +186,7 @@ class Netcdf:
 
 
 def hdf5_tables(path):
-    """Reads a plain HDF5 file with h5py: its axes have no names, and nothing but h5py's types is decoded."""
+    """Reads a plain HDF5 file with h5py: only scales name axes, and nothing but h5py's types is decoded."""
     found, unreadable = [], {}
 
     def visit(group, prefix, seen):
@@ -237,16 +237,36 @@ def hdf5_unreadable(dataset):
     return None
 
 
-def hdf5_table(dataset, where):
+def hdf5_values(dataset):
     text = h5py.check_string_dtype(dataset.dtype)
     as_text = text is not None and (text.length is None or text.encoding == "utf-8")
-    values = np.asarray(dataset.asstr()[...] if as_text else dataset[...])
+    return np.asarray(dataset.asstr()[...] if as_text else dataset[...])
+
+
+def hdf5_scale(dataset, axis):
+    """Returns the dataset with the labels of an axis; None if the axis has none."""
+    scales = dataset.dims[axis]
+    if len(scales) == 0 and not (axis == 0 and dataset.is_scale):
+        return None
+    scale = scales[0] if len(scales) else dataset
+    has_labels = not scale.attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not")
+    return scale if has_labels and scale.shape == (dataset.shape[axis],) else None
+
+
+def hdf5_table(dataset, where):
+    values = hdf5_values(dataset)
     names = h5py.check_enum_dtype(dataset.dtype)
     facts = {}
     if names and dataset.dtype.kind != "b":
         facts["enum"] = dict(sorted((int(number), name) for name, number in names.items()))
-    axes = range(values.ndim)
-    return Table(where, [f"dim_{axis}" for axis in axes], [None for _ in axes], values, "data", facts)
+    dims, labels = [], []
+    for axis in range(values.ndim):
+        scale = hdf5_scale(dataset, axis)
+        dims.append(f"dim_{axis}" if scale is None else scale.name.rpartition("/")[2])
+        own = scale is not None and scale.id == dataset.id
+        read = None if scale is None else values if own else hdf5_values(scale)
+        labels.append(None if read is None else Table(scale.name, dims[-1:], [], read, "dimension"))
+    return Table(where, dims, labels, values, "data", facts)
 
 
 # ------------------------------------------------------------------------------------------------- xarray
