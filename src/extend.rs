@@ -139,7 +139,7 @@ pub use crate::array::{
     GridArray, GridArrayBuilder, KeyColumn, Labels, NumberColumn, ReadOptions, Scalar, SparseArray,
     SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
 };
-pub use crate::byte_range::ByteRange;
+pub use crate::io::ByteRange;
 pub use crate::format::{
     Bound, ByteOrder, Codec, Content, Decoded, ElementType, Entry, Layer, Location, Machine,
     MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,

@@ -85,58 +85,40 @@
 //!
 //! [DataFusion]: https://datafusion.apache.org
 
-#[cfg(target_endian = "big")]
-compile_error!(
-    "gridfusion passes stored little-endian elements to Arrow unchanged and needs a little-endian target"
-);
-
 // Hidden modules are public for benches, fuzzing, tests and the command line.
-#[doc(hidden)]
-pub mod array;
-mod byte_range;
 #[cfg(feature = "codec")]
+#[doc(hidden)]
 pub mod codec;
-mod error;
 #[doc(hidden)]
 pub mod exec;
 pub mod extend;
-#[doc(hidden)]
-pub mod format;
-#[doc(hidden)]
-pub mod grid;
-#[doc(hidden)]
-pub mod io;
-#[doc(hidden)]
-pub mod options;
-#[doc(hidden)]
-pub mod plan;
+mod formats;
 #[doc(hidden)]
 pub mod provider;
-#[doc(hidden)]
-pub mod reduce;
-#[doc(hidden)]
-pub mod source;
-#[doc(hidden)]
-pub mod tile;
-pub mod verify;
 
-pub use error::{Error, ErrorKind, Result};
-#[doc(hidden)]
-pub use error::{has_secrets, is_url, secrets_of, shown_location, with_causes, without_secrets};
 pub use exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule,
     GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
 };
-pub use io::{MappedFile, Root};
-pub use options::{
+pub use formats::built_in_formats;
+pub use gridfusion_core::io::{MappedFile, Root};
+pub use gridfusion_core::options::{
     ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
+};
+pub use gridfusion_core::source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
+#[doc(hidden)]
+pub use gridfusion_core::{array, format, grid, io, options, plan, reduce, source, tile};
+pub use gridfusion_core::{Error, ErrorKind, Result, verify};
+use gridfusion_core::error;
+#[doc(hidden)]
+pub use gridfusion_core::error::{
+    has_secrets, is_url, secrets_of, shown_location, with_causes, without_secrets,
 };
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,
     without_panics,
 };
-pub use source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
 
 /// Compiles and runs the Rust blocks of the README.
 #[cfg(doctest)]

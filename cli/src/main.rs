@@ -149,7 +149,7 @@ async fn run_task(args: &Args) -> Result<ExitCode> {
 
 /// Opens the paths of the command line and runs its SQL, or the prompt.
 async fn execute(args: &Args) -> Result<()> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let is_stdin_sql = args.reads_sql_from_stdin();
     let mut session = Session::new(&args.engine, is_stdin_sql, options.for_stores())?;
     let print = &mut session.output.print;

@@ -119,7 +119,7 @@ mod tests {
     fn options(settings: &[&str]) -> gridfusion::Result<PathOptions> {
         let settings: Vec<Setting> =
             settings.iter().map(|text| parse_setting(text).unwrap()).collect();
-        PathOptions::new(&settings, &Formats::default())
+        PathOptions::new(&settings, &gridfusion::built_in_formats())
     }
 
     #[test]

@@ -102,7 +102,7 @@ pub(crate) async fn run(args: &WorkerArgs) -> Result<()> {
 
 /// Returns the worker without its secrets.
 fn server(args: &WorkerArgs) -> Result<WorkerServer> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let root = args.root.as_ref().map(Root::new).transpose()?;
     let stores = Stores::new(Stdin::new(true), options.for_stores()).within(root.clone());
     let stores = Arc::new(stores);

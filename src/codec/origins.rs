@@ -1,6 +1,5 @@
 //! The origins of tables as messages: places, formats and options.
 
-use std::sync::Arc;
 
 use datafusion::error::Result;
 
@@ -123,16 +122,14 @@ pub(super) fn origin_of(message: &Origin) -> TableOrigin {
         location: place.location.clone(),
         format: place.format.clone(),
     };
-    TableOrigin {
-        locations: message.locations.clone().into(),
-        format: message.format.clone(),
-        options: options(&message.options),
-        defaults: options(&message.defaults),
-        places: message.places.iter().map(place).collect(),
-        is_many: message.is_many,
-        files: None,
-        side_by_side: Arc::default(),
-    }
+    TableOrigin::from_places(
+        message.locations.clone().into(),
+        message.format.clone(),
+        options(&message.options),
+        options(&message.defaults),
+        message.places.iter().map(place).collect(),
+        message.is_many,
+    )
 }
 
 fn options(settings: &[Setting]) -> ArrayOptions {

@@ -76,7 +76,7 @@ impl Default for GridfusionConfig {
             opening: Opening::default(),
             root: None,
             tables: ArrayOptions::default(),
-            formats: Formats::default(),
+            formats: crate::built_in_formats(),
         }
     }
 }

@@ -26,7 +26,6 @@ mod config;
 mod debug_text;
 mod display;
 mod eager;
-mod error;
 mod fallible;
 mod filled;
 mod functions;

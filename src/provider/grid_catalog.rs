@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn schemas_have_different_names() {
-        let formats = Formats::default();
+        let formats = crate::built_in_formats();
         assert_eq!(schema_names(&["a.tet", "b.tet.d", "c"], &formats), ["a", "b", "c"]);
         assert_eq!(schema_names(&["a", "a.tet", "a.tet.d"], &formats), ["a", "a.tet", "a.tet.d"]);
         assert_eq!(schema_names(&["a.tet", "a.tet.tet"], &formats), ["a", "a.tet.tet"]);

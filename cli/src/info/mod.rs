@@ -29,7 +29,7 @@ use crate::session::plain_context;
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
     let opening = Progress::is_possible().then(|| Progress::of_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;

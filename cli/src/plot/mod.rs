@@ -43,7 +43,7 @@ use crate::timing::Timing;
 /// file stays as it was.
 pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let draft = Draft::beside(&args.output.path)?;
-    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let session = Session::new(&args.engine, false, options.for_stores())?;
     let opened = tables::register(&session, &args.paths, &options).await;
     opened.map_err(|error| with_hint(error, &session.ctx))?;

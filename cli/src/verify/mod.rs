@@ -33,7 +33,7 @@ use crate::session::plain_context;
 /// If the options are wrong, or the reports cannot be written. Errors of the files themselves are in the
 /// reports.
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;

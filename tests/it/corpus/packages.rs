@@ -3,7 +3,7 @@
 use gridfusion::ArrayOptions;
 use gridfusion::format::Location;
 use gridfusion::io::LocalFolder;
-use gridfusion::source::TetReader;
+use gridfusion_tet::TetReader;
 use gridfusion::tile::{Objects, drive};
 
 use super::answers::check_dataset;

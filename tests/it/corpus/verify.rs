@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
-use gridfusion::source::verify_tet;
+use gridfusion_tet::verify as verify_tet;
 use gridfusion::verify::{Depth, Progress, Report};
 
 use crate::support::open::open_tet;

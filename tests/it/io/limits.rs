@@ -7,7 +7,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::{TetReader, open_dataset};
+use gridfusion_tet::{TetReader, open_dataset};
 use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use rand::SeedableRng;
 

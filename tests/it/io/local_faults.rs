@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, MemorySource};
-use gridfusion::source::{IndexScan, TetReader, dataset_info, open_dataset, verify_tet};
+use gridfusion_tet::{IndexScan, TetReader, dataset_info, open_dataset, verify as verify_tet};
 use gridfusion::verify::{Depth, Progress};
 use gridfusion::{Error, GridTable};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::prelude::SessionContext;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, FileSource, MemorySource, MmapSource, ObjectSource};
-use gridfusion::source::{TetReader, open_dataset};
+use gridfusion_tet::{TetReader, open_dataset};
 use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};

@@ -35,7 +35,7 @@ fn with_table(document: &str, head: &str, rows: &[String]) -> String {
 /// `UPDATE_DOCS=1` updates the documents.
 #[test]
 fn the_documents_agree_with_the_table() {
-    let formats = Formats::default();
+    let formats = gridfusion::built_in_formats();
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
     };

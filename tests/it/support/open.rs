@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
 use gridfusion::array::ReadOptions;
-use gridfusion::format::tiledb::{EncryptionKey, OpenOptions};
+use gridfusion_tiledb::bytes::{EncryptionKey, OpenOptions};
 use gridfusion::options::ResolvedOptions;
-use gridfusion::source::{Place, TetReader, TileDbReader, TileDbView};
+use gridfusion::source::Place;
+use gridfusion_tet::TetReader;
+use gridfusion_tiledb::{TileDbReader, TileDbView};
 use gridfusion::verify::{Depth, Progress, Report};
 use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Formats, Result};
 
@@ -21,7 +23,7 @@ pub(crate) async fn open(
 
 /// Resolves options for a format.
 pub(crate) fn resolved(format: &str, options: &ArrayOptions) -> Result<ResolvedOptions> {
-    let formats = Formats::default();
+    let formats = gridfusion::built_in_formats();
     let format = formats.get(format).expect("a registered format");
     formats.resolve(format, options, &ArrayOptions::default())
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::{TetReader, open_dataset};
+use gridfusion_tet::{TetReader, open_dataset};
 use gridfusion::{Error, ErrorKind, GridTable};
 use serde_json::json;
 

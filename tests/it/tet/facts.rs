@@ -7,7 +7,7 @@ use datafusion::prelude::SessionContext;
 use gridfusion::ArrayOptions;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::{ChunkList, StoredCodec, TetReader, dataset_info, dimension_info};
+use gridfusion_tet::{ChunkList, StoredCodec, TetReader, dataset_info, dimension_info};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
 use gridfusion::io::LocalFolder;
-use gridfusion::source::{TetReader, verify_tet};
+use gridfusion_tet::{TetReader, verify as verify_tet};
 use gridfusion::verify::{Depth, Progress, Report};
 
 use crate::support::open::open_tet;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gridfusion::io::{ByteSource, MemorySource};
-use gridfusion::source::{TetReader, verify_tet};
+use gridfusion_tet::{TetReader, verify as verify_tet};
 use gridfusion::verify::{Depth, Progress, Report, Severity};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::source::verify_tiledb;
+use gridfusion_tiledb::verify as verify_tiledb;
 use gridfusion::verify::{Depth, Progress, Report};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -1,0 +1,276 @@
+//! [`HierarchyGroup`]: the variables of a file or store as arrays.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::beside::coordinates_beside;
+use super::describe::{Described, describe};
+use super::options::HierarchyView;
+use super::roles::Roles;
+use super::store::VariableStore;
+use super::variable_array::{KnownLabels, open_variable};
+use super::verify::check_indexes;
+use gridfusion_core::{Error, Result};
+use crate::hierarchy::{Attribute, Attributes, Variable};
+use gridfusion_core::source::{ArrayGroup, verify_group};
+use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::{Description, Detail};
+use gridfusion_core::source::OpenedArray;
+use gridfusion_core::verify::{Depth, Progress, Report};
+
+/// The most bytes of the attributes of all variables that are opened together.
+const MOST_ATTRIBUTES: usize = 256 << 20;
+
+/// The variables of a group and of the groups in it. Names are paths from the group on.
+#[derive(Debug)]
+pub struct HierarchyGroup {
+    location: String,
+    store: Arc<dyn VariableStore>,
+    roles: Roles,
+    view: HierarchyView,
+    /// The errors of arrays that cannot be read.
+    left_out: Vec<Error>,
+}
+
+impl HierarchyGroup {
+    /// Makes the group of the variables that the view selects.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such group.
+    pub fn new(
+        location: &str,
+        store: Arc<dyn VariableStore>,
+        view: HierarchyView,
+    ) -> Result<Self> {
+        let roles = Roles::new(store.hierarchy());
+        let roles = roles.map_err(|error| store.objects().named(error))?;
+        let (location, left_out) = (location.to_owned(), vec![]);
+        let mut group = Self { location, store, roles, view, left_out };
+        let hierarchy = group.store.hierarchy();
+        let is_group = |path: &str| path == group.view.group || group.relative(path).is_some();
+        let paths = hierarchy.variables.iter().map(|it| it.path.as_str());
+        let paths = paths.chain(hierarchy.groups.keys().map(String::as_str));
+        if !group.view.group.is_empty() && !paths.clone().any(is_group) {
+            let known = hierarchy.groups.keys().filter(|it| !it.is_empty());
+            let known: Vec<String> = known.map(|it| format!("\"{it}\"")).collect();
+            let known = match known.is_empty() {
+                true => "there are no groups".to_owned(),
+                false => format!("there is {}", known.join(", ")),
+            };
+            let message = format!("no group \"{}\"; {known}", group.view.group);
+            return Err(Error::usage(message).in_file(&group.location));
+        }
+        let unreadable = hierarchy.unreadable.iter();
+        group.left_out = unreadable
+            .filter_map(|it| {
+                Some(it.error.clone().about(&format!("\"{}\"", group.name_of(&it.path)?)))
+            })
+            .map(|error| group.store.objects().named(error))
+            .collect();
+        Ok(group)
+    }
+
+    /// Returns a path from the group on; `None` if it is not in the group.
+    fn relative<'a>(&self, path: &'a str) -> Option<&'a str> {
+        if self.view.group.is_empty() {
+            return Some(path);
+        }
+        path.strip_prefix(self.view.group.as_str())?.strip_prefix('/')
+    }
+
+    /// Returns the name of an array. A store that is a single array calls it `value`, whatever the name of the store, so
+    /// that several such stores can be one table.
+    fn name_of<'a>(&'a self, path: &'a str) -> Option<&'a str> {
+        if path.is_empty() { Some("value") } else { self.relative(path) }
+    }
+
+    /// Returns the attributes of the group itself, under no name, and of the groups in it.
+    fn groups(&self) -> impl Iterator<Item = (Option<&str>, &Attributes)> {
+        self.store.hierarchy().groups.iter().filter_map(|(path, attributes)| {
+            match *path == self.view.group {
+                true => Some((None, &**attributes)),
+                false => Some((Some(self.relative(path)?), &**attributes)),
+            }
+        })
+    }
+
+    /// Returns the variables of the group with their numbers and names.
+    fn members(&self) -> impl Iterator<Item = (usize, &Variable, &str)> {
+        let variables = self.store.hierarchy().variables.iter().enumerate();
+        variables.filter_map(|(number, it)| Some((number, it, self.name_of(&it.path)?)))
+    }
+
+    /// Returns the number of the variable with this name.
+    fn number(&self, name: &str) -> Result<usize> {
+        let path = match (name, self.view.group.as_str()) {
+            (name, "") => name.to_owned(),
+            (name, group) => format!("{group}/{name}"),
+        };
+        let root = || self.roles.at("").filter(|_| name == "value");
+        if let Some(number) = self.roles.at(&path).or_else(root) {
+            return Ok(number);
+        }
+        let mut unreadable = self.store.hierarchy().unreadable.iter();
+        if let Some(it) = unreadable.find(|it| self.name_of(&it.path) == Some(name)) {
+            return Err(self.store.objects().named(it.error.clone().about(&format!("\"{name}\""))));
+        }
+        let known = self.names().join("\", \"");
+        let message = format!("no variable \"{name}\"; there is \"{known}\"");
+        Err(Error::usage(message).in_file(&self.location))
+    }
+
+    /// Fails if variables with these numbers have more attributes than tables can have. A file may give one variable many
+    /// names, and each column has attributes of its own.
+    fn check_attributes(&self, numbers: impl Iterator<Item = usize>) -> Result<()> {
+        let hierarchy = self.store.hierarchy();
+        let (mut sizes, mut total) = (HashMap::new(), 0_usize);
+        for number in numbers {
+            let Some(variable) = hierarchy.variables.get(number) else { continue };
+            let axes = variable.axes.iter().enumerate().filter_map(|(at, axis)| {
+                let name = axis.name.as_deref().unwrap_or_default();
+                self.roles.labels_of(hierarchy, variable, at, name)
+            });
+            let labels = axes.filter_map(|number| hierarchy.variables.get(number));
+            for variable in labels.chain([variable]) {
+                let size = sizes.entry(Arc::as_ptr(&variable.attributes));
+                total = total
+                    .saturating_add(*size.or_insert_with(|| size_of_all(&variable.attributes)));
+            }
+        }
+        if total > MOST_ATTRIBUTES {
+            let message = format!(
+                "the attributes of the variables together, many of which may be one under several names, have more than {} MiB; name the variables to read",
+                MOST_ATTRIBUTES >> 20
+            );
+            return Err(self.store.objects().named(Error::unsupported(message)));
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the data variables: those of the group itself, or if it has none, of the groups in it.
+    fn data_variables(&self) -> Vec<(&str, &Variable)> {
+        let data = self.members().filter(|(number, it, _)| self.roles.is_data(*number, it));
+        let all: Vec<(&str, &Variable)> = data.map(|(_, it, name)| (name, it)).collect();
+        let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
+        let here: Vec<_> = all.iter().filter(is_here).copied().collect();
+        let data = if here.is_empty() { all } else { here };
+        // A scalar beside arrays describes them, such as a grid mapping that no attribute names.
+        let arrays = data.iter().filter(|(_, variable)| !variable.axes.is_empty());
+        let arrays: Vec<_> = arrays.copied().collect();
+        if arrays.is_empty() { data } else { arrays }
+    }
+}
+
+#[async_trait]
+impl ArrayGroup for HierarchyGroup {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members().map(|(.., name)| name.to_owned()).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let mut unreadable = self.store.hierarchy().unreadable.iter();
+        self.members().any(|(.., it)| it == name)
+            || unreadable.any(|it| self.name_of(&it.path) == Some(name))
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
+        self.check_attributes(numbers.iter().copied())?;
+        let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
+        for (name, number) in names.iter().zip(numbers) {
+            let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
+            let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
+            arrays.push(OpenedArray::from(opened.with_name(name)));
+        }
+        Ok(arrays)
+    }
+
+    /// Compares names and lengths of dimensions before any variable is opened: opening reads labels, and the
+    /// message needs none.
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let axes = |variable: &Variable| -> Vec<(String, Option<u64>)> {
+            let axes = variable.axes.iter().enumerate();
+            let name = |(at, name): (usize, &Option<String>)| {
+                name.clone().unwrap_or_else(|| format!("dim_{at}"))
+            };
+            axes.map(|(at, axis)| (name((at, &axis.name)), Some(axis.len))).collect()
+        };
+        let data = self.data_variables();
+        let Some((_, first)) = data.first() else {
+            let message = match self.left_out.is_empty() {
+                true => "there is no data variable".to_owned(),
+                false => {
+                    format!("there is no data variable that can be read; {}", self.left_out[0])
+                }
+            };
+            return Err(Error::usage(message).in_file(&self.location));
+        };
+        if data.iter().all(|(_, variable)| axes(variable) == axes(first)) {
+            let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return self.arrays(&names).await;
+        }
+        let listed = data.iter().map(|(name, variable)| with_axes(name, &axes(variable)));
+        Err(mixed("there are several data variables", listed).in_file(&self.location))
+    }
+
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+        if !self.view.coordinates {
+            return Ok(vec![]);
+        }
+        let grids = arrays.iter().filter_map(OpenedArray::as_grid);
+        let shown = grids.map(|grid| Ok((self.number(grid.name())?, grid)));
+        let shown: Vec<_> = shown.collect::<Result<_>>()?;
+        let columns = coordinates_beside(&self.store, &self.roles, &shown, &self.view).await?;
+        Ok(columns.into_iter().map(OpenedArray::from).collect())
+    }
+
+    fn left_out(&self) -> &[Error] {
+        &self.left_out
+    }
+
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        self.check_attributes(self.members().map(|(number, ..)| number))?;
+        let described = Described {
+            location: &self.location,
+            store: &self.store,
+            roles: &self.roles,
+            view: &self.view,
+            members: self.members().collect(),
+            groups: self.groups().collect(),
+            left_out: &self.left_out,
+        };
+        describe(&described, detail).await
+    }
+
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        if let Err(error) = self.check_attributes(self.members().map(|(number, ..)| number)) {
+            let report = Report::of_error(&self.location, depth, &error);
+            return vec![(self.location.clone(), report)];
+        }
+        let mut report = verify_group(self, depth, progress).await;
+        let members = self.members().map(|(number, _, name)| (number, name));
+        if let Some(check) = check_indexes(&*self.store, members).await {
+            report.add(check);
+        }
+        vec![(self.location.clone(), report.relative_to(&self.location))]
+    }
+}
+
+/// Returns about how many bytes attributes have as text.
+fn size_of_all(attributes: &Attributes) -> usize {
+    let value = |value: &Attribute| match value {
+        Attribute::Text(text) => text.len(),
+        Attribute::Texts(all) => all.iter().map(|text| text.len() + 2).sum(),
+        Attribute::Integers(all) => 8 * all.len(),
+        Attribute::Singles(all) => 8 * all.len(),
+        Attribute::Doubles(all) => 16 * all.len(),
+    };
+    // A text of its own for each name and value.
+    attributes.iter().map(|(name, it)| 48 + name.len() + value(it)).sum()
+}

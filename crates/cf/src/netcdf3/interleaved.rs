@@ -1,0 +1,116 @@
+//! The decoder of one variable's records, between which other variables lie.
+//!
+//! ```text
+//!   stored   ├ t2m[0] ┼ gap ┼ t2m[1] ┼ gap ┼ t2m[2] ┤
+//!   tile     ├ t2m[0] ┼ t2m[1] ┼ t2m[2] ┤
+//! ```
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use gridfusion_core::{Error, Result};
+use gridfusion_core::format::{Decoded, PayloadDecoder, Scratch};
+
+/// Keeps the first bytes of each record. After the last record there is no gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interleaved {
+    /// The bytes to keep of a record, at least 1.
+    pub(super) kept: u64,
+    /// The bytes from one record to the next, more than are kept.
+    pub(super) stride: u64,
+}
+
+impl Interleaved {
+    /// Returns the stored bytes of this many records; `None` if they overflow.
+    pub(super) fn stored_len(self, records: u64) -> Option<u64> {
+        records.checked_sub(1)?.checked_mul(self.stride)?.checked_add(self.kept)
+    }
+}
+
+impl fmt::Display for Interleaved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of every {} bytes", self.kept, self.stride)
+    }
+}
+
+impl PayloadDecoder for Interleaved {
+    fn decode(
+        &self,
+        stored: &Bytes,
+        raw_len: u64,
+        offset: u64,
+        mut spare: Vec<u8>,
+        _scratch: &mut Scratch,
+    ) -> Result<Decoded> {
+        let records = raw_len.checked_div(self.kept).unwrap_or_default();
+        let is_whole = records.saturating_mul(self.kept) == raw_len;
+        if !is_whole || self.stored_len(records) != Some(stored.len() as u64) {
+            let message = format!("{} bytes for {records} records, {self}", stored.len());
+            return Err(Error::corrupt("chunk payload", offset, message));
+        }
+        // Both fit, because records are stored at least as long as they are kept.
+        let (kept, stride) = (self.kept as usize, self.stride as usize);
+        spare.resize(raw_len as usize, 0);
+        match kept {
+            1 => keep_words::<1>(stored, stride, &mut spare),
+            2 => keep_words::<2>(stored, stride, &mut spare),
+            4 => keep_words::<4>(stored, stride, &mut spare),
+            8 => keep_words::<8>(stored, stride, &mut spare),
+            _ => {
+                for (record, place) in stored.chunks(stride).zip(spare.chunks_exact_mut(kept)) {
+                    if let Some(bytes) = record.get(..kept) {
+                        place.copy_from_slice(bytes);
+                    }
+                }
+            }
+        }
+        Ok(Decoded { bytes: spare.into(), offsets: None })
+    }
+}
+
+/// Keeps the first bytes of each record; a constant number, so that a copy is one instruction.
+fn keep_words<const KEPT: usize>(stored: &[u8], stride: usize, kept: &mut [u8]) {
+    let places = kept.as_chunks_mut::<KEPT>().0;
+    for (record, place) in stored.chunks(stride).zip(places) {
+        if let Some(word) = record.first_chunk() {
+            *place = *word;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_kept_and_gaps_left_out() {
+        for (kept, gap) in [(1, 3), (2, 2), (3, 1), (4, 9), (8, 1), (100, 7)] {
+            for records in [1, 2, 5, 77] {
+                let interleaved = Interleaved { kept, stride: kept + gap };
+                let len = interleaved.stored_len(records).unwrap();
+                let stored: Bytes = (0..len).map(|at| (at % 251) as u8).collect();
+                let mut expected = vec![];
+                for record in 0..records {
+                    let at = (record * (kept + gap)) as usize;
+                    expected.extend(&stored[at..at + kept as usize]);
+                }
+                let decode = |stored: &Bytes, raw_len, spare| {
+                    interleaved.decode(stored, raw_len, 9, spare, &mut Scratch::default())
+                };
+                for spare in [vec![], vec![7; 10_000]] {
+                    let tile = decode(&stored, kept * records, spare).unwrap();
+                    assert_eq!(tile.bytes, expected, "{interleaved}, {records} records");
+                }
+                let short = stored.slice(..stored.len() - 1);
+                assert_eq!(decode(&short, kept * records, vec![]).unwrap_err().offset(), Some(9));
+                assert!(decode(&stored, kept * (records + 1), vec![]).is_err());
+                assert!(kept == 1 || decode(&stored, kept * records + 1, vec![]).is_err());
+                assert!(
+                    decode(&stored, u64::MAX, vec![]).is_err()
+                        && decode(&stored, 0, vec![]).is_err()
+                );
+            }
+        }
+    }
+}

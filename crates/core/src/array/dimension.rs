@@ -1,0 +1,100 @@
+//! The dimensions of an array, with their names and labels.
+
+use std::collections::BTreeMap;
+
+use super::labels::Labels;
+
+/// A dimension: one axis of an array, with its name and labels.
+#[derive(Debug, Clone)]
+pub struct Dimension {
+    pub name: String,
+    /// The labels of the column, as many as `index` has; the indices if `is_labelled` is false.
+    pub labels: Labels,
+    /// Whether the array has labels of its own for this axis, rather than only the index.
+    pub is_labelled: bool,
+    /// The 0-based indices. They set the length of the axis, and are the index column.
+    pub index: Labels,
+    /// The metadata of the column's field.
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl Dimension {
+    /// Returns a dimension whose column shows these labels, one per position.
+    pub fn labelled(name: impl Into<String>, labels: Labels) -> Self {
+        let len = labels.len();
+        Self::new(name.into(), Some(labels), len, BTreeMap::new())
+    }
+
+    /// Returns a dimension without labels: its column shows the 0-based index.
+    pub fn indexed(name: impl Into<String>, len: u64) -> Self {
+        Self::new(name.into(), None, len, BTreeMap::new())
+    }
+
+    /// Sets the attributes. They become the metadata of the column's field.
+    #[must_use]
+    pub fn with_attributes(self, attributes: BTreeMap<String, String>) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// Returns a dimension of `len` positions. Without `labels`, its column shows the index.
+    pub fn new(
+        name: String,
+        labels: Option<Labels>,
+        len: u64,
+        attributes: BTreeMap<String, String>,
+    ) -> Self {
+        let (is_labelled, index) = (labels.is_some(), Labels::indices(len));
+        Self {
+            name,
+            labels: labels.unwrap_or_else(|| index.clone()),
+            is_labelled,
+            index,
+            attributes,
+        }
+    }
+
+    /// Returns the same dimension with other labels. Their number sets the length.
+    pub(crate) fn with_labels(&self, labels: Labels) -> Self {
+        Self { index: Labels::indices(labels.len()), labels, ..self.clone() }
+    }
+
+    /// Whether the array has labels of its own for this axis, rather than only the index.
+    pub fn is_labelled(&self) -> bool {
+        self.is_labelled
+    }
+
+    /// Returns the attributes of the labels, such as `units`.
+    pub fn attributes(&self) -> &BTreeMap<String, String> {
+        &self.attributes
+    }
+
+    /// Returns the time unit or TileDB datatype of numeric labels. Labels of different units cannot be
+    /// concatenated.
+    pub fn unit(&self) -> Option<&str> {
+        if self.labels.data_type().is_temporal() {
+            return None;
+        }
+        let units = self.attributes.get("units").filter(|units| units.contains(" since "));
+        units.or_else(|| self.attributes.get("tiledb_datatype")).map(String::as_str)
+    }
+
+    /// Returns the length of the axis.
+    pub fn len(&self) -> u64 {
+        self.index.len()
+    }
+
+    /// Whether the axis has length 0.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the name of the dimension and of its column.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the labels, one per position.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+}

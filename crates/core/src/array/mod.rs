@@ -1,0 +1,64 @@
+//! Arrays as tables: dimensions with labels, variables as columns, and a schema.
+//!
+//! ```text
+//!   labels    what a dimension's column shows: listed, counted, text, CF times
+//!   values    how the cells of a value become a column: NULL, packing, categories
+//!   GridArray both together, over a ChunkSource that finds stored chunks
+//!   sparse    arrays of single cells, over a SparseSource that finds tiles
+//! ```
+//!
+//! `broadcast` repeats an array along dimensions that it lacks. A format makes a [`GridArray`] with
+//! [`GridArrayBuilder`]. A scan then takes each chunk through it:
+//!
+//! ```text
+//!   ChunkTask ──locate──▶ StoredChunk ──fetch──▶ payloads ──decode──▶ Tile ──ValueColumn::decode──▶ column
+//!       └─────────────────────── Labels::select, Labels::slice ───────────────────────▶ dimension columns
+//! ```
+
+mod arrow_error;
+mod broadcast;
+mod builder;
+mod cf_time;
+mod chunk_source;
+mod column;
+mod common_labels;
+mod coordinates;
+mod counter;
+mod dimension;
+mod element;
+mod grid_array;
+mod label_order;
+mod labels;
+mod read_options;
+mod remarks;
+mod single_labels;
+mod sparse;
+mod text_labels;
+mod values;
+
+pub use arrow_error::failed_to;
+pub use builder::GridArrayBuilder;
+pub use cf_time::TimeUnits;
+pub use chunk_source::ChunkSource;
+pub use chunk_source::Contents;
+pub use column::{ColumnSource, Value};
+pub use counter::Counter;
+pub use dimension::Dimension;
+pub use element::{Element, decimal, for_element_type};
+pub use grid_array::{GridArray, Workspace};
+pub use label_order::LabelOrder;
+pub use label_order::with_one_zero;
+pub use label_order::without_negative_zeros;
+pub use labels::Labels;
+pub use read_options::ReadOptions;
+pub use remarks::Remarks;
+pub use single_labels::{SINGLE_LABELS, is_single_label};
+pub use sparse::{
+    CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
+    TileNumber,
+};
+pub use values::{
+    CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, Temporal, Unreadable,
+    ValueColumn,
+};
+pub use values::{Form, NOT_A_TIME, declared_fill, element_of};

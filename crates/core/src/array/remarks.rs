@@ -1,0 +1,35 @@
+//! Problems in metadata that are logged while the table still opens.
+
+/// Problems in the metadata of a dataset.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// Oddities that have a fallback and change no answer.
+    pub odd: Vec<String>,
+    /// Declarations that answers depend on, but that cannot be parsed.
+    pub misunderstood: Vec<String>,
+}
+
+impl Remarks {
+    /// Logs oddities as warnings, and declarations that answers depend on as errors, which quiet programs
+    /// show too.
+    pub fn log(&self, about: &str) {
+        for remark in &self.odd {
+            log::warn!("{about}: {remark}");
+        }
+        for remark in &self.misunderstood {
+            log::error!("{about}: {remark}");
+        }
+    }
+
+    /// Adds the problems `own` of the labels of dimension `name`.
+    pub fn of_labels(&mut self, name: &str, own: Self) {
+        let named = |remark: String| format!("labels of \"{name}\": {remark}");
+        self.odd.extend(own.odd.into_iter().map(named));
+        self.misunderstood.extend(own.misunderstood.into_iter().map(named));
+    }
+
+    /// Returns all problems, the severe ones first.
+    pub fn into_texts(self) -> Vec<String> {
+        [self.misunderstood, self.odd].concat()
+    }
+}

@@ -1,0 +1,13 @@
+//! Memory that steps reuse.
+
+use crate::format::compress::Contexts;
+
+/// Memory and contexts that steps keep from tile to tile.
+#[derive(Default)]
+pub struct Kept {
+    pub contexts: Contexts,
+    /// Blocks between a compressor and a shuffle.
+    pub block: Vec<u8>,
+    /// Planes of bytes between planes of bits and elements.
+    pub planes: Vec<u8>,
+}

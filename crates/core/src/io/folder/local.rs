@@ -1,0 +1,232 @@
+//! A folder of the local file system.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Folder, FolderEntry, VersionBelow};
+use crate::error::{Error, Result};
+use crate::io::file::{FileNumber, Stamp, file_number};
+use crate::io::{ByteSource, FileSource, MmapSource, ObjectStamp, OpenFiles, ReopenedSource, Root};
+
+/// A local folder whose files are mapped, or read by positioned reads.
+#[derive(Debug)]
+pub struct LocalFolder {
+    name: String,
+    pub path: PathBuf,
+    files: Files,
+    /// The folder that links must not leave.
+    root: Option<Root>,
+    /// The folder itself when it was opened, whatever its name is now.
+    number: FileNumber,
+}
+
+/// The way in which the folder opens its files.
+#[derive(Debug)]
+enum Files {
+    /// By a mapping per file.
+    Mapped,
+    /// By positioned reads.
+    Read,
+    /// Through a pool of open files that folders share.
+    Among(Arc<OpenFiles>),
+}
+
+impl LocalFolder {
+    /// Opens the folder at `path`; `mmap` maps its files instead of using positioned reads.
+    ///
+    /// # Errors
+    /// `Io` if there is no such folder.
+    pub fn open(path: &Path, mmap: bool) -> Result<Self> {
+        Self::with_files(path, if mmap { Files::Mapped } else { Files::Read })
+    }
+
+    /// Opens one of many folders that share the pool `files` of open files.
+    ///
+    /// # Errors
+    /// `Io` if there is no such folder.
+    pub fn open_among(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
+        Self::with_files(path, Files::Among(Arc::clone(files)))
+    }
+
+    /// Refuses objects outside of this root, to which symbolic links may lead.
+    #[must_use]
+    pub fn within(self, root: Option<&Root>) -> Self {
+        Self { root: root.cloned(), ..self }
+    }
+
+    fn with_files(path: &Path, files: Files) -> Result<Self> {
+        let name = path.display().to_string();
+        let failed = |error| Error::io("cannot open the folder", error).in_file(&name);
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if !metadata.is_dir() {
+            return Err(failed(ErrorKind::NotADirectory.into()));
+        }
+        Ok(Self { name, path: path.to_owned(), files, number: file_number(&metadata), root: None })
+    }
+}
+
+impl LocalFolder {
+    /// Returns the local path of an object or folder in this folder.
+    ///
+    /// # Errors
+    /// `Corrupt` for a path that leaves the folder, such as `../x` or `/x`, because names of objects come
+    /// from stored bytes. `Usage` for a link that leaves the root.
+    pub fn place(&self, path: &str) -> Result<PathBuf> {
+        let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !Path::new(path).components().all(stays) {
+            let message = format!("\"{path}\" leaves the folder");
+            return Err(Error::corrupt_region("name of an object", message).in_file(&self.name));
+        }
+        let path = self.path.join(path);
+        if let Some(root) = &self.root {
+            root.check(&path)?;
+        }
+        Ok(path)
+    }
+}
+
+/// Returns the files and folders in a folder, and follows links. Leaves out anything else, and names that are not UTF-8.
+/// Also leaves out links to the folder itself or to those `above` it: following them would never end. A missing folder has
+/// no entries, as in an object store.
+fn entries(path: &Path, above: &[PathBuf]) -> std::io::Result<Vec<FolderEntry>> {
+    let listing = match fs::read_dir(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(vec![]);
+        }
+        listing => listing?,
+    };
+    let mut entries = Vec::new();
+    for entry in listing {
+        let entry = entry?;
+        let Ok(metadata) = fs::metadata(entry.path()) else { continue }; // gone, or a broken link
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let is_link = || entry.file_type().is_ok_and(|it| it.is_symlink());
+        if metadata.is_dir() && is_link() && leads_up(&entry.path(), above) {
+            continue;
+        }
+        if metadata.is_dir() || metadata.is_file() {
+            let size = metadata.is_file().then_some(metadata.len());
+            entries.push(FolderEntry { name, size });
+        }
+    }
+    Ok(entries)
+}
+
+/// Whether a link leads to one of some folders. Links are resolved, so that other names of a folder count too.
+fn leads_up(link: &Path, folders: &[PathBuf]) -> bool {
+    let Ok(target) = fs::canonicalize(link) else { return false };
+    folders.iter().any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == target))
+}
+
+/// The most folders in each other that are walked through: more than any chunk has.
+const MOST_DEPTH: usize = 64;
+
+/// Adds the versions of all files below the folder at `path` of `root` to `found`; returns false if there are more than `most`.
+fn versions(
+    root: &Path,
+    path: &str,
+    depth: usize,
+    most: usize,
+    found: &mut Vec<VersionBelow>,
+) -> std::io::Result<bool> {
+    for FolderEntry { name, size } in entries(&root.join(path), &[])? {
+        let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+        if size.is_none() {
+            if depth == 0 || !versions(root, &path, depth - 1, most, found)? {
+                return Ok(false);
+            }
+            continue;
+        }
+        let stamp = Stamp::of_metadata(&fs::metadata(root.join(&path))?);
+        let Some(version) = stamp.version() else { return Ok(false) };
+        if found.len() >= most {
+            return Ok(false);
+        }
+        found.push(VersionBelow { path, version, stamp: stamp.of_object() });
+    }
+    Ok(true)
+}
+
+/// Returns the present stamps of the files at `paths` in the folder `root`.
+fn stamps(
+    root: &Path,
+    number: FileNumber,
+    paths: &[PathBuf],
+) -> std::io::Result<Vec<Option<ObjectStamp>>> {
+    let now = fs::metadata(root);
+    if now.is_err() || now.is_ok_and(|now| file_number(&now) != number) {
+        let reason = "it was replaced or deleted after it was opened; open it again";
+        return Err(std::io::Error::other(reason));
+    }
+    let stamp = |path: &PathBuf| match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(Stamp::of_metadata(&metadata).of_object())),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    };
+    paths.iter().map(stamp).collect()
+}
+
+#[async_trait]
+impl Folder for LocalFolder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_resident(&self) -> bool {
+        match &self.files {
+            Files::Mapped => true,
+            Files::Read => false,
+            Files::Among(files) => files.are_mapped(),
+        }
+    }
+
+    async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
+        let (root, relative) = (self.path.clone(), Path::new(path).to_owned());
+        let path = self.place(path)?;
+        let name = path.display().to_string();
+        let failed = |error| Error::io("cannot list the folder", error).in_file(&name);
+        let list = move || {
+            let above: Vec<PathBuf> = relative.ancestors().map(|it| root.join(it)).collect();
+            entries(&path, &above)
+        };
+        let listed = tokio::task::spawn_blocking(list).await;
+        listed
+            .map_err(|error| Error::io("listing was cancelled", error).in_file(&name))?
+            .map_err(failed)
+    }
+
+    async fn stamps(&self, paths: &[Arc<str>]) -> Result<Option<Vec<Option<ObjectStamp>>>> {
+        let paths = paths.iter().map(|path| self.place(path)).collect::<Result<Vec<_>>>()?;
+        let (root, number) = (self.path.clone(), self.number);
+        let checked = tokio::task::spawn_blocking(move || stamps(&root, number, &paths)).await;
+        checked
+            .map_err(|error| Error::io("checking was cancelled", error).in_file(&self.name))?
+            .map(Some)
+            .map_err(|error| Error::io("the folder has changed", error).in_file(&self.name))
+    }
+
+    fn versions_below(&self, path: &str, most: usize) -> Result<Option<Vec<VersionBelow>>> {
+        self.place(path)?;
+        let mut found = vec![];
+        let failed = |error| Error::io("cannot list the folder", error).in_file(&self.name);
+        let is_all = versions(&self.path, path, MOST_DEPTH, most, &mut found).map_err(failed)?;
+        // Systems list names in any order.
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(is_all.then_some(found))
+    }
+
+    async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
+        let path = self.place(path)?;
+        Ok(match &self.files {
+            Files::Mapped => Arc::new(MmapSource::open(&path)?),
+            Files::Read => Arc::new(FileSource::open(&path)?),
+            Files::Among(files) => Arc::new(ReopenedSource::open(&path, files)?),
+        })
+    }
+}

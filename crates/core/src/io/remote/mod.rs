@@ -1,0 +1,39 @@
+//! Objects of stores, over a network: few requests, a limited number at once, and no endless waiting.
+//!
+//! ```text
+//!   ObjectSource ─┐                  known: identities, parts of objects, listings
+//!   StoreFolder ──┴─▶ RemoteStore ──┤
+//!                                    threads ─▶ budget ─▶ Get: tries ─▶ object_store ─▶ S3, HTTP, …
+//! ```
+//!
+//! A [`Remote`] belongs to a session. So all queries share one budget of requests, and what one query has
+//! read of an object serves the next ones.
+//!
+//! Each reply is compared with the object that was opened. A store that ignores `If-Match`, or that sends
+//! other bytes than requested, causes an error and never a wrong answer.
+
+mod access;
+mod addresses;
+mod budget;
+mod counts;
+mod fault;
+mod folders;
+mod get;
+mod held;
+mod identity;
+mod known;
+mod limits;
+mod listing;
+mod merge;
+mod reason;
+mod store;
+mod threads;
+mod under_way;
+
+pub use access::Remote;
+pub use addresses::{is_private_host, is_public, is_same_origin};
+pub use counts::RequestCounts;
+pub use counts::counted;
+pub(super) use identity::Identity;
+pub use limits::RemoteLimits;
+pub use store::RemoteStore;

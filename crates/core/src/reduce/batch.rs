@@ -1,0 +1,97 @@
+//! Some rows of a tile, and the groups of their cells.
+//!
+//! A [`Batch`] is small enough to stay in cache while one statistic after the other passes over it. So only
+//! the first pass waits for memory. The groups along the innermost axis decide the loop:
+//!
+//! ```text
+//!   one group per run       0 0 0 0 1 1 1 1    each run is folded in registers, then merged
+//!   one group per cell      0 1 2 3 4 5 6 7    states and cells side by side, several rows at a time
+//!   groups in any order     3 1 3 0 2 2 1 0    each cell looks up its group
+//! ```
+
+use super::cell::Cell;
+
+/// The places of the groups of neighbouring cells along an axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum GroupPlaces {
+    /// All cells have this place.
+    Fixed(usize),
+    /// The first cell's place is `first`, and each next place is `step` further.
+    Steps { first: usize, step: usize },
+    /// One place per cell, in any order.
+    Listed(Vec<usize>),
+}
+
+impl GroupPlaces {
+    /// Returns the place of cell number `at`.
+    #[inline]
+    pub(super) fn at(&self, at: usize) -> usize {
+        match self {
+            Self::Fixed(place) => *place,
+            Self::Steps { first, step } => first + at * step,
+            Self::Listed(places) => places[at],
+        }
+    }
+}
+
+/// Neighbouring cells of an axis and their groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The first cell, as an index along the axis of the tile.
+    pub start: usize,
+    /// The number of cells.
+    pub len: usize,
+    pub places: GroupPlaces,
+}
+
+/// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rows {
+    /// The cell where the first row begins; the next rows begin `stride` cells further each.
+    pub start: usize,
+    pub stride: usize,
+    /// The first row's place in the group table; the next rows' places are `step` further each.
+    pub place: usize,
+    pub step: usize,
+    /// The number of rows.
+    pub count: usize,
+}
+
+impl Rows {
+    /// Returns the first cell of each row, and its place.
+    #[inline(always)]
+    pub(super) fn each(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.count)
+            .map(move |row| (self.start + row * self.stride, self.place + row * self.step))
+    }
+
+    /// Splits the rows into parts that each have a single place.
+    #[inline(always)]
+    pub(super) fn by_place(self) -> impl Iterator<Item = Self> {
+        let (parts, count) = if self.step == 0 { (1, self.count) } else { (self.count, 1) };
+        (0..parts).map(move |row| Self {
+            start: self.start + row * self.stride,
+            place: self.place + row * self.step,
+            count,
+            ..self
+        })
+    }
+}
+
+/// Some rows, with the selected cells of each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Batch<'a, T: Cell> {
+    /// All cells of the tile.
+    pub cells: &'a [T],
+    pub rows: Rows,
+    /// The selected cells of each row.
+    pub inner: &'a [Segment],
+}
+
+impl<'a, T: Cell> Batch<'a, T> {
+    /// Returns the cells of `segment` in the row that begins at `start`.
+    #[inline(always)]
+    pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T] {
+        &self.cells[start + segment.start..][..segment.len]
+    }
+}

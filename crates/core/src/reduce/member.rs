@@ -1,0 +1,235 @@
+//! The states of groups for one condition on the value: an array per statistic.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Float64Array, PrimitiveArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{Float16Type, Float32Type};
+
+use super::batch::Batch;
+use super::bounds::Bounds;
+use super::cell::{Cell, Lane};
+use super::group_stats::{GroupStats, Requested, RequestedMember};
+use super::grouped_chunk::GroupedChunk;
+use super::keep::{Everything, Keep, Numbers, Test};
+use super::loops;
+use super::moments::Moments;
+use super::packing::Packing;
+use super::statistic::{Count, Max, Min, Statistic, Sum, WideSum};
+use super::weighted::{CellWeights, RowWeights, WeightedStates};
+use crate::array::Element;
+use crate::format::{Bound, Zone};
+
+/// The states of groups, indexed by the place of the group. Statistics that are not requested have no states.
+pub(super) struct Member<T: Element>
+where
+    T::Native: Cell,
+{
+    /// The test for cells that are neither NULL nor excluded by the condition.
+    pub keep: Keep<T::Native>,
+    /// The statistics of the stored numbers. If packing reverses their order, the least value is requested as
+    /// the greatest number.
+    pub requested: Requested,
+    packing: Option<Packing>,
+    /// Whether a condition on the value applies.
+    pub(super) has_range: bool,
+    pub weights: Option<Arc<CellWeights>>,
+    /// The counts of values. They are always kept, because they decide which groups are NULL.
+    pub counts: Vec<u64>,
+    sums: Vec<f64>,
+    wide_sums: Vec<<T::Native as Cell>::Wide>,
+    mins: Vec<T::Native>,
+    maxs: Vec<T::Native>,
+    moments: Vec<Moments>,
+    weighted: WeightedStates,
+    /// The states of a pass that only counts: they take no memory.
+    nothing: Vec<()>,
+}
+
+impl<T: Element> Member<T>
+where
+    T::Native: Cell + Bounds,
+{
+    /// Makes the states of `groups` groups. NULLs are NaN (`nan_is_null`) or `fill`; if that is
+    /// a zero, perhaps zeros of either sign.
+    pub(super) fn new(
+        member: &RequestedMember,
+        nan_is_null: bool,
+        fill: Option<T::Native>,
+        zeros_are_null: bool,
+        packing: Option<Packing>,
+        groups: usize,
+    ) -> Self {
+        let mut requested = member.requested;
+        if packing.is_some_and(Packing::is_reversed) {
+            std::mem::swap(&mut requested.min, &mut requested.max);
+        }
+        let keep = match packing {
+            Some(packing) => packing.keep::<T>(fill, &member.range),
+            None => Keep::new(nan_is_null, fill, &member.range),
+        };
+        let zero = fill.filter(|_| zeros_are_null);
+        let keep = zero.map_or(keep, |zero| keep.without_zeros(zero));
+        let places = |is_requested: bool| if is_requested { groups } else { 0 };
+        Self {
+            keep,
+            requested,
+            packing,
+            has_range: !member.range.is_unbounded(),
+            weights: member.weights.clone(),
+            counts: vec![0; groups],
+            sums: vec![0.0; places(requested.sum)],
+            wide_sums: vec![<WideSum as Statistic<T::Native>>::EMPTY; places(requested.wide_sum)],
+            mins: vec![<Min as Statistic<T::Native>>::EMPTY; places(requested.min)],
+            maxs: vec![<Max as Statistic<T::Native>>::EMPTY; places(requested.max)],
+            moments: vec![Moments::default(); places(requested.spread)],
+            weighted: WeightedStates::new(places(member.weights.is_some())),
+            nothing: vec![(); groups],
+        }
+    }
+
+    /// Returns the test for a chunk. Without NULLs, only a condition needs one.
+    pub(super) fn keep_in(&self, may_hold_nulls: bool) -> Keep<T::Native> {
+        if may_hold_nulls || self.has_range { self.keep } else { Keep::All }
+    }
+
+    /// Adds the cells of `batch` that `keep` keeps. They are counted too, but for [`Keep::All`]: then the
+    /// counts already include all cells of the chunk.
+    pub(super) fn add(
+        &mut self,
+        batch: Batch<'_, T::Native>,
+        keep: Keep<T::Native>,
+        weights: Option<&RowWeights<'_>>,
+    ) {
+        match keep {
+            Keep::Nothing => {}
+            Keep::All => self.fold(batch, Everything, weights),
+            // No integer is NaN; the condition leaves out the code for that.
+            Keep::Numbers if T::Native::IS_FLOAT => self.fold(batch, Numbers, weights),
+            Keep::Numbers => self.fold(batch, Everything, weights),
+            Keep::Between(between) => self.fold(batch, between, weights),
+            Keep::Interval(interval) => self.fold(batch, interval, weights),
+        }
+    }
+
+    /// Passes over the batch once per requested statistic. The first pass counts.
+    fn fold<K: Test<T::Native>>(
+        &mut self,
+        batch: Batch<'_, T::Native>,
+        test: K,
+        weights: Option<&RowWeights<'_>>,
+    ) {
+        let counts = &mut self.counts;
+        if self.requested.sum {
+            loops::pass::<T::Native, Sum, K>(&mut self.sums, counts, batch, test);
+        } else if self.requested.wide_sum {
+            loops::pass::<T::Native, WideSum, K>(&mut self.wide_sums, counts, batch, test);
+        } else if K::MAY_FAIL && weights.is_none() {
+            loops::pass::<T::Native, Count, K>(&mut self.nothing, counts, batch, test);
+        }
+        if self.requested.min {
+            loops::pass::<T::Native, Min, K>(&mut self.mins, &mut [], batch, test);
+        }
+        if self.requested.max {
+            loops::pass::<T::Native, Max, K>(&mut self.maxs, &mut [], batch, test);
+        }
+        if self.requested.spread {
+            loops::moments::<T::Native, K>(&mut self.moments, batch, test);
+        }
+        if let Some(weights) = weights {
+            // Sums have counted already.
+            let is_counted = !K::MAY_FAIL || self.requested.sum || self.requested.wide_sum;
+            let counts = if is_counted { &mut [] } else { self.counts.as_mut_slice() };
+            loops::weighted::<T::Native, K>(&mut self.weighted, counts, batch, weights, test);
+        }
+    }
+
+    /// Whether `zone` has what is requested of a chunk that is selected whole and lies in one group.
+    pub(super) fn is_answered(&self, zone: &Zone) -> bool {
+        let Requested { sum, wide_sum, min, max, spread } = self.requested;
+        // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
+        let is_stored =
+            zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
+        is_stored && !spread && !self.has_range && self.weights.is_none()
+    }
+
+    /// Adds the statistics of `zone` for a chunk for which [`Member::is_answered`] is true.
+    pub(super) fn add_zone(&mut self, chunk: GroupedChunk<'_>, place: usize, zone: &Zone) {
+        self.counts[place] += chunk.task.cells() - zone.null_count;
+        if let Some((least, greatest)) = &zone.bounds {
+            if self.requested.min {
+                <Min as Statistic<T::Native>>::merge(&mut self.mins[place], T::from_bound(*least));
+            }
+            if self.requested.max {
+                <Max as Statistic<T::Native>>::merge(
+                    &mut self.maxs[place],
+                    T::from_bound(*greatest),
+                );
+            }
+        }
+        if let Some(sum) = zone.sum {
+            if self.requested.sum {
+                self.sums[place] += sum.to_f64();
+            }
+            if self.requested.wide_sum {
+                let total = &mut self.wide_sums[place];
+                *total = total.plus(T::Native::wide_sum(sum));
+            }
+        }
+    }
+
+    /// Returns the least and the greatest stored number of a group; `None` where not requested, or without a
+    /// value.
+    pub(super) fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>) {
+        // Without a value, the states still hold the neutral elements.
+        let found = self.counts[place] > 0;
+        let of = |states: &[T::Native], is_requested: bool| {
+            (found && is_requested).then(|| T::to_bound(states[place]))
+        };
+        (of(&self.mins, self.requested.min), of(&self.maxs, self.requested.max))
+    }
+
+    /// Returns the statistics of all groups, as values. With `halves`, extremes are in half precision.
+    pub(super) fn finish(mut self, halves: bool) -> GroupStats {
+        let Requested { sum, wide_sum, min, max, spread } = self.requested;
+        if let Some(Packing { scale, offset }) = self.packing {
+            let unpack = |sum: &mut f64, weight: f64| *sum = *sum * scale + offset * weight;
+            let counts = self.counts.iter().map(|count| *count as f64);
+            self.sums.iter_mut().zip(counts).for_each(|(sum, count)| unpack(sum, count));
+            let WeightedStates { sums, weights } = &mut self.weighted;
+            sums.iter_mut().zip(weights).for_each(|(sum, weight)| unpack(sum, *weight));
+            self.moments.iter_mut().for_each(|moments| *moments = moments.rescaled(scale, offset));
+        }
+        let extremes = |states: Vec<T::Native>| extremes::<T>(states, self.packing, halves);
+        let mut mins = min.then(|| extremes(self.mins));
+        let mut maxs = max.then(|| extremes(self.maxs));
+        if self.packing.is_some_and(Packing::is_reversed) {
+            std::mem::swap(&mut mins, &mut maxs);
+        }
+        GroupStats {
+            counts: self.counts,
+            sums: sum.then_some(self.sums),
+            wide_sums: wide_sum.then(|| T::Native::wide_array(self.wide_sums)),
+            mins,
+            maxs,
+            spreads: spread.then_some(self.moments),
+            weighted: self.weights.is_some().then_some(self.weighted),
+        }
+    }
+}
+
+/// Returns extremes in the column's type.
+fn extremes<T: Element>(values: Vec<T::Native>, packing: Option<Packing>, halves: bool) -> ArrayRef
+where
+    T::Native: Cell,
+{
+    if let Some(packing) = packing {
+        let values = values.into_iter().map(|stored| packing.unpack(stored));
+        return Arc::new(Float64Array::from_iter_values(values));
+    }
+    let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), None);
+    match array.as_any().downcast_ref::<PrimitiveArray<Float32Type>>() {
+        Some(singles) if halves => Arc::new(singles.unary::<_, Float16Type>(half::f16::from_f32)),
+        _ => Arc::new(array),
+    }
+}

@@ -1,0 +1,278 @@
+//! [`ArrayFormat`] and [`ArrayGroup`]: the traits that a storage format implements.
+//!
+//! ```text
+//!   ArrayFormat   its names in SQL, how to recognise it, its options
+//!       │ open(place, options)
+//!       ▼
+//!   ArrayGroup    the arrays of one place: a file, a package, a folder, a group
+//!       │ arrays(names), variables()
+//!       ▼
+//!   GridArray     one array over a ChunkSource: locate, decode, statistics
+//! ```
+//!
+//! Tables, schemas, catalogs, table functions, quoted paths, `CREATE EXTERNAL TABLE`, verification and the
+//! command line are implemented once, over these traits.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::description::{Description, Detail};
+use super::fact_table::FactTable;
+use super::opened_array::{OpenedArray, TableArrays};
+use super::place::Place;
+use super::provided::{Named, NamedGrid, data_variables, describe_arrays, verify_arrays};
+use crate::array::ReadOptions;
+use crate::error::{Error, Result};
+use crate::format::Entry;
+use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
+use crate::verify::{Depth, Progress, Report};
+
+/// A file name ending of a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// The ending with its dot, such as `.tet`. It matches in any case.
+    pub ending: &'static str,
+    /// Whether the ending is one of folders.
+    pub folder: bool,
+    /// A noun for messages, such as `a .tet file`, if the ending alone identifies the format; `None` if its
+    /// files or folders must be inspected.
+    pub what: Option<&'static str>,
+}
+
+/// A format's description of a place that it recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recognised {
+    /// A noun for messages, such as `a TileDB array`.
+    pub what: Cow<'static, str>,
+    /// Whether a folder of such places is a group: one schema with all their arrays as tables.
+    pub nests: bool,
+}
+
+/// A table function that returns facts about arrays instead of cells, such as `tet_info`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InfoFunction {
+    /// The function's name in SQL.
+    pub name: &'static str,
+}
+
+/// A storage format of arrays.
+///
+/// `.tet`, TileDB, Zarr and NetCDF implement this trait.
+/// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds other formats to
+/// a session.
+#[async_trait]
+pub trait ArrayFormat: Debug + Send + Sync {
+    /// The name in SQL, in lower case: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
+    fn name(&self) -> &'static str;
+
+    /// The name in messages: `.tet`, `TileDB`.
+    fn title(&self) -> &'static str;
+
+    /// Nouns in messages, without articles, for files and folders of the format: `.tet file`,
+    /// `.tet.d package`.
+    fn nouns(&self) -> &'static [&'static str];
+
+    /// The endings of its file and folder names.
+    fn endings(&self) -> &'static [Ending];
+
+    /// Recognises a folder by its entries; `None` if it is not of this format.
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised>;
+
+    /// Whether a file is of this format; `head` is its first 64 KiB, or all of it if it is shorter.
+    fn probe_file(&self, head: &[u8]) -> bool {
+        let _ = head;
+        false
+    }
+
+    /// The format's own options, and common options whose default differs here.
+    fn options(&self) -> &'static [OptionInfo] {
+        &[]
+    }
+
+    /// How stored data becomes SQL values if no option sets it.
+    fn read_defaults(&self) -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// The table functions with facts about arrays of the format, in addition to `read_NAME`.
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[]
+    }
+
+    /// Opens the group of arrays at `place`.
+    ///
+    /// # Errors
+    /// `Usage` if there is no array of this format; `Corrupt` or `Unsupported` if its bytes cannot be
+    /// interpreted; `Io` if they cannot be read.
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>>;
+
+    /// Opens the arrays at `place` that become columns of one table: those that the option `dataset` names, or
+    /// else all data variables.
+    ///
+    /// # Errors
+    /// As [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
+        self.open(place, options).await?.columns(options.dataset()).await
+    }
+}
+
+impl dyn ArrayFormat + '_ {
+    /// Returns the format's nouns as one text for messages, without an article.
+    pub fn noun(&self) -> String {
+        self.nouns().join(" or ")
+    }
+
+    /// Returns the options of the format's tables: the common ones and its own.
+    pub fn option_table(&self) -> OptionTable {
+        OptionTable::new(self.options())
+    }
+}
+
+/// The arrays of one file, package, folder or group. Opening an array reads its metadata and labels, never
+/// its cells.
+#[async_trait]
+pub trait ArrayGroup: Debug + Send + Sync {
+    /// The path or URL of the group.
+    fn location(&self) -> &str;
+
+    /// The entry in the column `_file`: the name of the file that is read, or else the path or URL.
+    fn file_name(&self) -> &str {
+        self.location()
+    }
+
+    /// The names of the arrays that are tables. Unreadable arrays may be left out.
+    fn names(&self) -> Vec<String>;
+
+    /// Whether the group has an array `name`, even if [`ArrayGroup::names`] leaves it out.
+    fn has(&self, name: &str) -> bool {
+        self.names().iter().any(|it| it == name)
+    }
+
+    /// Opens arrays by name. Labels that they share are read only once.
+    ///
+    /// # Errors
+    /// `Usage` for a name that no array has; `Corrupt`, `Unsupported` or `Io` if one cannot be read.
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>>;
+
+    /// Opens all data variables, to be columns of one table. An array that has the name of its only dimension
+    /// holds coordinates and is not a data variable.
+    ///
+    /// # Errors
+    /// `Usage` if there is no data variable, or if they have different dimensions. Otherwise as
+    /// [`ArrayGroup::arrays`].
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        data_variables(self.location(), opened(self).await)
+    }
+
+    /// Opens arrays that belong beside `arrays` as columns of the same table, such as coordinates. By default, there are
+    /// none.
+    ///
+    /// # Errors
+    /// As [`ArrayGroup::arrays`].
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+        let _ = arrays;
+        Ok(vec![])
+    }
+
+    /// The errors of entries that the group leaves out, because they cannot be listed or read.
+    fn left_out(&self) -> &[Error] {
+        &[]
+    }
+
+    /// Returns the rows of one of the format's [`InfoFunction`]s: about the array `dataset`, or about all.
+    ///
+    /// # Errors
+    /// `Usage` for a name that no array has; other errors if the facts cannot be read.
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let _ = dataset;
+        Err(Error::internal(format!("no facts called {function}")))
+    }
+
+    /// Describes the arrays, as pages for people and as one JSON document. By default, this lists the
+    /// dimensions, chunks and columns of each array.
+    ///
+    /// # Errors
+    /// If the facts cannot be read.
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        describe_arrays(self.location(), &grids(opened(self).await), self.left_out(), detail)
+    }
+
+    /// Verifies the arrays, and returns a report per file or array, with its path or URL. By default, one
+    /// report covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks
+    /// decoded.
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        vec![(self.location().to_owned(), verify_group(self, depth, progress).await)]
+    }
+}
+
+/// Verifies a group as [`ArrayGroup::verify`] does by default.
+pub async fn verify_group<G: ArrayGroup + ?Sized>(
+    group: &G,
+    depth: Depth,
+    progress: &Arc<Progress>,
+) -> Report {
+    let arrays = grids(opened(group).await);
+    verify_arrays(group.location(), arrays, group.left_out(), depth, progress).await
+}
+
+/// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone,
+/// so that the others are still described and verified.
+async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
+    let names = group.names();
+    match group.arrays(&names).await {
+        Ok(all) if all.len() == names.len() => {
+            names.into_iter().zip(all.into_iter().map(Ok)).collect()
+        }
+        _ => {
+            let mut each = Vec::with_capacity(names.len());
+            for name in names {
+                let array = one(group, &name).await;
+                each.push((name, array));
+            }
+            each
+        }
+    }
+}
+
+/// Returns the arrays as grids; the default descriptions and verifications know no other arrays.
+fn grids(arrays: Vec<Named>) -> Vec<NamedGrid> {
+    let grid = |(name, array): Named| (name, array.and_then(OpenedArray::into_grid));
+    arrays.into_iter().map(grid).collect()
+}
+
+/// Opens one array. A format that returns none, against the contract of `arrays`, is an `Internal` error.
+async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArray> {
+    let opened = group.arrays(&[name.to_owned()]).await?.pop();
+    opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
+}
+
+impl dyn ArrayGroup + '_ {
+    /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
+    /// data variables.
+    pub async fn columns(&self, dataset: Option<&str>) -> Result<TableArrays> {
+        let mut opened = match dataset {
+            Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
+            None => self.variables().await?,
+        };
+        let beside = self.beside(&opened).await?;
+        opened.extend(beside);
+        TableArrays::new(self.file_name(), opened)
+    }
+
+    /// Opens the array `name`.
+    pub async fn array(&self, name: &str) -> Result<OpenedArray> {
+        one(self, name).await
+    }
+}
+
+/// Splits the option `dataset` at its commas, unless `is_one` finds an array of the whole name.
+/// `"u, v"` becomes `u` and `v`, but stays whole in a file that has a dataset of the name `u, v`.
+pub(crate) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+    match dataset.contains(',') && !is_one(dataset) {
+        true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),
+        false => vec![dataset.to_owned()],
+    }
+}

@@ -1,0 +1,111 @@
+//! Facts about dimensions and attributes, in the same form for every format.
+//!
+//! Each type has a form for the JSON document (`fields`, `list`) and one for a page (`table`). So
+//! descriptions of all formats have the same fields and columns.
+
+use super::description::{Fact, PageTable, Side};
+use crate::array::Dimension;
+use crate::error::Result;
+
+/// The facts about a dimension that descriptions show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDimension {
+    pub name: String,
+    /// The number of positions; `None` if the array cannot be shown as a table.
+    pub length: Option<u64>,
+    /// The Arrow type of its labels; for TileDB, the stored type.
+    pub data_type: Option<String>,
+    /// The first label as text; `None` if it is NULL or unknown, or if there are no labels.
+    pub first: Option<String>,
+    /// The last label as text, as `first`.
+    pub last: Option<String>,
+    /// The attribute `units` of its labels.
+    pub units: Option<String>,
+}
+
+impl KnownDimension {
+    pub fn of(dimension: &Dimension) -> Result<Self> {
+        let [first, last] = ends(dimension)?;
+        Ok(Self {
+            name: dimension.name().to_owned(),
+            length: Some(dimension.len()),
+            data_type: Some(dimension.labels().data_type().to_string()),
+            first,
+            last,
+            units: dimension.attributes().get("units").cloned(),
+        })
+    }
+
+    /// Returns the fields of its record in the document.
+    pub fn fields(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("name", self.name.as_str().into()),
+            ("length", self.length.into()),
+            ("type", self.data_type.as_deref().into()),
+            ("first", self.first.as_deref().into()),
+            ("last", self.last.as_deref().into()),
+            ("units", self.units.as_deref().into()),
+        ]
+    }
+
+    /// Makes the table of dimensions for a page, with a row per dimension.
+    pub fn table<'a>(all: impl IntoIterator<Item = &'a Self>) -> PageTable {
+        let columns = [
+            ("DIMENSION", Side::Left),
+            ("LENGTH", Side::Right),
+            ("TYPE", Side::Left),
+            ("FIRST", Side::Left),
+            ("LAST", Side::Left),
+            ("UNITS", Side::Left),
+        ];
+        let rows = all.into_iter().map(|it| {
+            [
+                Some(it.name.clone()),
+                it.length.map(|length| length.to_string()),
+                it.data_type.clone(),
+                it.first.clone(),
+                it.last.clone(),
+                it.units.clone(),
+            ]
+        });
+        PageTable::new(columns, rows)
+    }
+}
+
+/// Returns the first and the last label as text; `None` for NULL, or if there are no labels.
+pub fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
+    let labels = dimension.labels();
+    Ok(match dimension.len().checked_sub(1) {
+        Some(last) => [labels.text(0)?, labels.text(last)?],
+        None => [None, None],
+    })
+}
+
+/// An attribute, or a key of TileDB metadata, with its value as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAttribute {
+    /// The dataset or column that has the attribute; `None` for the file or the array itself.
+    pub of: Option<String>,
+    pub key: String,
+    pub value: String,
+}
+
+impl KnownAttribute {
+    /// Returns the records for the document. The field `dataset` is null for attributes of the file.
+    pub fn list(all: &[Self]) -> Fact {
+        let record = |it: &Self| {
+            Fact::Record(vec![
+                ("dataset", it.of.as_deref().into()),
+                ("key", it.key.as_str().into()),
+                ("value", it.value.as_str().into()),
+            ])
+        };
+        Fact::List(all.iter().map(record).collect())
+    }
+
+    pub fn table(all: &[Self]) -> PageTable {
+        let columns = [("ATTRIBUTE", Side::Left), ("OF", Side::Left), ("VALUE", Side::Left)];
+        let row = |it: &Self| [Some(it.key.clone()), it.of.clone(), Some(it.value.clone())];
+        PageTable::new(columns, all.iter().map(row))
+    }
+}

@@ -1,0 +1,90 @@
+//! Facts about datasets, in the same form for `.tet` files, Zarr, NetCDF and HDF5.
+
+use super::description::{Fact, PageTable, Side};
+use super::show::{chunks_text, shape_text, size_text};
+
+/// The facts about a dataset or variable that descriptions show. `None` stands for what is not known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KnownDataset {
+    pub name: String,
+    /// The stored type of an element, such as `f32`.
+    pub element_type: Option<String>,
+    /// Elements per axis.
+    pub shape: Vec<u64>,
+    /// Elements per axis of a chunk.
+    pub chunk_shape: Option<Vec<u64>>,
+    /// Chunks of the grid.
+    pub chunks: Option<u64>,
+    /// The names of the dimensions.
+    pub dimensions: Vec<String>,
+    /// The number of chunks that are stored.
+    pub stored_chunks: Option<u64>,
+    /// Bytes of the chunks as stored.
+    pub stored_bytes: Option<u64>,
+    /// Bytes of the stored chunks after decoding.
+    pub raw_bytes: Option<u64>,
+    /// The encoding of the chunks, such as `zstd`.
+    pub codec: Option<String>,
+    pub units: Option<String>,
+    pub long_name: Option<String>,
+    /// Whether it holds the labels of a dimension.
+    pub is_coordinate: bool,
+}
+
+impl KnownDataset {
+    /// Returns decoded bytes per stored byte.
+    fn ratio(&self) -> Option<f64> {
+        let (stored, raw) = self.stored_bytes.zip(self.raw_bytes)?;
+        (stored > 0).then(|| raw as f64 / stored as f64)
+    }
+
+    /// Returns the fields of its record in the document; `docs/info.md` lists them.
+    pub fn fields(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("name", self.name.as_str().into()),
+            ("element_type", self.element_type.as_deref().into()),
+            ("shape", self.shape.clone().into()),
+            ("chunk_shape", self.chunk_shape.clone().into()),
+            ("dimensions", self.dimensions.clone().into()),
+            ("chunks", self.chunks.into()),
+            ("stored_chunks", self.stored_chunks.into()),
+            ("stored_bytes", self.stored_bytes.into()),
+            ("raw_bytes", self.raw_bytes.into()),
+            ("ratio", self.ratio().into()),
+            ("codec", self.codec.as_deref().into()),
+            ("units", self.units.as_deref().into()),
+            ("long_name", self.long_name.as_deref().into()),
+            ("is_coordinate", self.is_coordinate.into()),
+        ]
+    }
+
+    /// Makes the table for a page, with a row per dataset. `heading` is what the format calls a dataset.
+    pub fn table(heading: &'static str, all: &[Self]) -> PageTable {
+        let columns = [
+            (heading, Side::Left),
+            ("TYPE", Side::Left),
+            ("SHAPE", Side::Left),
+            ("CHUNKS", Side::Left),
+            ("CODEC", Side::Left),
+            ("STORED", Side::Right),
+            ("RATIO", Side::Right),
+            ("UNITS", Side::Left),
+            ("DIMENSIONS", Side::Left),
+        ];
+        let rows = all.iter().map(|it| {
+            let chunks = it.chunks.zip(it.chunk_shape.as_deref());
+            [
+                Some(it.name.clone()),
+                it.element_type.clone(),
+                Some(shape_text(&it.shape)),
+                chunks.map(|(chunks, shape)| chunks_text(chunks, shape)),
+                it.codec.clone(),
+                it.stored_bytes.map(size_text),
+                it.ratio().map(|ratio| format!("{ratio:.2}")),
+                it.units.clone(),
+                Some(it.dimensions.join(", ")),
+            ]
+        });
+        PageTable::new(columns, rows)
+    }
+}

@@ -1,0 +1,66 @@
+//! Stored arrays: the traits of formats, the formats, and tables of several arrays.
+//!
+//! ```text
+//!   location ──▶ Place ──▶ Formats: which format? ──▶ ArrayFormat::open ──▶ ArrayGroup ──▶ GridArray
+//!                                     ├ tet                                     many places ──▶ mosaic
+//!                                     ├ tiledb
+//!                                     ├ zarr, netcdf: groups of variables (hierarchy)
+//!                                     └ formats that a session adds
+//! ```
+//!
+//! | files | contents |
+//! |---|---|
+//! | `place`, `locations` | a path or URL that can be read; several of them, and patterns |
+//! | `origin` | what a table was opened from |
+//! | `array_format`, `formats` | the traits of a format; which format a place has |
+//! | `format_options` | the options of all formats |
+//! | `opened_array` | an array of either kind, and the arrays of one table |
+//! | `tet`, `tiledb`, `zarr`, `netcdf` | the built-in formats |
+//! | `hierarchy` | groups of variables, which Zarr and NetCDF share |
+//! | `mosaic` | several arrays as one table |
+//! | `provided` | defaults of the traits |
+//! | `digest` | tells versions of arrays apart |
+//! | `opening` | how many files a session opens |
+//! | `description`, `known`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
+
+mod array_format;
+pub mod axes;
+mod description;
+mod digest;
+mod elsewhere;
+mod fact_table;
+mod format_options;
+mod formats;
+pub mod known;
+mod known_dataset;
+mod locations;
+pub mod mosaic;
+mod opened_array;
+mod opening;
+mod origin;
+mod place;
+mod provided;
+pub mod show;
+
+pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised, verify_group};
+pub use description::{Description, Detail, Fact, Page, PageTable, Side};
+pub use elsewhere::{described, holds, refuse_foreign};
+pub use digest::digest;
+pub use fact_table::{FactTable, Facts};
+pub use format_options::mosaic_options;
+pub use formats::{Formats, Found};
+pub use locations::Locations;
+pub use locations::{Places, is_pattern};
+pub use mosaic::{AlignedArray, Arrangement, KnownFiles};
+pub use mosaic::{FileArrays, MosaicOptions};
+pub use mosaic::{KnownFile, OpensFiles};
+pub use known_dataset::KnownDataset;
+pub use opened_array::{OpenedArray, TableArrays};
+pub use opening::Opening;
+pub use origin::TableOrigin;
+pub use origin::{JoinedOrigin, OriginPlace};
+pub use place::{Place, Stores};
+pub use place::{parse_url, path_of};
+pub use provided::{Named, data_variables};
+pub use show::size_text;

@@ -1,0 +1,313 @@
+//! [`GridArray::combine`]: makes one array of the variables of several files.
+//!
+//! `ArrayOpener::table` and `GridTable::of_file` call it with opened arrays. No chunk is read here: everything
+//! follows from dimensions, labels and chunk grids.
+//!
+//! ```text
+//!   1  sort the variables of each file as in the first                         order_variables
+//!      if some files have labels in singles, all have                          unify_precision
+//!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
+//!   3  files must agree in everything but labels                               refuse_mixed_files
+//!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
+//!   5  cut the table into chunks, and number the objects of all arrays         mosaic
+//! ```
+//!
+//! The steps 1 to 4 end in an [`Arrangement`]. Another process makes it of `KnownFiles` instead, and opens only the files
+//! that it reads.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringViewArray};
+
+use super::compat::{names_differ, values_differ, variables_differ};
+use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::file_arrays::FileArrays;
+use super::grid::table_grid;
+use super::layout::Layout;
+use super::options::MosaicOptions;
+use super::own_fill::with_own_fill;
+use super::precision::unify_precision;
+use super::source::{Mosaic, Part, PartValue};
+use crate::array::{GridArray, Labels, Value, ValueColumn};
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::io::last_part;
+use crate::tile::{CellFormat, Objects};
+
+impl GridArray {
+    /// Combines arrays into one, with a column per variable. Files are concatenated along the dimension whose
+    /// labels differ, in the order of these labels, whatever the order of `files`.
+    ///
+    /// # Errors
+    /// `Usage` if the variables of a file do not have the same dimensions and labels. `Usage` if files differ
+    /// in anything except the labels of one dimension, or share a label there. The message names the files and
+    /// the difference. `Unsupported` if there are too many chunks or labels.
+    pub fn combine(name: String, files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
+        Arrangement::of(files, options)?.into_array(name, options)
+    }
+}
+
+/// Files in the order in which they follow one another along an axis.
+#[derive(Debug)]
+pub struct Arrangement {
+    pub files: Vec<FileArrays>,
+    /// The number that each file had in the list of files before.
+    pub places: Vec<usize>,
+    pub axis: usize,
+    /// The labels of all files on `axis`; `None` if there is one file.
+    pub labels: Option<Labels>,
+    /// Whether labels were made singles, which another process could not know.
+    pub in_singles: bool,
+}
+
+impl Arrangement {
+    /// Arranges files that may be one table.
+    ///
+    /// # Errors
+    /// As [`GridArray::combine`].
+    pub fn of(mut files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
+        if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
+            return Err(Error::internal("a table of no array"));
+        }
+        let places = (0..files.len()).collect();
+        if files[0].dims().is_empty() {
+            return Ok(Self { files, places, axis: 0, labels: None, in_singles: false });
+        }
+        order_variables(&mut files);
+        let in_singles = unify_precision(&mut files)?;
+        refuse_mixed_variables(&files)?;
+        refuse_mixed_files(&files)?;
+        if files.len() == 1 {
+            return Ok(Self { files, places, axis: 0, labels: None, in_singles });
+        }
+        let axis = concat_axis(&files, options.concat_dimension.as_deref())?;
+        let places = sort_files(&mut files, axis)?;
+        let labels = Some(concat_labels(&files, axis)?);
+        Ok(Self { files, places, axis, labels, in_singles })
+    }
+
+    /// Makes one array of the files.
+    ///
+    /// # Errors
+    /// `Usage` for several single values; `Unsupported` for too many chunks.
+    pub fn into_array(self, name: String, options: &MosaicOptions) -> Result<GridArray> {
+        let Self { files, axis, labels, .. } = self;
+        if files[0].dims().is_empty() {
+            return scalar(&name, files);
+        }
+        // All files have the dimensions of the first, except for the labels and the length of `axis`.
+        let mut dims = files[0].dims().to_vec();
+        if let Some(labels) = labels {
+            dims[axis] = dims[axis].with_labels(labels);
+        }
+        let values = values_of(&files[0].arrays);
+        let names = options.file_column.then(|| names_along(&files, axis));
+        let source = mosaic(&name, files, axis, options.chunk_bytes)?;
+        let grid = source.grid().clone();
+        let source = Arc::new(source);
+        let array = GridArray::new(name, source, grid, dims, values, options.index_columns);
+        Ok(match names {
+            Some(names) => array.with_files(axis, names?),
+            None => array,
+        })
+    }
+}
+
+/// Returns the only array, which is a scalar: it has no axis along which anything could be combined.
+fn scalar(name: &str, mut files: Vec<FileArrays>) -> Result<GridArray> {
+    let (mut file, others) = (files.swap_remove(0), files);
+    let is_only = file.arrays.len() == 1 && others.is_empty();
+    match (is_only, file.arrays.pop()) {
+        (true, Some(array)) => Ok(array.with_name(name)),
+        (_, last) => {
+            let array = file.arrays.first().or(last.as_ref());
+            let array = array.map_or(String::new(), |array| array.name().to_owned());
+            let message = format!(
+                "\"{array}\" is a single value, which is a table of its own: choose it alone with the option 'dataset'"
+            );
+            Err(Error::usage(message).in_file(&file.name))
+        }
+    }
+}
+
+/// Sorts the variables of each file in the order of the first file, because files may list them in any order.
+/// From here on, variable `v` is `arrays[v]` in every file.
+fn order_variables(files: &mut [FileArrays]) {
+    let Some((first, others)) = files.split_first_mut() else { return };
+    let names: Vec<&str> = first.arrays.iter().map(GridArray::name).collect();
+    // Variables that the first file lacks come last; the combination fails for them later.
+    others.iter_mut().for_each(|file| file.order_variables(&names));
+}
+
+/// Fails if the variables of a file differ in dimensions or labels.
+fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
+    for FileArrays { name, arrays } in files {
+        let (first, others) = (&arrays[0], &arrays[1..]);
+        let differs =
+            |other: &GridArray| Some((other.name().to_owned(), variables_differ(first, other)?));
+        if let Some((other, reason)) = others.iter().find_map(differs) {
+            let message =
+                format!("\"{other}\" cannot be a column beside \"{}\": {reason}", first.name());
+            return Err(Error::usage(message).in_file(name));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if files differ in more than labels, or in labels of more than one dimension.
+fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
+    /// The most files that the message lists.
+    const MOST: usize = 10;
+    let first = &files[0];
+    let reasons: Vec<String> = files[1..]
+        .iter()
+        .filter_map(|file| Some(format!("\n  {}: {}", file.name, files_differ(first, file)?)))
+        .collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let more = reasons.len().saturating_sub(MOST);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let shown: String = reasons.into_iter().take(MOST).collect();
+    let message =
+        format!("the files cannot be one table; compared with {}:{shown}{more}", first.name);
+    Err(Error::usage(message))
+}
+
+/// Returns how file `b` differs from file `a`, apart from labels; `None` if it does not.
+fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
+    let names = |file: &FileArrays| match file.arrays.as_slice() {
+        // A single array with the name of its file or folder: these may differ from file to file.
+        [array] if array.name() == last_part(&file.name) => String::new(),
+        arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
+    };
+    if names(a) != names(b) || a.arrays.len() != b.arrays.len() {
+        let list = |file: &FileArrays| {
+            file.arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", ")
+        };
+        return Some(format!("its variables are {}, not {}", list(b), list(a)));
+    }
+    names_differ(a.dims(), b.dims()).or_else(|| {
+        let pairs = a.arrays.iter().zip(&b.arrays);
+        pairs.into_iter().find_map(|(a, b)| values_differ(a.values(), b.values()))
+    })
+}
+
+/// Returns the values of a file as columns of one table.
+fn values_of(arrays: &[GridArray]) -> Vec<Value> {
+    let mut values = names_of(arrays);
+    for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
+        // Stored chunks without a selected cell are not read. Fill values take their place in the tile, so each
+        // variable needs one. Formats that store every chunk, such as `.tet`, have none: zeros will do, because
+        // no query selects these cells.
+        if let (Some(width), true) = (width, fill.is_empty()) {
+            fill.resize(*width, 0);
+        }
+    }
+    values
+}
+
+/// Returns the values of a file. If the file has several arrays, the only value of an array gets the array's
+/// name.
+fn names_of(arrays: &[GridArray]) -> Vec<Value> {
+    if let [array] = arrays {
+        return array.values().to_vec();
+    }
+    let named = |array: &GridArray| {
+        let alone = array.values().len() == 1;
+        let rename = |value: &Value| match alone {
+            true => Value { name: array.name().to_owned(), ..value.clone() },
+            false => value.clone(),
+        };
+        array.values().iter().map(rename).collect::<Vec<_>>()
+    };
+    arrays.iter().flat_map(named).collect()
+}
+
+/// Returns the name of the file of each position along `axis`.
+fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
+    let names: StringViewArray = files.iter().map(|file| Some(file.name.as_str())).collect();
+    let lens = files.iter().map(|file| file.dims()[axis].len());
+    Labels::repeated(Arc::new(names) as ArrayRef, lens)
+}
+
+/// Makes the chunk source of compatible files, and cuts the table into chunks.
+///
+/// Two files with the variables `u` and `v` along `time` give these lists, if each file is one object:
+///
+/// ```text
+///   starts   [0, 365, 731]                       the start of each file, and the end of the last
+///   values   [u, v]                              the columns: variable, and number of the value in its array
+///   parts    u: [2023, 2024], v: [2023, 2024]    per variable and file: source and first member
+///   members  [2023, 2024]                        u and v of one file share their objects
+/// ```
+fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
+    let mut starts = vec![0];
+    for file in &files {
+        let start = starts.last().copied().unwrap_or_default();
+        starts.push(start + file.dims()[axis].len());
+    }
+    let variables = files[0].arrays.len();
+    let mut values = Vec::new();
+    // Bytes of a cell of each variable, over all its values.
+    let mut widths = Vec::new();
+    for (variable, array) in files[0].arrays.iter().enumerate() {
+        let of_value = array.values().iter().map(|value| value.column.cell_bytes());
+        widths.push(of_value.fold(0, u64::saturating_add));
+        for (number, value) in array.values().iter().enumerate() {
+            let element = element_of(&value.column);
+            values.push(PartValue { variable, value: number, element });
+        }
+    }
+    // The objects of all arrays, and the objects of the previous array with the number of their first member.
+    let mut members: Vec<Arc<Objects>> = Vec::new();
+    let mut before: Option<(Arc<Objects>, u32)> = None;
+    let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
+    let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
+    // The values that the table shows: those of the first file.
+    let shown: Vec<Vec<Value>> =
+        files[0].arrays.iter().map(|array| array.values().to_vec()).collect();
+    for file in files {
+        for (variable, array) in file.arrays.into_iter().enumerate() {
+            grids[variable].push(array.grid().clone());
+            let source = with_own_fill(array, &shown[variable]);
+            // Variables of one file share their objects, so comparing with the previous ones is enough.
+            let objects = Arc::clone(source.objects());
+            let member = match &before {
+                Some((same, member)) if Arc::ptr_eq(same, &objects) => *member,
+                _ => add_members(&mut members, &objects)?,
+            };
+            before = Some((objects, member));
+            parts[variable].push(Part { source, member });
+        }
+    }
+    // One object or folder needs no members: its locations keep the number 0.
+    let objects = match members.as_slice() {
+        [one] => Arc::clone(one),
+        _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
+    };
+    let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
+    let layout = Arc::new(Layout::new(grid, axis, starts, grids));
+    Ok(Mosaic::new(objects, layout, parts, values))
+}
+
+/// Adds the objects of an array, or of each of its members, and returns the number of the first.
+/// A mosaic of mosaics has a flat list: its locations are renumbered by adding that number.
+fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Result<u32> {
+    let first = u32::try_from(members.len());
+    match &**objects {
+        Objects::Several { members: several, .. } => members.extend(several.iter().cloned()),
+        _ => members.push(Arc::clone(objects)),
+    }
+    first.map_err(|_| Error::unsupported("a table of more than 4294967296 files"))
+}
+
+/// Returns the type by which zone bounds compare, if the column keeps the order of its stored elements.
+/// `None` for packed numbers, for example: a negative factor would turn least and greatest round.
+fn element_of(column: &ValueColumn) -> Option<ElementType> {
+    match column {
+        _ if !column.is_as_stored() => None,
+        ValueColumn::Number(column) => Some(column.element()),
+        ValueColumn::Cells(_) => Some(ElementType::I64), // dates and times
+    }
+}

@@ -1,0 +1,41 @@
+//! [`FileArrays`]: the opened arrays of one file.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::array::{Contents, Dimension, GridArray};
+use crate::tile::ObjectVersion;
+
+/// The variables of one file that become columns.
+#[derive(Debug)]
+pub struct FileArrays {
+    /// The path of the file, or its URL without secrets, for the column `_file` and for errors.
+    pub name: String,
+    /// The variables; at least one.
+    pub arrays: Vec<GridArray>,
+}
+
+impl FileArrays {
+    /// Sorts the variables in the order of `names`. Variables without a name there come last.
+    pub(super) fn order_variables(&mut self, names: &[&str]) {
+        let places: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
+        let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
+        self.arrays.sort_by_key(place);
+    }
+
+    /// The versions of the objects that opening the file has read. Variables share most of them.
+    pub fn versions(&self) -> Vec<ObjectVersion> {
+        let mut seen = HashSet::new();
+        let all = self.arrays.iter().flat_map(GridArray::versions);
+        all.filter(|version| seen.insert(version.clone())).collect()
+    }
+
+    /// The chunks of all variables.
+    pub fn contents(&self) -> Contents {
+        Contents(self.arrays.iter().flat_map(|array| array.contents().0).collect())
+    }
+
+    /// The dimensions of the first variable, which all variables share.
+    pub fn dims(&self) -> &[Dimension] {
+        self.arrays[0].dims()
+    }
+}

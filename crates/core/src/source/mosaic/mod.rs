@@ -1,0 +1,50 @@
+//! A mosaic combines arrays into one: variables become columns, and files are concatenated.
+//!
+//! ```text
+//!                 temperature      precipitation            chunks of the table end where chunks
+//!   2023.tet     ┌────┬────┐      ┌──┬──┬──┬──┐             of all arrays end, so that
+//!     time  0    │    │    │      │  │  │  │  │    ┌────┬────┐      each stored chunk lies in one of
+//!           ⋮    ├────┼────┤      │  │  │  │  │ ─▶ │    │    │      them and is decoded once
+//!         364    └────┴────┘      └──┴──┴──┴──┘    │    │    │
+//!   2024.tet     ┌────┬────┐      ┌──┬──┬──┬──┐    ├────┼────┤      a file ends at a border
+//!         365    ⋮    ⋮    ⋮      ⋮  ⋮  ⋮  ⋮  ⋮    ⋮    ⋮    ⋮
+//! ```
+//!
+//! A mosaic is a [`GridArray`](crate::array::GridArray) like any other, so pruning, reductions and declared
+//! orders work across its files. Only its `ChunkSource` handles the parts: it locates their stored chunks and
+//! places them in the chunks of the table.
+//!
+//! | made once, by `combine` | used by every query |
+//! |---|---|
+//! | `compat`: may these arrays be one table? | `source`: the chunk source, which asks the parts |
+//! | `concat_axis`: the axis, the order of the files, the labels | `layout`: which file and stored chunks? |
+//! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
+//! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
+//! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
+//! | `own_fill`: a file with another fill value | |
+//! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
+
+mod combine;
+mod compat;
+mod concat_axis;
+mod file_arrays;
+mod grid;
+mod known_files;
+mod later;
+mod layout;
+mod options;
+mod overlap;
+mod own_fill;
+mod precision;
+mod side_by_side;
+mod sliced;
+mod source;
+mod zones;
+
+pub use combine::Arrangement;
+pub use file_arrays::FileArrays;
+pub use known_files::KnownFile;
+pub use known_files::KnownFiles;
+pub use later::OpensFiles;
+pub use options::MosaicOptions;
+pub use side_by_side::AlignedArray;

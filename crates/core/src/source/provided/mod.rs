@@ -1,0 +1,18 @@
+//! Default implementations of [`ArrayGroup`](super::ArrayGroup): data variables, descriptions and verification.
+
+mod describe;
+mod variables;
+mod verify;
+
+pub(crate) use describe::describe_arrays;
+pub use variables::data_variables;
+pub(crate) use verify::verify_arrays;
+
+use crate::array::GridArray;
+use crate::error::Result;
+use crate::source::opened_array::OpenedArray;
+
+/// The name of an array, and the array or the error of opening it.
+pub type Named = (String, Result<OpenedArray>);
+/// The name of a grid, and the grid or the error of opening it.
+pub(super) type NamedGrid = (String, Result<GridArray>);

@@ -1,0 +1,670 @@
+//! Merging of a chunk's stored layers into one tile.
+//!
+//! ```text
+//!   layer 0  ▒▒▒▒▒▒▒▒      tile  ▒▒▒▒▒▒▒▒      . fill value
+//!            ▒▒▒▒▒▒▒▒  ─▶        ▒▒▒▓▓▓▓▓
+//!   layer 1     ▓▓▓▓▓            ...▓▓▓▓▓      rows are copied run by run, oldest layer first
+//!               ▓▓▓▓▓
+//! ```
+//!
+//! Layers are decoded one at a time, each in the memory of the one before. Nearly every chunk is a
+//! single whole layer in row-major order: its decoded bytes are the tile.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::cells::Tile;
+use super::runs::{cell_count, copy_cells, fill_cells, too_small};
+use crate::error::{Error, Result};
+use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
+
+/// How the cells of a variable are stored, and the element of cells that were never written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellFormat {
+    /// Bytes of a cell; `None` if cells may have any length.
+    pub width: Option<usize>,
+    /// Whether cells can be NULL: then a validity byte per cell is stored.
+    pub nullable: bool,
+    /// The bytes of a cell that was never written.
+    pub fill: Vec<u8>,
+    /// Whether a cell that was never written is a value rather than NULL. Matters only if cells can be
+    /// NULL.
+    pub fill_is_valid: bool,
+}
+
+impl CellFormat {
+    /// Returns the format of cells of `width` bytes that are never NULL and all written.
+    pub fn fixed(width: usize) -> Self {
+        Self { width: Some(width), nullable: false, fill: vec![], fill_is_valid: true }
+    }
+}
+
+/// Decodes the fetched `payloads` into the tile of a chunk with these `extents`. Newer layers override
+/// older ones. Payloads come layer by layer, in the order of [`Layer::payloads`]. `spare` is memory to reuse
+/// for the tile.
+pub fn decode(
+    stored: &StoredChunk,
+    payloads: &mut impl Iterator<Item = Bytes>,
+    extents: &[u64],
+    format: &CellFormat,
+    spare: Vec<u8>,
+    scratch: &mut Scratch,
+) -> Result<Tile, Undecodable> {
+    let member = stored.layers.first().map_or(0, |layer| layer.values.at.member);
+    let mut decoder = LayerDecoder { payloads, scratch, member };
+    let tile = cell_count(extents).and_then(|cells| {
+        let chunk = ChunkFormat { extents, cells, format };
+        match (stored.layers.as_slice(), format.width) {
+            ([layer], width) if layer.placement.is_none() => {
+                whole(decoder.decode_layer(layer, spare)?, &chunk, width)
+            }
+            (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut decoder),
+            (layers, None) => variable(layers, &chunk, spare, &mut decoder),
+        }
+    });
+    tile.map_err(|error| Undecodable { error, member: decoder.member })
+}
+
+/// The error of a chunk that could not be decoded.
+#[derive(Debug)]
+pub struct Undecodable {
+    /// Names the object, unless the array is a single object.
+    pub error: Error,
+    /// The number of the array with the object, where several arrays are read as one.
+    pub member: u32,
+}
+
+/// The chunk that layers are merged into.
+struct ChunkFormat<'a> {
+    extents: &'a [u64],
+    cells: usize,
+    format: &'a CellFormat,
+}
+
+/// Returns the bytes that [`decode`] allocates for a chunk of `cells` cells, including its tile.
+pub fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
+    let of_payload = |payload: &Payload| if payload.is_view() { 0 } else { payload.raw_len };
+    let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
+    // Merging needs the tile and the largest layer at the same time. The contents of values of any
+    // length are collected from all layers.
+    let layers = stored.layers.iter().map(of_layer).max().unwrap_or_default();
+    let contents = stored.layers.iter().filter_map(|layer| layer.content.as_ref());
+    let contents = contents.map(|content| content.raw_len).fold(0, u64::saturating_add);
+    let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
+    // If a layer turns out to be absent, the tile is made of fill values.
+    let is_tile = stored.is_whole() && !stored.layers.iter().any(|layer| layer.may_be_absent);
+    let span = size_of::<Range<u64>>();
+    let tile = match (format.width, is_tile) {
+        (Some(_), true) => 0,
+        (Some(width), false) => made(width),
+        (None, true) => made(span),
+        (None, false) => made(span).saturating_add(contents),
+    };
+    // The offsets of a layer become numbers, and for merging spans, beside those of the tile.
+    let temporary = match (format.width, is_tile) {
+        (Some(_), _) => 0,
+        (None, true) => cells.saturating_mul(size_of::<u64>() as u64),
+        (None, false) => {
+            let cells = stored.layers.iter().map(|layer| stored_cells(layer, cells)).max();
+            cells.unwrap_or_default().saturating_mul((size_of::<u64>() + span) as u64)
+        }
+    };
+    layers.saturating_add(tile).saturating_add(temporary)
+}
+
+/// Returns the cells of a layer as stored, in a chunk of `cells` cells.
+fn stored_cells(layer: &Layer, cells: u64) -> u64 {
+    let shape = layer.placement.as_ref().map(|placement| placement.tile_shape.as_slice());
+    shape.map_or(cells, |shape| shape.iter().copied().fold(1, u64::saturating_mul))
+}
+
+/// A decoder of layers, which takes their payloads in order.
+struct LayerDecoder<'a, P> {
+    payloads: &'a mut P,
+    scratch: &'a mut Scratch,
+    /// The [`Location::member`](crate::format::Location::member) of the latest payload.
+    member: u32,
+}
+
+/// A layer whose payloads have been decoded.
+struct DecodedLayer {
+    values: Decoded,
+    content: Option<Decoded>,
+    validity: Option<Bytes>,
+}
+
+impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
+    /// Decodes a layer. `memory` is reused for the content if there is one, otherwise for the values.
+    fn decode_layer(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<DecodedLayer> {
+        let fixed = layer.content.is_none();
+        let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
+        let values = self.decode(&layer.values, for_values)?;
+        let content = layer.content.as_ref().map(|content| self.decode(content, for_content));
+        let content = content.transpose()?;
+        let validity = layer.validity.as_ref().map(|validity| self.decode(validity, vec![]));
+        let validity = validity.transpose()?.map(|validity| validity.bytes);
+        Ok(DecodedLayer { values, content, validity })
+    }
+
+    fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
+        self.member = payload.at.member;
+        let stored = self.payloads.next();
+        let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;
+        let decoded = payload.decode(stored, memory, self.scratch);
+        let object = &payload.at.object;
+        decoded.map_err(|error| if object.is_empty() { error } else { error.in_file(object) })
+    }
+}
+
+impl DecodedLayer {
+    /// Returns the bytes that contain values of any length: those of the content, or those of the values if their
+    /// encoding has the lengths.
+    fn content(&self) -> Result<&Bytes> {
+        let values = Some(&self.values).filter(|values| values.offsets.is_some());
+        let content = self.content.as_ref().or(values).map(|content| &content.bytes);
+        content.ok_or_else(|| Error::internal("values of any length without content"))
+    }
+
+    /// Returns the offsets of values of any length, if their encoding has the lengths.
+    fn offsets(&self) -> Option<&[u64]> {
+        self.content.as_ref().unwrap_or(&self.values).offsets.as_deref()
+    }
+
+    /// Returns the memory of the content, or else of the values, for the next layer.
+    fn into_memory(self) -> Vec<u8> {
+        let largest = self.content.unwrap_or(self.values).bytes;
+        largest.try_into_mut().map(Vec::from).unwrap_or_default()
+    }
+}
+
+/// The largest tile of merged layers, in bytes. A file can declare a chunk of any size.
+const MAX_MERGED_BYTES: usize = 1 << 31;
+
+/// Returns the bytes of a merged tile. Fails if they exceed [`MAX_MERGED_BYTES`].
+fn merged_len(cells: usize, width: usize) -> Result<usize> {
+    let bytes = cells.checked_mul(width).filter(|&bytes| bytes <= MAX_MERGED_BYTES);
+    bytes.ok_or_else(|| {
+        let most = MAX_MERGED_BYTES >> 20;
+        Error::unsupported(format!(
+            "a chunk of {cells} cells of {width} bytes; a chunk that is not stored as one whole tile may have at most {most} MiB"
+        ))
+    })
+}
+
+/// Returns the tile of a layer that is the whole chunk in row-major order.
+fn whole(decoded: DecodedLayer, chunk: &ChunkFormat<'_>, width: Option<usize>) -> Result<Tile> {
+    let validity = decoded.validity.clone().filter(|_| chunk.format.nullable);
+    if validity.as_ref().is_some_and(|validity| validity.len() != chunk.cells) {
+        return Err(too_small());
+    }
+    let tile = match width {
+        Some(width) if Some(decoded.values.bytes.len()) != chunk.cells.checked_mul(width) => {
+            return Err(too_small());
+        }
+        Some(width) => Tile::fixed(decoded.values.bytes, width),
+        None => Tile::variable(spans(&decoded, chunk.cells, 0)?, decoded.content()?.clone())?,
+    };
+    Ok(tile.with_validity(validity))
+}
+
+/// Returns cells of `width` bytes in the memory of `spare`, before any layer is copied. They are fill
+/// values, or arbitrary bytes if one layer covers the chunk.
+fn unwritten(
+    layers: &[Layer],
+    chunk: &ChunkFormat<'_>,
+    width: usize,
+    spare: Vec<u8>,
+) -> Result<Vec<u8>> {
+    let bytes = merged_len(chunk.cells, width)?;
+    let mut tile = spare;
+    if covers(layers, chunk.extents) {
+        tile.resize(bytes, 0); // every cell will be written
+    } else if chunk.format.fill.len() != width {
+        return Err(Error::internal("the fill value and its cells differ in width"));
+    } else if chunk.format.fill.iter().all(|byte| *byte == 0) {
+        tile.clear();
+        tile.resize(bytes, 0);
+    } else {
+        tile.clear();
+        tile.reserve_exact(bytes);
+        (0..chunk.cells).for_each(|_| tile.extend_from_slice(&chunk.format.fill));
+    }
+    Ok(tile)
+}
+
+/// Whether one of the layers holds every cell of the chunk.
+fn covers(layers: &[Layer], extents: &[u64]) -> bool {
+    let whole = |placement: &Placement| {
+        placement.region.iter().zip(extents).all(|(region, &len)| *region == (0..len))
+    };
+    layers.iter().any(|layer| layer.placement.as_ref().is_none_or(whole))
+}
+
+/// Returns one byte per cell, 0 for NULL, before any layer is copied; `None` if no cell can be NULL.
+fn unwritten_validity(chunk: &ChunkFormat<'_>) -> Result<Option<Vec<u8>>> {
+    let byte = u8::from(chunk.format.fill_is_valid);
+    chunk.format.nullable.then(|| Ok(vec![byte; merged_len(chunk.cells, 1)?])).transpose()
+}
+
+/// Copies the validity bytes of a layer to those of the tile. A layer without them has no NULL.
+fn lay_validity(
+    layer: &Layer,
+    decoded: &DecodedLayer,
+    extents: &[u64],
+    tile: &mut [u8],
+) -> Result<()> {
+    let placement = layer.placement.as_ref();
+    match &decoded.validity {
+        Some(validity) => copy_cells(placement, extents, 1, validity, tile),
+        None => fill_cells(placement, extents, &1, tile),
+    }
+}
+
+/// Merges layers of cells of `width` bytes.
+fn fixed<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &ChunkFormat<'_>,
+    width: usize,
+    spare: Vec<u8>,
+    decoder: &mut LayerDecoder<'_, P>,
+) -> Result<Tile> {
+    let mut tile = unwritten(layers, chunk, width, spare)?;
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let decoded = decoder.decode_layer(layer, memory)?;
+        let values = &decoded.values.bytes;
+        lay_fixed(layer.placement.as_ref(), chunk.extents, width, values, &mut tile)?;
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &decoded, chunk.extents, validity)?;
+        }
+        memory = decoded.into_memory();
+    }
+    Ok(Tile::fixed(tile.into(), width).with_validity(validity.map(Bytes::from)))
+}
+
+/// Copies cells of `width` bytes. Common widths are compile-time constants, because single cells of a
+/// width known only at run time are slow to copy.
+fn lay_fixed(
+    placement: Option<&Placement>,
+    extents: &[u64],
+    width: usize,
+    stored: &[u8],
+    tile: &mut [u8],
+) -> Result<()> {
+    fn lay<const WIDTH: usize>(
+        placement: Option<&Placement>,
+        extents: &[u64],
+        stored: &[u8],
+        tile: &mut [u8],
+    ) -> Result<()> {
+        let (stored, tile) = (stored.as_chunks::<WIDTH>().0, tile.as_chunks_mut::<WIDTH>().0);
+        copy_cells(placement, extents, 1, stored, tile)
+    }
+    match width {
+        2 => lay::<2>(placement, extents, stored, tile),
+        4 => lay::<4>(placement, extents, stored, tile),
+        8 => lay::<8>(placement, extents, stored, tile),
+        _ => copy_cells(placement, extents, width, stored, tile),
+    }
+}
+
+/// Merges layers of values of any length. The spans of the tile refer to the fill value and to the
+/// contents of all layers.
+fn variable<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &ChunkFormat<'_>,
+    spare: Vec<u8>,
+    decoder: &mut LayerDecoder<'_, P>,
+) -> Result<Tile> {
+    merged_len(chunk.cells, size_of::<Range<u64>>())?;
+    let mut contents = spare;
+    contents.clear();
+    contents.extend_from_slice(&chunk.format.fill);
+    let mut tile = vec![0..contents.len() as u64; chunk.cells];
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let placement = layer.placement.as_ref();
+        let decoded = decoder.decode_layer(layer, memory)?;
+        let stored_shape = placement.map_or(chunk.extents, |placement| &placement.tile_shape);
+        let spans = spans(&decoded, cell_count(stored_shape)?, contents.len() as u64)?;
+        copy_cells(placement, chunk.extents, 1, &spans, &mut tile)?;
+        contents.extend_from_slice(decoded.content()?);
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &decoded, chunk.extents, validity)?;
+        }
+        memory = decoded.into_memory();
+    }
+    Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
+}
+
+/// Returns the spans of the `cells` values of a stored tile, moved by `base`. The offsets 0, 4 in 10 bytes
+/// of content give 0..4 and 4..10: a value ends where the next one begins.
+fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
+    let len = decoded.content()?.len() as u64;
+    let stored: Vec<u64>;
+    let starts = match decoded.offsets() {
+        Some(offsets) => offsets,
+        None => {
+            let (offsets, _) = decoded.values.bytes.as_chunks::<8>();
+            stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
+            stored.as_slice()
+        }
+    };
+    if starts.len() != cells {
+        let message = format!("{} offsets for {cells} cells", starts.len());
+        return Err(Error::corrupt_region("offsets of a tile", message));
+    }
+    let ends = starts.iter().skip(1).copied().chain([len]);
+    let span = |(&start, end): (&u64, u64)| {
+        if start > end || end > len {
+            let message =
+                format!("a value at bytes {start}..{end}, not a range in {len} bytes of content");
+            return Err(Error::corrupt_region("offsets of a tile", message));
+        }
+        Ok(base + start..base + end)
+    };
+    starts.iter().zip(ends).map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::super::absent::leave_out_absent;
+    use super::*;
+    use crate::format::{ByteOrder, Codec, Location, StorageOrder};
+    use crate::grid::{AxisSelection, ravel, unravel};
+
+    /// Returns a payload of `bytes`, raw or compressed, and adds its stored bytes to `fetched`.
+    fn payload(bytes: Vec<u8>, raw: bool, fetched: &mut Vec<Bytes>) -> Payload {
+        let raw_len = bytes.len() as u64;
+        let (codec, stored) = match raw {
+            true => (Codec::Raw, bytes),
+            false => (Codec::Zstd, zstd::encode_all(&bytes[..], 1).unwrap()),
+        };
+        let at = Location::new("tile", 0..stored.len() as u64);
+        fetched.push(stored.into());
+        Payload::new(at, raw_len, codec)
+    }
+
+    /// Random layers of a random chunk, and the cells expected in its tile.
+    struct Case {
+        stored: StoredChunk,
+        fetched: Vec<Bytes>,
+        extents: Vec<u64>,
+        format: CellFormat,
+        /// `None` for NULL.
+        cells: Vec<Option<Vec<u8>>>,
+    }
+
+    fn case(rng: &mut StdRng) -> Case {
+        let rank = rng.random_range(1..=3);
+        let extents: Vec<u64> = (0..rank).map(|_| rng.random_range(1..6)).collect();
+        let width = rng.random_bool(0.6).then(|| rng.random_range(1..=8));
+        let fill = b"filling."[..width.unwrap_or(3)].to_vec();
+        let format = CellFormat {
+            width,
+            nullable: rng.random(),
+            fill: fill.clone(),
+            fill_is_valid: rng.random(),
+        };
+        let unwritten = (!format.nullable || format.fill_is_valid).then_some(fill);
+        let cells = vec![unwritten; extents.iter().product::<u64>() as usize];
+        let stored = StoredChunk::default();
+        let mut case = Case { stored, fetched: vec![], extents, format, cells };
+        for _ in 0..rng.random_range(0..4) {
+            case.add_layer(rng);
+        }
+        case
+    }
+
+    impl Case {
+        fn add_layer(&mut self, rng: &mut StdRng) {
+            let placement = rng.random_bool(0.8).then(|| placement(&self.extents, rng));
+            let shape = placement.as_ref().map_or(&self.extents, |placement| &placement.tile_shape);
+            let count = shape.iter().product::<u64>() as usize;
+            let len = self.format.width;
+            let value = |rng: &mut StdRng| -> Vec<u8> {
+                let len = len.unwrap_or_else(|| rng.random_range(0..4));
+                (0..len).map(|_| rng.random()).collect()
+            };
+            let values: Vec<Vec<u8>> = (0..count).map(|_| value(rng)).collect();
+            let valid: Vec<u8> = (0..count).map(|_| rng.random_range(0..2)).collect();
+            // A layer without validity was written when no cell could be NULL.
+            let validity = (self.format.nullable && rng.random()).then_some(&valid);
+
+            let everywhere: Vec<_> = self.extents.iter().map(|&len| 0..len).collect();
+            let region = placement.as_ref().map_or(&everywhere, |placement| &placement.region);
+            for (position, cell) in self.cells.iter_mut().enumerate() {
+                let at = unravel(position as u64, &self.extents);
+                if region.iter().zip(&at).all(|(region, at)| region.contains(at)) {
+                    let place = place(placement.as_ref(), &at, &self.extents);
+                    let is_null = validity.is_some_and(|valid| valid[place] == 0);
+                    *cell = (!is_null).then(|| values[place].clone());
+                }
+            }
+
+            let (raw, fetched) = (rng.random(), &mut self.fetched);
+            let content: Vec<u8> = values.concat();
+            let starts = values.iter().scan(0, |end, value| {
+                let start = *end as u64;
+                *end += value.len();
+                Some(start.to_le_bytes())
+            });
+            let (values, content) = match self.format.width {
+                Some(_) => (payload(content, raw, fetched), None),
+                None => {
+                    let starts = payload(starts.flatten().collect(), raw, fetched);
+                    (starts, Some(payload(content, raw, fetched)))
+                }
+            };
+            let validity = validity.map(|valid| payload(valid.clone(), raw, fetched));
+            let may_be_absent = rng.random_bool(0.3);
+            self.stored.layers.push(Layer { placement, values, content, validity, may_be_absent });
+        }
+
+        fn decode(&self, spare: Vec<u8>) -> Result<Tile> {
+            let mut fetched = self.fetched.iter().cloned();
+            let (extents, format) = (&self.extents, &self.format);
+            let scratch = &mut Scratch::default();
+            decode(&self.stored, &mut fetched, extents, format, spare, scratch)
+                .map_err(|failed| failed.error)
+        }
+    }
+
+    /// Returns the position in the stored tile of the chunk's cell at `at`.
+    fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
+        let Some(Placement { region, tile_shape, origin, order }) = placement else {
+            return ravel(at, extents) as usize;
+        };
+        let moved = at.iter().zip(region).zip(origin);
+        let mut at: Vec<u64> =
+            moved.map(|((at, region), first)| at - region.start + first).collect();
+        let mut shape = tile_shape.clone();
+        if *order == StorageOrder::ColumnMajor {
+            at.reverse();
+            shape.reverse();
+        }
+        ravel(&at, &shape) as usize
+    }
+
+    /// Returns a placement of random cells of a chunk, anywhere in a tile that is at least as large.
+    fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
+        let mut region = |&len: &u64| {
+            let start = rng.random_range(0..len);
+            start..rng.random_range(start + 1..=len)
+        };
+        let region: Vec<Range<u64>> = extents.iter().map(&mut region).collect();
+        let origin: Vec<u64> = extents.iter().map(|_| rng.random_range(0..9)).collect();
+        let mut shape = |(cells, origin): (&Range<u64>, &u64)| {
+            cells.end - cells.start + origin + rng.random_range(0..3)
+        };
+        let tile_shape = region.iter().zip(&origin).map(&mut shape).collect();
+        let order = if rng.random() { StorageOrder::RowMajor } else { StorageOrder::ColumnMajor };
+        Placement { region, tile_shape, origin, order }
+    }
+
+    fn cells(tile: &Tile, case: &Case) -> Vec<Option<Vec<u8>>> {
+        let all: Vec<_> = case.extents.iter().map(|&len| AxisSelection::all(len)).collect();
+        let values: Vec<Vec<u8>> = match case.format.width {
+            Some(width) => tile.bytes().chunks_exact(width).map(<[u8]>::to_vec).collect(),
+            None => {
+                let (spans, content) = tile.spans(&all).unwrap();
+                let value = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+                spans.iter().map(|span| value(span).to_vec()).collect()
+            }
+        };
+        let is_valid = |at: usize| tile.validity().is_none_or(|validity| validity[at] != 0);
+        values.into_iter().enumerate().map(|(at, value)| is_valid(at).then_some(value)).collect()
+    }
+
+    #[test]
+    fn each_cell_is_the_newest_layers_that_has_it() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..2_000 {
+            let case = case(&mut rng);
+            let spare = vec![0xAA; rng.random_range(0..2_000)];
+            let tile = case.decode(spare).unwrap();
+            assert_eq!(cells(&tile, &case), case.cells, "{:?}", case.stored);
+        }
+    }
+
+    #[test]
+    fn layers_that_do_not_fit_are_errors() {
+        let mut rng = StdRng::seed_from_u64(2);
+        let mut damaged = 0;
+        while damaged < 200 {
+            let mut case = case(&mut rng);
+            let Some(layer) = case.stored.layers.last_mut() else { continue };
+            // Cut off a byte of the cells, or an offset of values of any length.
+            let shorter = layer.values.raw_len - [1, 8][usize::from(layer.content.is_some())];
+            let at = case.fetched.len() - layer.payloads().count();
+            layer.values.codec = Codec::Raw;
+            layer.values.raw_len = shorter;
+            case.fetched[at] = Bytes::from(vec![0; shorter as usize]);
+            let uses_last_cell = layer.placement.is_none() || layer.content.is_some();
+            let decoded = case.decode(vec![]);
+            assert!(decoded.is_err() || !uses_last_cell, "{:?}", case.stored);
+            damaged += usize::from(uses_last_cell);
+        }
+    }
+
+    #[test]
+    fn memory_is_one_layer_and_the_tile() {
+        let extents = vec![16, 1024];
+        let format = CellFormat { fill: vec![0; 4], ..CellFormat::fixed(4) };
+        let (mut fetched, mut layers) = (vec![], vec![]);
+        for row in 0..16 {
+            let values = payload(vec![row as u8; 1 << 16], false, &mut fetched);
+            let placement = Placement {
+                region: vec![row..row + 1, 0..1024],
+                tile_shape: extents.clone(),
+                origin: vec![row, 0],
+                order: StorageOrder::RowMajor,
+            };
+            layers.push(Layer { placement: Some(placement), ..Layer::whole(values) });
+        }
+        let stored = StoredChunk { layers };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &format), 2 << 16);
+        let nullable = CellFormat { nullable: true, ..format.clone() };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &nullable), (2 << 16) + (1 << 14));
+        let scratch = &mut Scratch::default();
+        let tile =
+            decode(&stored, &mut fetched.into_iter(), &extents, &format, vec![], scratch).unwrap();
+        let expected: Vec<u8> = (0..1 << 16).map(|at| (at >> 12) as u8).collect();
+        assert_eq!(tile.bytes(), expected);
+    }
+
+    #[test]
+    fn values_of_any_length_are_accounted_with_their_offsets() {
+        let mut fetched = vec![];
+        let layer = |fetched: &mut Vec<Bytes>| Layer {
+            content: Some(payload(vec![b'a'; 100], false, fetched)),
+            ..Layer::whole(payload(vec![0; 80], false, fetched))
+        };
+        let format = CellFormat { width: None, ..CellFormat::fixed(1) };
+        let whole = StoredChunk { layers: vec![layer(&mut fetched)] };
+        // Payloads of 180 bytes; per cell 16 bytes of spans, and 8 of offsets as numbers.
+        assert_eq!(bytes_decoded(&whole, 10, &format), 180 + 10 * (16 + 8));
+        let placement = Placement {
+            region: std::iter::once(0..5).collect(),
+            tile_shape: vec![10],
+            origin: vec![0],
+            order: StorageOrder::RowMajor,
+        };
+        let placed = Layer { placement: Some(placement), ..layer(&mut fetched) };
+        let merged = StoredChunk { layers: vec![placed] };
+        // The tile of 5 cells has spans and contents; the layer of 10 cells has offsets and spans.
+        let expected = 180 + 5 * 16 + 100 + 10 * (8 + 16);
+        assert_eq!(bytes_decoded(&merged, 5, &format), expected);
+    }
+
+    #[cfg(feature = "codecs")]
+    #[test]
+    fn values_after_their_lengths_need_no_payload_of_offsets() {
+        use crate::format::codecs::{Pipeline, Step};
+
+        let texts = ["ab", "", "cde", "f"];
+        let text = |text: &&str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let stored = [4_u32.to_le_bytes().to_vec(), texts.iter().flat_map(text).collect()].concat();
+        let mut fetched = vec![];
+        let offsets = payload(vec![], true, &mut fetched);
+        let mut content = payload(stored, true, &mut fetched);
+        content.codec = Pipeline::codec(vec![Step::VlenUtf8]);
+        // An estimate of the length.
+        content.raw_len = 100;
+        let layer = Layer { content: Some(content), ..Layer::whole(offsets) };
+        let stored = StoredChunk { layers: vec![layer] };
+        let format = CellFormat { width: None, ..CellFormat::fixed(1) };
+        let (extents, scratch) = ([2, 2], &mut Scratch::default());
+        let mut payloads = fetched.into_iter();
+        let tile = decode(&stored, &mut payloads, &extents, &format, vec![], scratch).unwrap();
+        let (spans, content) = tile.spans(&extents.map(AxisSelection::all)).unwrap();
+        let value = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+        let values: Vec<_> = spans.iter().map(value).collect();
+        assert_eq!(values, texts.map(str::as_bytes));
+    }
+
+    #[test]
+    fn a_chunk_that_is_absent_is_fill_values() {
+        let format = CellFormat { fill: vec![7, 9], ..CellFormat::fixed(2) };
+        let (mut fetched, extents) = (vec![], [2, 3]);
+        let layer = |raw, fetched: &mut Vec<Bytes>| Layer {
+            may_be_absent: true,
+            ..Layer::whole(payload(vec![1; 12], raw, fetched))
+        };
+        let layers = [true, false].map(|raw| layer(raw, &mut fetched));
+        let mut stored = layers.map(|layer| StoredChunk { layers: vec![layer] });
+        // Memory for the tile counts even where the tile may be a view.
+        let needed = stored.each_ref().map(|stored| bytes_decoded(stored, 6, &format));
+        assert_eq!(needed, [12, 24]);
+        let replies = vec![None, Some(fetched[1].clone())];
+        let mut present = leave_out_absent(&mut stored, replies).into_iter();
+        for (stored, cells) in stored.iter().zip([[7, 9].repeat(6), vec![1; 12]]) {
+            let scratch = &mut Scratch::default();
+            let tile = decode(stored, &mut present, &extents, &format, vec![3; 50], scratch);
+            assert_eq!(tile.unwrap().bytes(), cells);
+        }
+    }
+
+    #[test]
+    fn big_endian_cells_are_made_and_never_viewed() {
+        let mut fetched = vec![];
+        let mut values = payload(vec![0, 1, 0, 2, 0, 3], true, &mut fetched);
+        values.byte_order = ByteOrder::big(2);
+        let stored = StoredChunk { layers: vec![Layer::whole(values)] };
+        let format = CellFormat::fixed(2);
+        assert_eq!(bytes_decoded(&stored, 3, &format), 6);
+        let (shared, scratch) = (fetched.clone(), &mut Scratch::default());
+        let mut payloads = fetched.into_iter();
+        let tile = decode(&stored, &mut payloads, &[3], &format, vec![], scratch).unwrap();
+        assert_eq!(
+            (tile.bytes(), &shared[0][..]),
+            (&[1, 0, 2, 0, 3, 0][..], &[0, 1, 0, 2, 0, 3][..])
+        );
+    }
+}

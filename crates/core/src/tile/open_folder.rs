@@ -1,0 +1,200 @@
+//! [`OpenFolder`]: the objects of a folder, which are opened when they are first read.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::seen::Seen;
+use crate::error::{Error, Result};
+use crate::format::ByteRange;
+use crate::io::{
+    ByteSource, Folder, LruCache, MAX_OPEN_OBJECTS, ObjectStamp, document_too_long, is_not_found,
+};
+
+/// A folder that opens objects when they are first read, and keeps a limited number of them open.
+#[derive(Debug)]
+pub struct OpenFolder {
+    pub folder: Arc<dyn Folder>,
+    pub opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
+    /// The stamps of what was read, if objects may be written again.
+    pub seen: Option<Seen>,
+}
+
+/// The purpose of a read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Purpose {
+    /// Cells, which later queries may not need.
+    #[default]
+    Cells,
+    /// Cells that are labels.
+    Labels,
+    /// Metadata. An object that is read whole may have at most so many bytes.
+    Metadata { most: u64 },
+}
+
+impl Purpose {
+    /// Whether later queries are likely to need the same bytes.
+    fn is_metadata(self) -> bool {
+        !matches!(self, Self::Cells)
+    }
+
+    /// The most bytes of an object that is read whole.
+    fn most(self) -> u64 {
+        match self {
+            Self::Metadata { most } => most,
+            Self::Cells | Self::Labels => u64::MAX,
+        }
+    }
+}
+
+/// The ranges requested of one object.
+#[derive(Default)]
+pub struct Requested {
+    pub ranges: Vec<ByteRange>,
+    /// For each range, the position of its reply.
+    pub places: Vec<usize>,
+    /// Whether an absent object is an error.
+    pub is_needed: bool,
+    pub purpose: Purpose,
+}
+
+impl Requested {
+    /// Whether this is a request for a whole document that may be absent.
+    fn is_of_document(&self) -> bool {
+        let is_whole = matches!(self.ranges.as_slice(), [ByteRange::Whole]);
+        is_whole && !self.is_needed && matches!(self.purpose, Purpose::Metadata { .. })
+    }
+}
+
+impl OpenFolder {
+    pub fn new(folder: Arc<dyn Folder>, seen: Option<Seen>) -> Self {
+        Self { folder, opened: LruCache::new(MAX_OPEN_OBJECTS), seen }
+    }
+
+    /// Reads the ranges requested of an object; `None` if it is absent and may be.
+    pub async fn read_if_present(
+        &self,
+        object: &Arc<str>,
+        requested: &Requested,
+    ) -> Result<Option<Vec<Bytes>>> {
+        let remembers = self.seen.is_some() && requested.is_of_document();
+        if remembers && self.folder.is_known_absent(object) {
+            return Ok(None);
+        }
+        // An object that was open before and is absent now has changed, which is an error.
+        let was_there = self.opened.get(object).is_some();
+        match self.read(object, requested).await {
+            Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => {
+                self.note(object, None, requested)?;
+                if remembers {
+                    self.folder.note_absent(object);
+                }
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+
+    /// Notes the stamp of an object, if objects may be written again; `None` if it is absent.
+    fn note(
+        &self,
+        object: &Arc<str>,
+        stamp: Option<ObjectStamp>,
+        requested: &Requested,
+    ) -> Result<()> {
+        match &self.seen {
+            Some(seen) => seen.note(object, stamp, requested.purpose.is_metadata()),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that objects that a query has read, and all metadata, are what they were.
+    ///
+    /// # Errors
+    /// `Io` for an object that was written, added or deleted since it was first read.
+    pub async fn check_read(&self, objects: &[Arc<str>]) -> Result<()> {
+        match &self.seen {
+            Some(seen) => seen.check(&*self.folder, objects).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the versions of all objects below a folder, and notes their stamps; see [`Folder::versions_below`].
+    ///
+    /// # Errors
+    /// `Io` if the folder cannot be listed, or an object was written since it was read.
+    pub fn versions_below(
+        &self,
+        path: &str,
+        most: usize,
+    ) -> Result<Option<Vec<crate::io::VersionBelow>>> {
+        let found = self.folder.versions_below(path, most)?;
+        if let Some(seen) = &self.seen {
+            for crate::io::VersionBelow { path, stamp, .. } in found.iter().flatten() {
+                seen.note(&path.as_str().into(), Some(*stamp), false)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Forgets which documents are known to be absent; returns whether any was.
+    pub fn forget_absent(&self) -> bool {
+        self.folder.forget_absent()
+    }
+
+    async fn read(&self, object: &Arc<str>, requested: &Requested) -> Result<Vec<Bytes>> {
+        let Requested { ranges, purpose, .. } = requested;
+        if let Some(source) = self.opened.get(object) {
+            return read_ranges(&*source, ranges, *purpose).await;
+        }
+        // These reads need no length, so they skip opening the object: one that is a chunk takes one
+        // request.
+        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges.as_slice() {
+            let (is_metadata, most) = (purpose.is_metadata(), purpose.most());
+            let read = self.folder.read_unopened(object, range, is_metadata, most).await?;
+            if let Some(bytes) = read {
+                if let Some(stamp) = self.folder.stamp_as_read(object) {
+                    self.note(object, Some(stamp), requested)?;
+                }
+                return Ok(vec![bytes]);
+            }
+        }
+        let source = self.folder.open(object).await?;
+        if let Some(stamp) = source.stamp() {
+            self.note(object, Some(stamp), requested)?;
+        }
+        // Without range reads, a source holds the whole object in memory that is not accounted for: do
+        // not keep it.
+        if self.folder.reads_ranges() {
+            self.opened.insert(Arc::clone(object), Arc::clone(&source));
+        }
+        read_ranges(&*source, ranges, *purpose).await
+    }
+}
+
+/// Reads ranges of an open object; see [`ByteRange::within`].
+///
+/// # Errors
+/// `Corrupt` for a range beyond the end of the object, `Unsupported` for a document that is too long, and the errors of
+/// [`ByteSource::read`].
+pub(super) async fn read_ranges(
+    source: &dyn ByteSource,
+    ranges: &[ByteRange],
+    purpose: Purpose,
+) -> Result<Vec<Bytes>> {
+    let size = source.size();
+    if ranges.contains(&ByteRange::Whole) && size > purpose.most() {
+        return Err(document_too_long(size, purpose.most()).in_file(source.name()));
+    }
+    let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
+    // A format that does not know the length of an object cannot check the ranges in its index.
+    if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
+        let message = format!("bytes {beyond:?} are needed, but it has {size} bytes");
+        return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
+    }
+    match purpose.is_metadata() {
+        true => source.read_metadata(&ranges).await,
+        false => source.read(&ranges).await,
+    }
+}

@@ -1,0 +1,180 @@
+//! The `.tet` format as an [`ArrayFormat`]: single files, and generations of packages.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::attributes::attributes;
+use super::chunk_table::ChunkTable;
+use super::dataset::open_datasets;
+use super::describe::describe;
+use super::info::dataset_info;
+use super::info_table::info_table;
+use super::reader::TetReader;
+use super::verify::verify;
+use gridfusion_core::array::ReadOptions;
+use gridfusion_core::{Error, Result};
+use gridfusion_core::format::Entry;
+use crate::bytes::{MAGIC, is_package};
+use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::{Description, Detail};
+use gridfusion_core::source::{FactTable, Facts};
+use gridfusion_core::source::OpenedArray;
+use gridfusion_core::source::Place;
+use gridfusion_core::verify::{Depth, Progress, Report};
+
+/// `.tet` files and `.tet.d` packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tet;
+
+// The names of the functions with facts.
+const INFO: &str = "tet_info";
+const CHUNKS: &str = "tet_chunks";
+const ATTRIBUTES: &str = "tet_attributes";
+
+#[async_trait]
+impl ArrayFormat for Tet {
+    fn name(&self) -> &'static str {
+        "tet"
+    }
+
+    fn title(&self) -> &'static str {
+        ".tet"
+    }
+
+    fn nouns(&self) -> &'static [&'static str] {
+        &[".tet file", ".tet.d package"]
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        &[
+            Ending { ending: ".tet", folder: false, what: Some("a .tet file") },
+            Ending { ending: ".tet.d", folder: true, what: Some("a .tet.d package") },
+        ]
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+        let package = Recognised { what: "a .tet.d package".into(), nests: false };
+        is_package(entries).then_some(package)
+    }
+
+    fn probe_file(&self, head: &[u8]) -> bool {
+        head.starts_with(MAGIC)
+    }
+
+    /// `generation` belongs to a place, because other packages of a catalog have other generations.
+    fn options(&self) -> &'static [OptionInfo] {
+        const GENERATION: OptionInfo = OptionInfo::new(
+            "generation",
+            ValueKind::Number,
+            "the current one",
+            "which generation of a `.tet.d` package",
+        )
+        .of_one_place();
+        &[GENERATION]
+    }
+
+    /// | function | a row per |
+    /// |---|---|
+    /// | `tet_info` | dataset |
+    /// | `tet_chunks` | stored chunk |
+    /// | `tet_attributes` | attribute of a dataset or of the file |
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[
+            InfoFunction { name: INFO },
+            InfoFunction { name: CHUNKS },
+            InfoFunction { name: ATTRIBUTES },
+        ]
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        let file = TetReader::open_place(place, options).await?;
+        let read = options.read(&self.read_defaults());
+        Ok(Arc::new(TetGroup { file, location: place.location().to_owned(), read }))
+    }
+}
+
+/// The datasets of one file.
+#[derive(Debug)]
+struct TetGroup {
+    file: TetReader,
+    /// The path or URL as it was given. For a package it is the folder, and `file.name()` the file in it.
+    location: String,
+    read: ReadOptions,
+}
+
+#[async_trait]
+impl ArrayGroup for TetGroup {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn file_name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Returns all readable datasets, coordinates included. Listing an unreadable dataset would make
+    /// `information_schema` fail for all datasets; a query of the dataset by name fails with its error.
+    fn names(&self) -> Vec<String> {
+        let tet = self.file.tet();
+        let is_readable = |name: &String| {
+            tet.dataset_id(name).is_some_and(|id| tet.datasets()[id].grid().is_ok())
+        };
+        self.file.dataset_names().into_iter().filter(is_readable).collect()
+    }
+
+    /// Includes unreadable datasets, so that a query of one fails with the reason.
+    fn has(&self, name: &str) -> bool {
+        self.file.tet().dataset_id(name).is_some()
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let arrays = open_datasets(&self.file, names, &self.read).await?;
+        Ok(arrays.into_iter().map(OpenedArray::from).collect())
+    }
+
+    /// Compares names and lengths of dimensions before any dataset is opened: opening reads labels, and the
+    /// message needs none.
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let names = self.file.data_variables();
+        let mut axes = names.iter().map(|name| self.axes_of(name));
+        let first = axes.next();
+        if names.is_empty() {
+            return Err(Error::usage("the file has no data variable").in_file(self.file.name()));
+        }
+        if axes.all(|axes| Some(axes) == first) {
+            return self.arrays(&names).await;
+        }
+        let listed = names.iter().map(|name| with_axes(name, &self.axes_of(name)));
+        Err(mixed("the file has several data variables", listed).in_file(self.file.name()))
+    }
+
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let dataset = dataset.map(|name| self.file.dataset_id(name)).transpose()?;
+        Ok(match function {
+            INFO => Arc::new(Facts::new(info_table(&dataset_info(&self.file, dataset).await?)?)),
+            CHUNKS => Arc::new(ChunkTable::new(self.file.clone(), dataset)),
+            ATTRIBUTES => Arc::new(Facts::new(attributes(&self.file, dataset)?)),
+            other => return Err(Error::internal(format!("no facts called {other}"))),
+        })
+    }
+
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        describe(&self.file, &self.location, &self.read, detail).await
+    }
+
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        vec![(self.location.clone(), verify(&self.file, depth, progress).await)]
+    }
+}
+
+impl TetGroup {
+    /// The names and lengths of the dimensions of a dataset.
+    fn axes_of(&self, dataset: &str) -> Vec<(String, Option<u64>)> {
+        let Some(id) = self.file.tet().dataset_id(dataset) else { return vec![] };
+        let (dimensions, _) = self.file.tet().dimensions(id);
+        dimensions.into_iter().map(|dimension| (dimension.name, Some(dimension.len))).collect()
+    }
+}

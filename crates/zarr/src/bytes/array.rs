@@ -1,0 +1,196 @@
+//! One array: its variable, and the places of its chunks.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::chunk_key::{ChunkKey, coordinates_in};
+use super::codec_chain::{Encoding, Sharding};
+use super::half::{is_parquet_references, parquet_references};
+use super::shard::ShardIndex;
+use gridfusion_core::{Error, Result};
+use gridfusion_cf::hierarchy::Variable;
+use gridfusion_core::format::{ByteRange, Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
+
+/// An array of a store.
+#[derive(Debug)]
+pub struct ZarrArray {
+    variable: Variable,
+    encoding: Encoding,
+    key: ChunkKey,
+    /// Elements per axis of an object: a chunk, or a shard of several.
+    object_shape: Vec<u64>,
+    /// Bytes of a decoded chunk; an estimate for values of any length.
+    chunk_bytes: u64,
+    indexes: Mutex<KnownIndexes>,
+}
+
+/// Indexes of shards that were read. An absent shard has none.
+#[derive(Debug, Default)]
+struct KnownIndexes {
+    shards: std::collections::HashMap<Vec<u64>, Option<Arc<ShardIndex>>>,
+    bytes: usize,
+}
+
+/// The most bytes of shard indexes that an array keeps. They are all forgotten when there are more.
+const MAX_KNOWN: usize = 1 << 24;
+
+/// The expected bytes of a value of any length.
+const VARIABLE_VALUE: u64 = 16;
+
+impl ZarrArray {
+    pub(super) fn new(
+        variable: Variable,
+        encoding: Encoding,
+        key: ChunkKey,
+        object_shape: Vec<u64>,
+    ) -> Result<Self> {
+        let width = variable.cell.width().unwrap_or(VARIABLE_VALUE);
+        let bytes =
+            variable.chunk_shape.iter().try_fold(width, |bytes, len| bytes.checked_mul(*len));
+        let chunk_bytes = bytes.filter(|bytes| *bytes <= i64::MAX as u64).ok_or_else(|| {
+            let shape = &variable.chunk_shape;
+            Error::unsupported(format!("chunks of shape {shape:?}, which are too large"))
+        })?;
+        let indexes = Mutex::default();
+        Ok(Self { variable, encoding, key, object_shape, chunk_bytes, indexes })
+    }
+
+    /// The array as a variable.
+    pub fn variable(&self) -> &Variable {
+        &self.variable
+    }
+
+    /// The encoding of chunks, for people: `shuffle 4, zlib`.
+    pub fn encoding(&self) -> String {
+        self.encoding.codec.to_string()
+    }
+
+    /// Elements per axis of a shard; `None` if each chunk is an object of its own.
+    pub fn shard_shape(&self) -> Option<&[u64]> {
+        self.encoding.sharding.as_ref().map(|_| self.object_shape.as_slice())
+    }
+
+    /// Bytes of a decoded chunk; `None` for values of any length.
+    pub fn chunk_bytes(&self) -> Option<u64> {
+        self.variable.cell.width().map(|_| self.chunk_bytes)
+    }
+
+    /// How several chunks are stored in one object, if they are.
+    pub(super) fn sharding(&self) -> Option<&Sharding> {
+        self.encoding.sharding.as_ref()
+    }
+
+    /// The number of chunks of a shard.
+    pub(super) fn chunks_per_shard(&self) -> u64 {
+        let axes = self.object_shape.iter().zip(&self.variable.chunk_shape);
+        axes.map(|(shard, chunk)| shard / chunk).fold(1, u64::saturating_mul)
+    }
+
+    /// Returns the coordinates of the shard that holds a chunk, and the chunk's number in it.
+    pub(super) fn place_in_shard(&self, sharding: &Sharding, chunk: &[u64]) -> (Vec<u64>, u64) {
+        let per_axis = |axis: usize| self.object_shape[axis] / self.variable.chunk_shape[axis];
+        let shard = chunk.iter().enumerate().map(|(axis, at)| at / per_axis(axis)).collect();
+        let number = sharding.axes.iter().fold(0_u64, |number, &axis| {
+            let (at, len) = (chunk[axis] % per_axis(axis), per_axis(axis));
+            number.saturating_mul(len).saturating_add(at)
+        });
+        (shard, number)
+    }
+
+    /// Returns the object at these coordinates: a chunk, or a shard.
+    pub(super) fn object(&self, coordinates: &[u64]) -> Arc<str> {
+        self.key.object(&self.variable.path, coordinates.iter().copied()).into()
+    }
+
+    /// Explains why no chunk of the array was found, from the paths of some objects in its folder. `None` if chunks are there.
+    ///
+    /// # Errors
+    /// `Corrupt` if the chunks have other names than the metadata sets; `Unsupported` for references in Parquet.
+    pub fn explain_absence(&self, found: &[String]) -> Result<Option<String>> {
+        let path = &self.variable.path;
+        let named = |at: &[u64]| self.key.object("", at.iter().copied());
+        let rank = self.variable.axes.len();
+        let mut others = vec![];
+        for name in found {
+            if is_parquet_references(name) {
+                return Err(parquet_references().in_file(path));
+            }
+            let Some(at) = coordinates_in(name) else { continue };
+            let at = if rank == 0 && at == [0] { vec![] } else { at };
+            match at.len() == rank && named(&at) == *name {
+                true if self.is_in_array(&at) => return Ok(None),
+                true => {}
+                false => others.push((name, at)),
+            }
+        }
+        // Names of a group inside the array's folder may look like those of chunks of another rank.
+        if let Some((name, at)) = others.iter().find(|(_, at)| at.len() == rank) {
+            let message = format!(
+                "the metadata says that chunks have names such as \"{}\", and none has; there is \"{name}\"; correct the \
+                 separator in the metadata (\"dimension_separator\" or \"chunk_key_encoding\")",
+                named(at)
+            );
+            return Err(Error::corrupt_region("names of chunks", message).in_file(path));
+        }
+        Ok(Some(format!(
+            "no chunk of \"{path}\" is stored, so all of its cells have the fill value; if that is wrong, the store is \
+             incomplete"
+        )))
+    }
+
+    /// Whether an object with these coordinates holds cells of the array.
+    fn is_in_array(&self, at: &[u64]) -> bool {
+        let mut axes = self.variable.axes.iter().zip(&self.object_shape).zip(at);
+        axes.all(|((axis, edge), at)| at.saturating_mul(*edge) < axis.len)
+    }
+
+    /// Returns a chunk that is stored in these bytes of an object.
+    pub(super) fn stored(&self, chunk: &[u64], object: Arc<str>, range: ByteRange) -> StoredChunk {
+        // A chunk in a shard is there, because the index lists it.
+        let may_be_absent = range == ByteRange::Whole;
+        let at = Location::new(object, range);
+        let mut payload = Payload::new(at, self.chunk_bytes, self.encoding.codec.clone());
+        payload.byte_order = self.encoding.byte_order;
+        let placement = self.placement(chunk);
+        let layer = Layer { placement, may_be_absent, ..Layer::whole(payload) };
+        StoredChunk { layers: vec![layer] }
+    }
+
+    /// Returns how the stored tile becomes the chunk. Chunks at the end of an axis are stored whole.
+    fn placement(&self, chunk: &[u64]) -> Option<Placement> {
+        let shape = &self.variable.chunk_shape;
+        let axes = self.variable.axes.iter().zip(shape).zip(chunk);
+        let extents = axes
+            .map(|((axis, edge), at)| axis.len.saturating_sub(at.saturating_mul(*edge)).min(*edge));
+        let extents: Vec<u64> = extents.collect();
+        let is_whole = extents == *shape && self.encoding.order == StorageOrder::RowMajor;
+        (!is_whole).then(|| Placement {
+            region: extents.iter().map(|len| 0..*len).collect(),
+            tile_shape: shape.clone(),
+            origin: vec![0; shape.len()],
+            order: self.encoding.order.clone(),
+        })
+    }
+
+    /// Returns the index of a shard if it was read before; the inner `None` stands for an absent shard.
+    pub(super) fn known_index(&self, shard: &[u64]) -> Option<Option<Arc<ShardIndex>>> {
+        self.indexes().shards.get(shard).cloned()
+    }
+
+    /// Keeps the index of a shard.
+    pub(super) fn keep_index(&self, shard: Vec<u64>, index: Option<Arc<ShardIndex>>) {
+        /// Bytes of an entry of the table, besides the index itself.
+        const ENTRY: usize = 128;
+        let mut known = self.indexes();
+        let bytes = index.as_ref().map_or(0, |index| index.memory()) + ENTRY;
+        if known.bytes + bytes > MAX_KNOWN {
+            *known = KnownIndexes::default();
+        }
+        if known.shards.insert(shard, index).is_none() {
+            known.bytes += bytes;
+        }
+    }
+
+    fn indexes(&self) -> MutexGuard<'_, KnownIndexes> {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,67 @@
+//! The Zarr format as an [`ArrayFormat`].
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::references::ReferenceFile;
+use super::store::ZarrReader;
+use gridfusion_core::Result;
+use gridfusion_core::format::Entry;
+use crate::bytes::{is_references, is_zarr};
+use gridfusion_core::options::{OptionInfo, ResolvedOptions};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
+use gridfusion_core::source::Place;
+
+/// Folders with Zarr groups and arrays, of versions 2 and 3, and reference files of such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zarr;
+
+#[async_trait]
+impl ArrayFormat for Zarr {
+    fn name(&self) -> &'static str {
+        "zarr"
+    }
+
+    fn title(&self) -> &'static str {
+        "Zarr"
+    }
+
+    fn nouns(&self) -> &'static [&'static str] {
+        &["Zarr store"]
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        &[Ending { ending: ".zarr", folder: true, what: Some("a Zarr store") }]
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+        is_zarr(entries).then(|| Recognised { what: "a Zarr store".into(), nests: false })
+    }
+
+    fn probe_file(&self, head: &[u8]) -> bool {
+        is_references(head)
+    }
+
+    fn options(&self) -> &'static [OptionInfo] {
+        OPTIONS
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        let view = HierarchyView::new(options, &self.read_defaults());
+        let store: Arc<dyn VariableStore> = match is_file(place) {
+            true => Arc::new(ReferenceFile::open(place).await?),
+            false => Arc::new(ZarrReader::open(place).await?),
+        };
+        Ok(Arc::new(HierarchyGroup::new(place.location(), store, view)?))
+    }
+}
+
+/// Whether a place is a reference file rather than a store. In an object store, its name decides.
+fn is_file(place: &Place) -> bool {
+    match place.local_path() {
+        Some(path) => path.is_file(),
+        None => place.path().to_ascii_lowercase().ends_with(".json"),
+    }
+}

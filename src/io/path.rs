@@ -1,7 +1,0 @@
-//! Parts of paths and URLs.
-
-/// Returns the last part of a path or URL.
-pub(crate) fn last_part(location: &str) -> &str {
-    let path = location.trim_end_matches(['/', '\\']);
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
