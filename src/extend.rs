@@ -139,13 +139,13 @@ pub use crate::array::{
     GridArray, GridArrayBuilder, KeyColumn, Labels, NumberColumn, ReadOptions, Scalar, SparseArray,
     SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
 };
-pub use crate::io::ByteRange;
 pub use crate::format::{
     Bound, ByteOrder, Codec, Content, Decoded, ElementType, Entry, Layer, Location, Machine,
     MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,
     StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, Zones,
 };
 pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
+pub use crate::io::ByteRange;
 pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, WritableFolder};
 pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 pub use crate::source::{

@@ -29,6 +29,7 @@
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | a catalog of your own | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | no need for SQL | the crates of the formats, such as `gridfusion-zarr`: labels, record batches and typed cells |
 //! | files that may be damaged | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
 //! All entry points recognise the format of the arrays. [`ArrayOptions`] sets options, such as the dataset. The page
@@ -101,19 +102,19 @@ pub use exec::{
     GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
 };
 pub use formats::built_in_formats;
-pub use gridfusion_core::io::{MappedFile, Root};
-pub use gridfusion_core::options::{
-    ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
-};
-pub use gridfusion_core::source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
-#[doc(hidden)]
-pub use gridfusion_core::{array, format, grid, io, options, plan, reduce, source, tile};
-pub use gridfusion_core::{Error, ErrorKind, Result, verify};
 use gridfusion_core::error;
 #[doc(hidden)]
 pub use gridfusion_core::error::{
     has_secrets, is_url, secrets_of, shown_location, with_causes, without_secrets,
 };
+pub use gridfusion_core::io::{MappedFile, Root};
+pub use gridfusion_core::options::{
+    ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
+};
+pub use gridfusion_core::source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
+pub use gridfusion_core::{Error, ErrorKind, Result, verify};
+#[doc(hidden)]
+pub use gridfusion_core::{array, format, grid, io, options, plan, reduce, source, tile};
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,

@@ -76,7 +76,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use datafusion::error::Result;
-use gridfusion::{Formats, without_panics, without_secrets};
+use gridfusion::{without_panics, without_secrets};
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use datafusion::common::config_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use gridfusion::{Formats, GridfusionConfig, Root};
+use gridfusion::{GridfusionConfig, Root};
 use gridfusion_distributed::{Identity, Token, WorkerServer};
 use tokio::net::TcpListener;
 

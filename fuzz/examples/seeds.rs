@@ -10,15 +10,13 @@ use std::io::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gridfusion_core::format::Location;
 use gridfusion_fuzz::cut::{Cut, Glue};
 use gridfusion_fuzz::folder::Folder;
-use gridfusion_fuzz::format::Location;
-use gridfusion_fuzz::format::tiledb::fuzzing::{self, AttributeKind};
-use gridfusion_fuzz::format::tiledb::{
-    Attribute, EncryptionKey, OpenArray, OpenOptions, TileDbArray,
-};
 use gridfusion_fuzz::tiledb::key;
 use gridfusion_fuzz::tiles;
+use gridfusion_tiledb::bytes::fuzzing::{self, AttributeKind};
+use gridfusion_tiledb::bytes::{Attribute, EncryptionKey, OpenArray, OpenOptions, TileDbArray};
 
 /// The most bytes of an input: the fuzzer is too slow with larger ones.
 const MOST_BYTES: usize = 48 << 10;
@@ -52,11 +50,11 @@ fn main() -> Result<()> {
     write_made_up(&corpus)?;
     write_sparse(&corpus)?;
     write_versions(&corpus)?;
-    write_netcdf3(&corpus, &fuzz.join("../tests/data/netcdf3"))?;
+    write_netcdf3(&corpus, &fuzz.join("../crates/cf/tests/data/netcdf3"))?;
     write_zarr(&corpus, &fuzz.join("../tests/data/foreign"))?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
-    for file in fs::read_dir(fuzz.join("../tests/data/hdf5"))? {
+    for file in fs::read_dir(fuzz.join("../crates/cf/tests/data/hdf5"))? {
         let path = file?.path();
         if path.extension().is_some_and(|it| it == "h5" || it == "nc") {
             corpus.write("hdf5_open", &fs::read(path)?)?;

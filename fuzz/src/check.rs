@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::{ErrorKind, Result};
+use gridfusion_core::{ErrorKind, Result};
 
 /// Returns the value of a result; `None` if it is an error. Panics on errors of kind `Internal` or
 /// `Io`, which hostile bytes must never cause, and formats every error.

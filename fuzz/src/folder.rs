@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::cut::Cut;
-use crate::format::tiledb::fuzzing::envelope;
-use crate::format::{Entry, Location, Machine, Replies, Step};
-use crate::{Error, Result};
+use gridfusion_core::format::{Entry, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
+use gridfusion_tiledb::bytes::fuzzing::envelope;
 
 /// The contents of objects by path.
 #[derive(Debug, Clone, Default)]

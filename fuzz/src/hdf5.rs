@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use crate::check::check;
 use crate::folder::Folder;
-use crate::format::Scratch;
-use crate::format::hdf5::{Hdf5File, OpenHdf5};
 use crate::tiledb::MOST_RAW;
+use gridfusion_cf::hdf5::{Hdf5File, OpenHdf5};
+use gridfusion_core::format::Scratch;
 
 /// The most variables of a file to read.
 const MOST_VARIABLES: usize = 16;

@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use crate::check::check;
 use crate::folder::Folder;
-use crate::format::hierarchy::Variable;
-use crate::format::netcdf3::{NetCdf3File, OpenNetCdf3, is_netcdf3};
-use crate::format::{Layer, Scratch};
+use gridfusion_cf::hierarchy::Variable;
+use gridfusion_cf::netcdf3::{NetCdf3File, OpenNetCdf3, is_netcdf3};
+use gridfusion_core::format::{Layer, Scratch};
 
 /// The most chunks of a variable to read, from either end.
 const MOST_CHUNKS: u64 = 4;
@@ -74,7 +74,7 @@ fn cells(folder: &Folder, file: &NetCdf3File, place: usize) {
 /// Returns the cells of a chunk along each axis.
 fn extents(variable: &Variable, chunk: &[u64]) -> Vec<u64> {
     let along = |((axis, edge), at): ((_, &u64), &u64)| {
-        let axis: &crate::format::hierarchy::Axis = axis;
+        let axis: &gridfusion_cf::hierarchy::Axis = axis;
         (axis.len - at * edge).min(*edge)
     };
     variable.axes.iter().zip(&variable.chunk_shape).zip(chunk).map(along).collect()

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::Entry;
-use crate::format::tiledb::fuzzing::{self, AttributeKind, Listings, envelope};
-use crate::format::tiledb::{ArrayKind, OpenOptions, ReadGroup};
 use crate::tiledb;
+use gridfusion_core::format::Entry;
+use gridfusion_tiledb::bytes::fuzzing::{self, AttributeKind, Listings, envelope};
+use gridfusion_tiledb::bytes::{ArrayKind, OpenOptions, ReadGroup};
 
 /// The UUID in the names of all files.
 const UUID: &str = "0123456789abcdef0123456789abcdef";

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::tiledb::fuzzing::{self, SparseField, SparseKind, SparseParts, envelope};
-use crate::format::tiledb::{Block, Condition, Fragment, OpenOptions, RTree, TileDbArray};
 use crate::parsers::attribute;
 use crate::tiledb;
+use gridfusion_tiledb::bytes::fuzzing::{self, SparseField, SparseKind, SparseParts, envelope};
+use gridfusion_tiledb::bytes::{Block, Condition, Fragment, OpenOptions, RTree, TileDbArray};
 
 /// The most dimensions of an array.
 const MOST_DIMENSIONS: usize = 8;

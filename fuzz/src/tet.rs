@@ -7,9 +7,9 @@ use bytes::Bytes;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::tet::{LabelSource, OpenFile, OpenPackage, TetFile};
-use crate::format::{Scratch, Zones};
 use crate::tiledb::MOST_RAW;
+use gridfusion_core::format::{Scratch, Zones};
+use gridfusion_tet::bytes::{LabelSource, OpenFile, OpenPackage, TetFile};
 
 /// The most chunks of a dataset to read.
 const MOST_CHUNKS: u64 = 32;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::tiledb::{
+use crate::sparse;
+use gridfusion_core::format::{Codec, Layer, Payload, Placement, Scratch, Zones};
+use gridfusion_tiledb::bytes::{
     ArrayKind, EncryptionKey, OpenArray, OpenOptions, ReadGroup, TileDbArray, ValuesPerCell, Window,
 };
-use crate::format::{Codec, Layer, Payload, Placement, Scratch, Zones};
-use crate::sparse;
 
 /// The most chunks to read from either end of an array.
 const MOST_CHUNKS: u64 = 8;

@@ -2,10 +2,10 @@
 
 use crate::check::check;
 use crate::cut::Cut;
-use crate::format::Decoded;
-use crate::format::tiledb::fuzzing::{TileKind, tile_codec};
-use crate::format::tiledb::{Datatype, FilterBuffers, TileCodec};
 use crate::tiledb::key;
+use gridfusion_core::format::Decoded;
+use gridfusion_tiledb::bytes::fuzzing::{TileKind, tile_codec};
+use gridfusion_tiledb::bytes::{Datatype, FilterBuffers, TileCodec};
 
 /// Decoded tiles have fewer bytes than this. The largest ones exceed the limit above which a decoder
 /// distrusts a declared length.

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::hierarchy::{Hierarchy, Variable};
-use crate::format::zarr::{OpenReferences, OpenZarr, ZarrStore};
-use crate::format::{Location, NOTHING, Payload, Scratch, StoredChunk};
 use crate::tiledb::{MOST_RAW, check_placement};
+use gridfusion_cf::hierarchy::{Hierarchy, Variable};
+use gridfusion_core::format::{Location, NOTHING, Payload, Scratch, StoredChunk};
+use gridfusion_zarr::bytes::{OpenReferences, OpenZarr, ZarrStore};
 
 /// The most variables of a store to read.
 const MOST_VARIABLES: usize = 16;

@@ -1,6 +1,5 @@
 //! The origins of tables as messages: places, formats and options.
 
-
 use datafusion::error::Result;
 
 use super::known_files::files_message;

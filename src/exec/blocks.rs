@@ -31,7 +31,11 @@ pub(super) fn columns(
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for column in columns {
         arrays.push(match column {
-            ColumnSource::Value(value) => values(array, *value, open, block)?,
+            ColumnSource::Value(value) => {
+                let of = open.tile(*value)?;
+                let cells = block.cells(&open.task);
+                array.column_of(*value, &of.tile, &cells, of.may_hold_nulls)?
+            }
             _ => assembler.dimension(*column, &open.task, block)?,
         });
     }
@@ -51,20 +55,4 @@ pub(super) fn own_columns(
         _ => compact(array),
     });
     Ok(own.collect::<Result<_, _>>()?)
-}
-
-/// Returns the values of the variable `value` in the rows of a block.
-fn values(
-    array: &GridArray,
-    value: usize,
-    open: &OpenChunk,
-    block: &Block,
-) -> crate::Result<ArrayRef> {
-    let of = open.tile(value)?;
-    let column = array.value(value).decode(&of.tile, &block.cells(&open.task), of.may_hold_nulls);
-    column.map_err(|error| {
-        let name = array.columns().iter().position(|column| *column == ColumnSource::Value(value));
-        let name = name.map_or("", |at| array.schema().field(at).name());
-        array.objects().named(error.about(&format!("column \"{name}\"")))
-    })
 }

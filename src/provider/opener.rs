@@ -146,7 +146,7 @@ impl ArrayOpener {
         let places = locations.expand(&self.stores).await?;
         let first = self.place(places.first())?;
         let named = format;
-        let format = self.format_of(&first, named).await?;
+        let format = self.formats.of_place(&first, named).await?;
         let resolved = Arc::new(self.formats.resolve(&format, options, &self.defaults)?);
         let place = OriginPlace::new(places.first(), &*format);
         let origin = TableOrigin::new(locations, place, options, &self.defaults, &resolved);
@@ -258,7 +258,7 @@ impl ArrayOpener {
         options: &ArrayOptions,
     ) -> Result<Arc<dyn ArrayGroup>> {
         let place = self.place(location)?;
-        let format = self.format_of(&place, format).await?;
+        let format = self.formats.of_place(&place, format).await?;
         let resolved = self.formats.resolve(&format, options, &self.defaults)?;
         self.formats.open(&format, &place, &resolved).await
     }
@@ -269,10 +269,7 @@ impl ArrayOpener {
     /// # Errors
     /// `Io` if there is nothing at `place`, or it cannot be read.
     pub async fn format_at(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
-        match self.formats.recognise(place).await {
-            Some(found) if !found.is_folder_of => Ok(Some(found.format)),
-            _ => self.formats.look_into(place).await,
-        }
+        self.formats.at(place).await
     }
 
     /// Opens the arrays at `location` as a schema, whose tables have a [`TableOrigin`].
@@ -286,7 +283,7 @@ impl ArrayOpener {
         options: &ArrayOptions,
     ) -> Result<ArraySchema> {
         let place = self.place(location)?;
-        let format = self.format_of(&place, format).await?;
+        let format = self.formats.of_place(&place, format).await?;
         let is_of_table = |name: &str| {
             format.option_table().find(name).is_some_and(|option| option.scope == Scope::Table)
         };
@@ -301,67 +298,6 @@ impl ArrayOpener {
         let place = OriginPlace::new(location, &*format);
         let origin = TableOrigin::new(location.into(), place, options, &self.defaults, &resolved);
         Ok(ArraySchema::new(group).with_origin(origin))
-    }
-
-    /// Returns the format `name`, or recognises the format of `place`.
-    pub(super) async fn format_of(
-        &self,
-        place: &Place,
-        name: Option<&str>,
-    ) -> Result<Arc<dyn ArrayFormat>> {
-        let Some(name) = name else {
-            return match self.formats.recognise(place).await {
-                Some(found) => Ok(found.format),
-                // The name does not show a format, but the user names the place as an array.
-                None => match self.formats.look_into(place).await? {
-                    Some(format) => Ok(format),
-                    None => Err(self.unrecognised(place).await),
-                },
-            };
-        };
-        self.formats.get(name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
-            Error::usage(format!("unknown format '{name}'; the formats are {}", known.join(", ")))
-        })
-    }
-
-    /// Returns the error for a place of no known format.
-    async fn unrecognised(&self, place: &Place) -> Error {
-        // The file is read once, so mapping it does not pay.
-        let place = &place.clone().with_io(IoMode::Pread);
-        let is_folder = place.local_path().is_some_and(|path| path.is_dir());
-        if !is_folder && let Some(error) = self.unread(place).await {
-            return described(error, place).await;
-        }
-        let nouns = self.formats.nouns();
-        let message = match is_folder {
-            true if self.holds_places(place).await => {
-                "this is a directory of arrays: register it as a catalog, or make a table of a pattern such as '*.tet'".to_owned()
-            }
-            true => format!("no {nouns} in this directory"),
-            false => format!("this is not a {nouns}"),
-        };
-        described(Error::usage(message).in_file(place.location()), place).await
-    }
-
-    /// Whether a folder has entries that a format recognises.
-    async fn holds_places(&self, place: &Place) -> bool {
-        match place.entries().await {
-            Ok(entries) => !self.formats.places_in(place, &entries).await.0.is_empty(),
-            Err(_) => false,
-        }
-    }
-
-    /// Returns the error of opening the file with the only format that has files: it names what the file
-    /// lacks. `None` if several formats have files, or none.
-    async fn unread(&self, place: &Place) -> Option<Error> {
-        let is_of_files =
-            |format: &&Arc<dyn ArrayFormat>| format.endings().iter().any(|it| !it.folder);
-        let mut of_files = self.formats.iter().filter(is_of_files);
-        let (format, None) = (of_files.next()?, of_files.next()) else { return None };
-        let options = ArrayOptions::default().with_io(IoMode::Pread);
-        let options = self.formats.resolve(format, &options, &ArrayOptions::default()).ok()?;
-        self.formats.open(format, place, &options).await.err()
     }
 }
 

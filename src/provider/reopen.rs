@@ -37,7 +37,7 @@ impl ArrayOpener {
     ) -> Result<(Vec<String>, Vec<Chosen>)> {
         let mut each = Vec::with_capacity(origin.places.len());
         for OriginPlace { location, format } in origin.places.iter() {
-            let format = self.format_of(&self.place(location)?, Some(format)).await?;
+            let format = self.formats.of_place(&self.place(location)?, Some(format)).await?;
             let options = self.formats.resolve(&format, &origin.options, &origin.defaults)?;
             each.push(Chosen { format, options: Arc::new(options) });
         }

@@ -7,7 +7,6 @@
     reason = "tests fail by panicking"
 )]
 
-mod architecture;
 mod cluster;
 mod codec;
 mod conformance;

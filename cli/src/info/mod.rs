@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use gridfusion::Error;
 use gridfusion::source::{Description, Detail, Fact};
-use gridfusion::{Error, Formats};
 
 use crate::args::InfoArgs;
 use crate::hints::with_hint;

@@ -22,7 +22,6 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
-use gridfusion::Formats;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Kind, Picture, Title};
 
 use self::args::PlotArgs;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use gridfusion::shown_location;
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{Formats, shown_location};
 
 use self::document::Document;
 use self::subject::Subject;

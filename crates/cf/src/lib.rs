@@ -1,4 +1,4 @@
-//! NetCDF and HDF5 files as arrays, and the CF conventions.
+#![doc = include_str!("../README.md")]
 
 pub mod conventions;
 #[cfg(feature = "hdf5")]
@@ -7,4 +7,19 @@ pub mod hierarchy;
 mod netcdf;
 pub mod netcdf3;
 
+use std::sync::Arc;
+
+use gridfusion_core::Result;
+use gridfusion_core::read::{Dataset, Opener};
+
 pub use netcdf::NetCdf;
+
+/// Opens a NetCDF or HDF5 file, and reads its metadata.
+///
+/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+///
+/// # Errors
+/// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
+pub async fn open(location: &str) -> Result<Dataset> {
+    Opener::new(vec![Arc::new(NetCdf)]).open(location).await
+}

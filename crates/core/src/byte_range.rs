@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A range of bytes in an object.
 ///
 /// ```
-/// use gridfusion::io::ByteRange;
+/// use gridfusion_core::io::ByteRange;
 ///
 /// let object = 100; // bytes
 /// assert_eq!(ByteRange::from(10..20).within(object), 10..20);

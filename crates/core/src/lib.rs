@@ -1,4 +1,4 @@
-//! Chunked N-dimensional arrays without an SQL engine.
+#![doc = include_str!("../README.md")]
 
 #[cfg(target_endian = "big")]
 compile_error!(
@@ -13,8 +13,11 @@ pub mod error;
 pub mod format;
 pub mod grid;
 pub mod io;
+#[cfg(test)]
+mod layers;
 pub mod options;
 pub mod plan;
+pub mod read;
 pub mod reduce;
 pub mod source;
 pub mod tile;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::reader::TetReader;
-use gridfusion_core::array::failed_to;
 use gridfusion_core::Result;
+use gridfusion_core::array::failed_to;
 
 /// Returns a row per attribute of the dataset `only`. With `None`, returns the attributes of all
 /// datasets and of the file, and the history of the file.

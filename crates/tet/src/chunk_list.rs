@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::index_scan::IndexScan;
 use super::reader::TetReader;
-use gridfusion_core::array::decimal;
-use gridfusion_core::Result;
 use crate::bytes::{IndexEntry, ZoneMaps};
+use gridfusion_core::Result;
+use gridfusion_core::array::decimal;
 use gridfusion_core::format::{Bound, Payload, Zones};
 
 /// One stored chunk.

@@ -10,8 +10,8 @@ use futures::stream::{self, BoxStream, StreamExt};
 use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info_table::number_lists;
 use super::reader::TetReader;
-use gridfusion_core::array::failed_to;
 use gridfusion_core::Result;
+use gridfusion_core::array::failed_to;
 use gridfusion_core::source::FactTable;
 
 /// The stored chunks of a dataset, or of all datasets of a file.

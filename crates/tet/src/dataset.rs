@@ -17,9 +17,11 @@ use tokio::sync::OnceCell;
 use super::dimension::dimension;
 use super::reader::TetReader;
 use super::trusted_zones::TrustedZones;
-use gridfusion_core::array::{ChunkSource, Dimension, GridArray, NumberColumn, ReadOptions, Remarks, Value, ValueColumn};
-use gridfusion_core::Result;
 use crate::bytes::{DimSpec, ZoneMaps};
+use gridfusion_core::Result;
+use gridfusion_core::array::{
+    ChunkSource, Dimension, GridArray, NumberColumn, ReadOptions, Remarks, Value, ValueColumn,
+};
 use gridfusion_core::format::{Bound, MemoryBudget, StoredChunk, Zones};
 use gridfusion_core::grid::{ChunkTask, Selection};
 use gridfusion_core::tile::{CellFormat, Objects};

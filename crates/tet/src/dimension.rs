@@ -7,9 +7,9 @@ use arrow::array::Float32Array;
 use arrow::buffer::{Buffer, MutableBuffer};
 
 use super::reader::TetReader;
-use gridfusion_core::array::{Dimension, Labels, ReadOptions, Remarks};
-use gridfusion_core::Result;
 use crate::bytes::{DimSpec, LabelSource};
+use gridfusion_core::Result;
+use gridfusion_core::array::{Dimension, Labels, ReadOptions, Remarks};
 use gridfusion_core::format::{Location, Scratch};
 use gridfusion_core::tile::{CellFormat, layers};
 

@@ -12,18 +12,18 @@ use super::info::dataset_info;
 use super::info_table::info_table;
 use super::reader::TetReader;
 use super::verify::verify;
-use gridfusion_core::array::ReadOptions;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::Entry;
 use crate::bytes::{MAGIC, is_package};
+use gridfusion_core::array::ReadOptions;
+use gridfusion_core::format::Entry;
 use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
-use gridfusion_core::source::axes::{mixed, with_axes};
-use gridfusion_core::source::{Description, Detail};
-use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
+use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use gridfusion_core::source::{Description, Detail};
+use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::verify::{Depth, Progress, Report};
+use gridfusion_core::{Error, Result};
 
 /// `.tet` files and `.tet.d` packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::reader::TetReader;
-use gridfusion_core::Result;
 use crate::bytes::IndexEntry;
+use gridfusion_core::Result;
 
 /// Rows of the first read, which is small because some callers need only a few chunks.
 const FIRST_ROWS: u64 = 256;

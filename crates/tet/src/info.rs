@@ -8,11 +8,11 @@ use arrow::datatypes::DataType;
 use super::dimension::dimension;
 use super::index_scan::IndexScan;
 use super::reader::TetReader;
-use gridfusion_core::array::{NumberColumn, ReadOptions, Remarks};
-use gridfusion_core::{Error, Result};
 use crate::bytes::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
+use gridfusion_core::array::{NumberColumn, ReadOptions, Remarks};
 use gridfusion_core::format::{Codec, ElementType};
 use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::{Error, Result};
 
 /// The facts about one dataset.
 #[derive(Debug, Clone)]

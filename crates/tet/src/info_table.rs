@@ -10,8 +10,8 @@ use arrow::array::{
 use arrow::datatypes::UInt64Type;
 
 use super::info::DatasetInfo;
-use gridfusion_core::array::failed_to;
 use gridfusion_core::Result;
+use gridfusion_core::array::failed_to;
 
 /// Returns a list array with one list of numbers, or NULL, per row.
 pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -> ArrayRef {

@@ -1,20 +1,7 @@
-//! `.tet` files and packages of them as arrays.
-//!
-//! The bytes are parsed in `crate::bytes`. This module reads them, and makes tables, facts and
-//! reports of them.
-//!
-//! ```text
-//!   format ──▶ reader ──┬─▶ dataset, dimension, trusted_zones ──▶ GridArray           queries
-//!              package  ├─▶ info, chunk_list, index_scan ──▶ info_table, chunk_table  tet_info, tet_chunks
-//!                       │                               └──▶ describe                 gridfusion info
-//!                       ├─▶ attributes                                                tet_attributes
-//!                       └─▶ verify                                                    gridfusion verify
-//! ```
-//!
-//! A dataset is named by its *id*, its number in the directory, because names may repeat.
+#![doc = include_str!("../README.md")]
 
-pub mod bytes;
 mod attributes;
+pub mod bytes;
 mod chunk_list;
 mod chunk_table;
 mod dataset;
@@ -31,6 +18,11 @@ mod reader;
 mod trusted_zones;
 mod verify;
 
+use std::sync::Arc;
+
+use gridfusion_core::Result;
+use gridfusion_core::read::{Dataset, Opener};
+
 pub use chunk_list::{ChunkInfo, ChunkList};
 pub use dataset::open_dataset;
 pub use format::Tet;
@@ -38,3 +30,13 @@ pub use index_scan::IndexScan;
 pub use info::{DatasetInfo, DimensionInfo, StoredCodec, StoredInfo, dataset_info, dimension_info};
 pub use reader::TetReader;
 pub use verify::verify;
+
+/// Opens a `.tet` file or package, and reads its metadata.
+///
+/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+///
+/// # Errors
+/// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
+pub async fn open(location: &str) -> Result<Dataset> {
+    Opener::new(vec![Arc::new(Tet)]).open(location).await
+}

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use gridfusion_core::Result;
 use crate::bytes::{Generation, OpenPackage, TetFile, ZoneMaps};
+use gridfusion_core::Result;
 use gridfusion_core::format::{Location, Machine};
 use gridfusion_core::io::{ByteSource, Folder};
 use gridfusion_core::tile::{Objects, drive};

@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use url::Url;
 
-use gridfusion_core::{Error, ErrorKind, Result};
 use gridfusion_core::io::RemoteStore;
 use gridfusion_core::options::ResolvedOptions;
-use gridfusion_core::source::{ArrayGroup, Description, Detail, Formats, OpenedArray, Place, Stores};
+use gridfusion_core::source::{
+    ArrayGroup, Description, Detail, Formats, OpenedArray, Place, Stores,
+};
 use gridfusion_core::verify::{Depth, Finding, Progress, Report};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 const STATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/stations.tet");
 
@@ -51,7 +53,8 @@ impl Stores for NoStores {
 }
 
 async fn open(path: &str, names: &[&str]) -> Plain {
-    let (formats, place) = (Formats::new(vec![Arc::new(crate::Tet)]), Place::new(path, Arc::new(NoStores)).unwrap());
+    let (formats, place) =
+        (Formats::new(vec![Arc::new(crate::Tet)]), Place::new(path, Arc::new(NoStores)).unwrap());
     let format = formats.get("tet").unwrap();
     let group = formats.open(format, &place, &ResolvedOptions::default()).await.unwrap();
     Plain { names: names.iter().map(|&name| name.to_owned()).collect(), group }

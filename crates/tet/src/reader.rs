@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use super::package::Package;
-use gridfusion_core::{Error, Result};
 use crate::bytes::{OpenFile, TetFile, ZoneMaps};
 use gridfusion_core::format::{Machine, StoredChunk};
 use gridfusion_core::grid::ChunkGrid;
@@ -13,6 +12,7 @@ use gridfusion_core::io::{ByteSource, Folder};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::{Objects, drive};
+use gridfusion_core::{Error, Result};
 
 /// An opened `.tet` file: its directory and metadata are in memory.
 #[derive(Debug, Clone)]

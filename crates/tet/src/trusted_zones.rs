@@ -13,8 +13,8 @@
 //! If the fill value lies outside the bounds, no cell was counted wrongly. See docs/format-tet.md, section
 //! 10.
 
-use gridfusion_core::array::ReadOptions;
 use crate::bytes::ZoneMaps;
+use gridfusion_core::array::ReadOptions;
 use gridfusion_core::format::{Bound, ElementType, Zone, Zones};
 use gridfusion_core::grid::ChunkGrid;
 

@@ -11,9 +11,9 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::columns::scalar;
 use super::view::TileDbView;
-use gridfusion_core::array::{ChunkSource, NOT_A_TIME, Scalar};
-use gridfusion_core::Result;
 use crate::bytes::{Attribute, TileDbArray, Window};
+use gridfusion_core::Result;
+use gridfusion_core::array::{ChunkSource, NOT_A_TIME, Scalar};
 use gridfusion_core::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
 use gridfusion_core::grid::{ChunkTask, Selection};
 use gridfusion_core::source::digest;

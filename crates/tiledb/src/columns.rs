@@ -20,12 +20,18 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 
 use super::view::TileDbView;
-use gridfusion_core::array::{CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn, ReadOptions, Scalar, Temporal, Unreadable, Value, ValueColumn};
-use gridfusion_core::{Error, Result};
-use crate::bytes::{Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, FieldSchema, TileDbArray, ValuesPerCell};
+use crate::bytes::{
+    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, FieldSchema, TileDbArray,
+    ValuesPerCell,
+};
+use gridfusion_core::array::{
+    CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn,
+    ReadOptions, Scalar, Temporal, Unreadable, Value, ValueColumn,
+};
 use gridfusion_core::format::{ElementType, bound};
 use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::{CellFormat, Tile};
+use gridfusion_core::{Error, Result};
 
 /// Returns the dimension of a table with `len` labels from coordinate `low` on. Coordinates of dense arrays
 /// are not stored: they count up by one.

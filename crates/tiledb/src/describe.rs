@@ -8,9 +8,9 @@ use super::described::DescribedArray;
 use super::members::Members;
 use super::reading::Reading;
 use gridfusion_core::Result;
-use gridfusion_core::source::{Description, Detail, Fact, Page, PageTable, Side};
 use gridfusion_core::source::Place;
 use gridfusion_core::source::show::{shape_text, size_text};
+use gridfusion_core::source::{Description, Detail, Fact, Page, PageTable, Side};
 use gridfusion_core::verify::counted;
 
 /// Describes the array at `place`, or all arrays in the group or folder there.

@@ -15,13 +15,13 @@
 
 use super::reader::TileDbReader;
 use super::view::TileDbView;
+use crate::bytes::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment};
 use gridfusion_core::array::GridArray;
 use gridfusion_core::error::{Result, shown_location};
-use crate::bytes::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment};
-use gridfusion_core::source::{Detail, Fact, Page, PageTable, Side};
-use gridfusion_core::source::known::{KnownAttribute, KnownDimension, ends};
 use gridfusion_core::source::OpenedArray;
+use gridfusion_core::source::known::{KnownAttribute, KnownDimension, ends};
 use gridfusion_core::source::show::{shape_text, size_text, utc_milliseconds};
+use gridfusion_core::source::{Detail, Fact, Page, PageTable, Side};
 use gridfusion_core::verify::counted;
 
 /// An array to describe, with its fragments and metadata.

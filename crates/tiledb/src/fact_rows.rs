@@ -12,12 +12,14 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::reader::TileDbReader;
-use gridfusion_core::array::failed_to;
-use gridfusion_core::Result;
-use crate::bytes::{ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment, MetadataValue};
+use crate::bytes::{
+    ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment, MetadataValue,
+};
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
+use gridfusion_core::Result;
+use gridfusion_core::array::failed_to;
 
 /// Facts in long form: the kind of an item, its name, a property, and the value of the property.
 #[derive(Default)]

@@ -7,14 +7,16 @@ use async_trait::async_trait;
 use super::group::{FRAGMENTS, INFO, METADATA, TileDbGroup};
 use super::reading::Reading;
 use super::view::TileDbView;
-use gridfusion_core::array::ReadOptions;
-use gridfusion_core::{ErrorKind, Result};
-use gridfusion_core::format::Entry;
 use crate::bytes::{FolderKind, folder_kind};
-use gridfusion_core::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
-use gridfusion_core::source::TableArrays;
+use gridfusion_core::array::ReadOptions;
+use gridfusion_core::format::Entry;
+use gridfusion_core::options::{
+    OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind,
+};
 use gridfusion_core::source::Place;
+use gridfusion_core::source::TableArrays;
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use gridfusion_core::{ErrorKind, Result};
 
 /// TileDB arrays, groups, and folders of arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

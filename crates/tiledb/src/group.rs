@@ -10,15 +10,15 @@ use super::fact_rows;
 use super::members::Members;
 use super::reading::Reading;
 use super::verify::verify;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::io::MAX_CONCURRENT_IO;
 use gridfusion_core::source::ArrayGroup;
-use gridfusion_core::source::{Description, Detail};
-use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::data_variables;
+use gridfusion_core::source::{Description, Detail};
+use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::verify::{Depth, Progress, Report};
+use gridfusion_core::{Error, Result};
 
 /// An array, or the arrays of a TileDB group or of a folder.
 ///

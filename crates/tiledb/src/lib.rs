@@ -1,18 +1,4 @@
-//! TileDB arrays, groups and folders of arrays.
-//!
-//! The bytes are parsed in `crate::bytes`. This module finds the arrays of a place, and makes
-//! tables, facts and reports of them.
-//!
-//! ```text
-//!   format ──▶ group ──▶ members          which arrays are at the place?
-//!                │ reading                options, one array at a time
-//!                ▼
-//!              reader ──┬─▶ columns, chunks, view ──▶ GridArray    queries of dense arrays
-//!                       ├─▶ columns, sparse ──▶ SparseArray        queries of sparse arrays
-//!                       ├─▶ fact_rows                              tiledb_info, tiledb_fragments, …
-//!                       ├─▶ described ──▶ describe                 gridfusion info
-//!                       └─▶ verify                                 gridfusion verify
-//! ```
+#![doc = include_str!("../README.md")]
 
 pub mod bytes;
 mod chunks;
@@ -29,7 +15,22 @@ mod sparse;
 mod verify;
 mod view;
 
+use std::sync::Arc;
+
+use gridfusion_core::Result;
+use gridfusion_core::read::{Dataset, Opener};
+
 pub use format::TileDb;
 pub use reader::TileDbReader;
 pub use verify::verify;
 pub use view::TileDbView;
+
+/// Opens a TileDB array, group or folder of arrays, and reads its metadata.
+///
+/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+///
+/// # Errors
+/// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
+pub async fn open(location: &str) -> Result<Dataset> {
+    Opener::new(vec![Arc::new(TileDb)]).open(location).await
+}

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use futures::stream::{self, StreamExt};
 
+use crate::bytes::{FolderKind, OpenOptions, ReadGroup, folder_kind, lists_members};
 use gridfusion_core::error::{Error, Result, shown_location};
 use gridfusion_core::format::Entry;
-use crate::bytes::{FolderKind, OpenOptions, ReadGroup, folder_kind, lists_members};
 use gridfusion_core::io::MAX_CONCURRENT_IO;
 use gridfusion_core::io::last_part;
 use gridfusion_core::source::Place;

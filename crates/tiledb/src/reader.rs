@@ -9,17 +9,17 @@ use super::chunks::TileDbChunks;
 use super::columns::{table_dimension, table_values};
 use super::sparse::sparse_array;
 use super::view::TileDbView;
-use gridfusion_core::array::GridArray;
-use gridfusion_core::{Error, Result};
 use crate::bytes::{
     ArrayKind, Block, CoordinateRange, Datatype, DimensionDomain, DimensionSchema, EncryptionKey,
     MetadataValue, OpenArray, OpenOptions, TileDbArray,
 };
+use gridfusion_core::array::GridArray;
 use gridfusion_core::io::{Folder, last_part};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::{Objects, drive};
+use gridfusion_core::{Error, Result};
 
 /// An opened TileDB array: its schema and the footers of its fragments are in memory.
 #[derive(Debug, Clone)]

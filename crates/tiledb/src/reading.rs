@@ -4,8 +4,8 @@
 
 use super::reader::{TileDbReader, open_options};
 use super::view::TileDbView;
-use gridfusion_core::Result;
 use crate::bytes::OpenOptions;
+use gridfusion_core::Result;
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;

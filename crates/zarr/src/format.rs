@@ -6,13 +6,13 @@ use async_trait::async_trait;
 
 use super::references::ReferenceFile;
 use super::store::ZarrReader;
+use crate::bytes::{is_references, is_zarr};
+use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
 use gridfusion_core::Result;
 use gridfusion_core::format::Entry;
-use crate::bytes::{is_references, is_zarr};
 use gridfusion_core::options::{OptionInfo, ResolvedOptions};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
-use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
 use gridfusion_core::source::Place;
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
 
 /// Folders with Zarr groups and arrays, of versions 2 and 3, and reference files of such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

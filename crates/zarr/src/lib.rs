@@ -1,10 +1,28 @@
-//! Zarr stores of versions 2 and 3, and reference files.
-//!
-//! The bytes are parsed in `crate::bytes`, and `source::hierarchy` makes tables of the variables.
+#![doc = include_str!("../README.md")]
 
 pub mod bytes;
 mod format;
 mod references;
 mod store;
 
+use std::sync::Arc;
+
+use gridfusion_core::Result;
+use gridfusion_core::read::{Dataset, Opener};
+
 pub use format::Zarr;
+
+/// Opens a Zarr store, or a file of references, and reads its metadata.
+///
+/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+///
+/// # Errors
+/// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
+pub async fn open(location: &str) -> Result<Dataset> {
+    Opener::new(vec![Arc::new(Zarr)]).open(location).await
+}
+
+/// Compiles and runs the blocks of the page about reading arrays.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/arrays.md")]
+struct PageOfTheBook;

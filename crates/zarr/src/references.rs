@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::store::{codec, facts};
+use crate::bytes::{OpenReferences, ReferencedStore};
+use gridfusion_cf::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
+use gridfusion_cf::hierarchy::Hierarchy;
 use gridfusion_core::Result;
 use gridfusion_core::format::StoredChunk;
-use gridfusion_cf::hierarchy::Hierarchy;
-use crate::bytes::{OpenReferences, ReferencedStore};
 use gridfusion_core::io::{ByteSource, Folder, FolderEntry};
-use gridfusion_cf::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::{ObjectVersion, Objects, drive, drive_documents};
 

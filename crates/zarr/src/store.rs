@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
-use gridfusion_core::{Error, ErrorKind, Result};
-use gridfusion_core::format::StoredChunk;
-use gridfusion_cf::hierarchy::Hierarchy;
 use crate::bytes::{OpenZarr, ZarrArray, ZarrStore};
+use gridfusion_cf::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
+use gridfusion_cf::hierarchy::Hierarchy;
+use gridfusion_core::format::StoredChunk;
 use gridfusion_core::grid::MAX_RANK;
 use gridfusion_core::io::last_part;
-use gridfusion_core::source::digest;
-use gridfusion_cf::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use gridfusion_core::source::Place;
+use gridfusion_core::source::digest;
 use gridfusion_core::source::show::shape_text;
 use gridfusion_core::tile::{ObjectVersion, Objects, drive, drive_documents};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 /// An opened store.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ use crate::array::GridArray;
 use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
 use crate::grid::{AxisSelection, ChunkGrid, Selection};
-use crate::plan::{ChunkMask, ScanRequest};
+use crate::plan::{ChunkMask, ScanRequest, TouchedCounts};
 
 /// The greatest number of combinations of chunks to examine. With more, a query is planned without the
 /// mask.
@@ -97,7 +97,7 @@ pub(crate) async fn request(
 /// cells of it suffice.
 fn bound_chunks(array: &GridArray, selection: &mut Selection, limit: Option<usize>) -> Result<()> {
     let (grid, most) = (array.grid(), array.most_chunks());
-    let touched = Touched::of(grid, selection);
+    let touched = TouchedCounts::new(grid, selection);
     if touched.chunks() <= most && touched.cells.is_some() {
         return Ok(());
     }
@@ -110,7 +110,7 @@ fn bound_chunks(array: &GridArray, selection: &mut Selection, limit: Option<usiz
             missing = missing.div_ceil(taken.count().max(1));
             selection.restrict(axis, &taken);
         }
-        if Touched::of(grid, selection).cells.is_some() {
+        if TouchedCounts::new(grid, selection).cells.is_some() {
             return Ok(());
         }
     }
@@ -127,39 +127,6 @@ fn bound_chunks(array: &GridArray, selection: &mut Selection, limit: Option<usiz
          allowed for what is written; add a condition such as \"{name}\" BETWEEN … AND …, or a LIMIT"
     ))
     .into())
-}
-
-/// The chunks that a selection touches.
-struct Touched {
-    per_axis: Vec<u64>,
-    /// The cells of these chunks, selected or not; `None` for 2⁶⁴ or more.
-    cells: Option<u64>,
-}
-
-impl Touched {
-    fn of(grid: &ChunkGrid, selection: &Selection) -> Self {
-        let (mut per_axis, mut cells) = (vec![], Some(1_u64));
-        for (axis, wanted) in selection.axes().iter().enumerate() {
-            let chunks = grid.chunks_of(axis, wanted);
-            let len = |run: &Range<u64>| {
-                let first = grid.axis_range(axis, run.start).start;
-                grid.axis_range(axis, run.end - 1).end - first
-            };
-            let covered: u64 = chunks.ranges().iter().map(len).sum();
-            per_axis.push(chunks.count());
-            // A selection without cells touches none.
-            if covered == 0 {
-                return Self { per_axis, cells: Some(0) };
-            }
-            cells = cells.and_then(|cells| cells.checked_mul(covered));
-        }
-        Self { per_axis, cells }
-    }
-
-    /// Returns the number of chunks; `u64::MAX` if they are more.
-    fn chunks(&self) -> u64 {
-        self.per_axis.iter().copied().fold(1, u64::saturating_mul)
-    }
 }
 
 /// Returns a mask of the chunks that may hold a row for `filter`; `None` if no chunk can be excluded.

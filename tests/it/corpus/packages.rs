@@ -3,8 +3,8 @@
 use gridfusion::ArrayOptions;
 use gridfusion::format::Location;
 use gridfusion::io::LocalFolder;
-use gridfusion_tet::TetReader;
 use gridfusion::tile::{Objects, drive};
+use gridfusion_tet::TetReader;
 
 use super::answers::check_dataset;
 use super::tables::{dataset_names, indexed, open, plain, raw};

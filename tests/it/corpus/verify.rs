@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
-use gridfusion_tet::verify as verify_tet;
 use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion_tet::verify as verify_tet;
 
 use crate::support::open::open_tet;
 

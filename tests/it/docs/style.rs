@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SOURCES: [&str; 7] = ["src", "cli", "plot", "benches", "examples", "fuzz", "tests"];
+const SOURCES: [&str; 9] =
+    ["src", "crates", "cli", "distributed", "plot", "benches", "examples", "fuzz", "tests"];
 const PAGES: [&str; 7] = [
     "docs",
     "README.md",

@@ -1,4 +1,4 @@
-//! Datasets of HDF5 whose cells are in external files. `tests/data/hdf5/external/make.py` writes the files, and what
+//! Datasets of HDF5 whose cells are in external files. `crates/cf/tests/data/hdf5/external/make.py` writes the files, and what
 //! h5py reads from them.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::support::object_server::ObjectServer;
 use crate::support::{query, reducing, rows_from, shipped};
 use crate::verify::tet::{failed, findings};
 
-const FOLDER: &str = "tests/data/hdf5/external";
+const FOLDER: &str = "crates/cf/tests/data/hdf5/external";
 
 fn session() -> SessionContext {
     let ctx = reducing(2, 7);

@@ -1,4 +1,4 @@
-//! Virtual datasets of HDF5, whose cells are in other files. `tests/data/hdf5/virtual/make.py` writes the files.
+//! Virtual datasets of HDF5, whose cells are in other files. `crates/cf/tests/data/hdf5/virtual/make.py` writes the files.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::sql::ways_in::copy_folder;
 use crate::support::{query, reducing, rows_from, shipped};
 use crate::verify::tet::findings;
 
-const FOLDER: &str = "tests/data/hdf5/virtual";
+const FOLDER: &str = "crates/cf/tests/data/hdf5/virtual";
 
 /// A session in which quoted paths are tables.
 fn session(partitions: usize, batch_size: usize) -> SessionContext {
@@ -126,10 +126,10 @@ async fn virtual_datasets_of_virtual_datasets() {
 }
 
 /// Virtual datasets whose lengths are those of their sources, which grew after the lengths were stored, and of numbered
-/// sources. `tests/data/hdf5/growing/make.py` writes them.
+/// sources. `crates/cf/tests/data/hdf5/growing/make.py` writes them.
 #[tokio::test]
 async fn virtual_datasets_grow_with_their_sources() {
-    const GROWING: &str = "tests/data/hdf5/growing";
+    const GROWING: &str = "crates/cf/tests/data/hdf5/growing";
     let ctx = session(2, 7);
     let mut seen = 0;
     for (name, known) in expected_by_h5py(&format!("{GROWING}/virtual.json")) {
@@ -161,7 +161,7 @@ async fn virtual_datasets_grow_with_their_sources() {
 /// Labels that grow are those of the data that grow with them.
 #[tokio::test]
 async fn labels_grow_with_their_data() {
-    let file = shipped("tests/data/hdf5/growing/labels.h5");
+    let file = shipped("crates/cf/tests/data/hdf5/growing/labels.h5");
     let sql = format!("SELECT hours, value FROM '{file}#warmth' WHERE hours > 4 ORDER BY hours");
     assert_eq!(rows_from(&session(2, 7), &sql).await, [["5", "5.0"], ["6", "6.0"]]);
 }
@@ -178,7 +178,7 @@ async fn shape_of(ctx: &SessionContext, file: &str, name: &str, rank: usize) -> 
 #[tokio::test]
 async fn numbered_sources_may_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
-    copy_folder(Path::new(&shipped("tests/data/hdf5/growing")), folder.path());
+    copy_folder(Path::new(&shipped("crates/cf/tests/data/hdf5/growing")), folder.path());
     let file = folder.path().join("virtual.h5").display().to_string();
     let part = |number: u64| folder.path().join(format!("parts/part_{number}.h5"));
     let stack = async || {
@@ -215,7 +215,7 @@ async fn links_of_the_file_system_lead_nowhere_else() {
 #[tokio::test]
 async fn hdf5_lies_behind_user_blocks_of_any_length() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = std::fs::read(shipped("tests/data/hdf5/legal.h5")).unwrap();
+    let bytes = std::fs::read(shipped("crates/cf/tests/data/hdf5/legal.h5")).unwrap();
     let file = folder.path().join("moved.h5");
     for len in [512, 64 << 10, 256 << 10] {
         std::fs::write(&file, [&vec![7; len][..], &bytes].concat()).unwrap();

@@ -7,8 +7,8 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion_tet::{TetReader, open_dataset};
 use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
+use gridfusion_tet::{TetReader, open_dataset};
 use rand::SeedableRng;
 
 use crate::support::{I32, Layout, TempTet, TestDataset, cell, query, session, tet_bytes};

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, MemorySource};
-use gridfusion_tet::{IndexScan, TetReader, dataset_info, open_dataset, verify as verify_tet};
 use gridfusion::verify::{Depth, Progress};
 use gridfusion::{Error, GridTable};
+use gridfusion_tet::{IndexScan, TetReader, dataset_info, open_dataset, verify as verify_tet};
 use serde_json::json;
 
 use crate::support::{

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
 use gridfusion::array::ReadOptions;
-use gridfusion_tiledb::bytes::{EncryptionKey, OpenOptions};
 use gridfusion::options::ResolvedOptions;
 use gridfusion::source::Place;
-use gridfusion_tet::TetReader;
-use gridfusion_tiledb::{TileDbReader, TileDbView};
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Formats, Result};
+use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Result};
+use gridfusion_tet::TetReader;
+use gridfusion_tiledb::bytes::{EncryptionKey, OpenOptions};
+use gridfusion_tiledb::{TileDbReader, TileDbView};
 
 /// The arrays at a location.
 pub(crate) async fn open(

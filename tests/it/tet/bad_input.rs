@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion_tet::{TetReader, open_dataset};
 use gridfusion::{Error, ErrorKind, GridTable};
+use gridfusion_tet::{TetReader, open_dataset};
 use serde_json::json;
 
 use crate::support::{F32, I16, Layout, TestDataset, cell, query, session, tet_bytes};

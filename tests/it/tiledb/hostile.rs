@@ -19,8 +19,8 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
 use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
-use gridfusion_tiledb::TileDbReader;
 use gridfusion::{ArrayOptions, ArrayTable, Error, ErrorKind, GridfusionSessionContextExt};
+use gridfusion_tiledb::TileDbReader;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -22,7 +22,7 @@ async fn verify(file: &[u8], depth: Depth) -> Report {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_lost_an_entry_are_found() {
-    let whole = std::fs::read(shipped("tests/data/hdf5/trees.h5")).unwrap();
+    let whole = std::fs::read(shipped("crates/cf/tests/data/hdf5/trees.h5")).unwrap();
     for depth in [Depth::Structure, Depth::Cells] {
         let report = verify(&whole, depth).await;
         assert!(report.is_ok(), "{}", findings(&report));

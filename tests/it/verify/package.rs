@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
 use gridfusion::io::LocalFolder;
-use gridfusion_tet::{TetReader, verify as verify_tet};
 use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion_tet::{TetReader, verify as verify_tet};
 
 use crate::support::open::open_tet;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
-use gridfusion_tiledb::verify as verify_tiledb;
 use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion_tiledb::verify as verify_tiledb;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::complex::half;
 use super::store::VariableStore;
-use gridfusion_core::array::ChunkSource;
-use gridfusion_core::Result;
-use gridfusion_core::format::StoredChunk;
 use crate::hierarchy::CellType;
+use gridfusion_core::Result;
+use gridfusion_core::array::ChunkSource;
+use gridfusion_core::format::StoredChunk;
 use gridfusion_core::grid::ChunkTask;
 use gridfusion_core::tile::{ObjectVersion, Objects};
 

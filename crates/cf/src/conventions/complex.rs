@@ -12,9 +12,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::options::HierarchyView;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{CellType, Variable};
 use gridfusion_core::format::{Codec, Decoded, ElementType, PayloadDecoder, Scratch, StoredChunk};
+use gridfusion_core::{Error, Result};
 
 /// Returns the complex number that stands for missing data, if a variable has one: its fill value. A number with a
 /// NaN equals no other, so it stands for nothing.

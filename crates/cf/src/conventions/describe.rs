@@ -15,12 +15,12 @@ use super::options::HierarchyView;
 use super::roles::{Roles, is_coordinate};
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
-use gridfusion_core::error::{Error, Result, shown_location};
 use crate::hierarchy::{Attribute, Attributes, Variable};
-use gridfusion_core::source::{Description, Detail, Fact, Page};
-use gridfusion_core::source::known::{KnownAttribute, KnownDimension};
+use gridfusion_core::error::{Error, Result, shown_location};
 use gridfusion_core::source::KnownDataset;
+use gridfusion_core::source::known::{KnownAttribute, KnownDimension};
 use gridfusion_core::source::show::size_text;
+use gridfusion_core::source::{Description, Detail, Fact, Page};
 use gridfusion_core::verify::counted;
 
 /// The variables to describe.

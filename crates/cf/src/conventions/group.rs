@@ -12,13 +12,13 @@ use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{Attribute, Attributes, Variable};
-use gridfusion_core::source::{ArrayGroup, verify_group};
-use gridfusion_core::source::axes::{mixed, with_axes};
-use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::source::OpenedArray;
+use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::{ArrayGroup, verify_group};
+use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::verify::{Depth, Progress, Report};
+use gridfusion_core::{Error, Result};
 
 /// The most bytes of the attributes of all variables that are opened together.
 const MOST_ATTRIBUTES: usize = 256 << 20;
@@ -39,11 +39,7 @@ impl HierarchyGroup {
     ///
     /// # Errors
     /// `Usage` if the file has no such group.
-    pub fn new(
-        location: &str,
-        store: Arc<dyn VariableStore>,
-        view: HierarchyView,
-    ) -> Result<Self> {
+    pub fn new(location: &str, store: Arc<dyn VariableStore>, view: HierarchyView) -> Result<Self> {
         let roles = Roles::new(store.hierarchy());
         let roles = roles.map_err(|error| store.objects().named(error))?;
         let (location, left_out) = (location.to_owned(), vec![]);

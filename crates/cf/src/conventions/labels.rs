@@ -9,13 +9,13 @@ use super::chunks::VariableChunks;
 use super::options::HierarchyView;
 use super::store::VariableStore;
 use super::values::{label_column, texts};
-use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, failed_to};
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::Variable;
+use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, failed_to};
 use gridfusion_core::format::{Scratch, StoredChunk};
 use gridfusion_core::grid::{AxisSelection, ChunkGrid, ChunkTask};
-use gridfusion_core::tile::{Request, leave_out_absent};
 use gridfusion_core::tile::layers::Undecodable;
+use gridfusion_core::tile::{Request, leave_out_absent};
+use gridfusion_core::{Error, Result};
 
 /// The least bytes that a chunk of labels counts for, because asking for an absent one takes time.
 const CHUNK_COST: u64 = 1024;

@@ -1,7 +1,9 @@
 //! The options of formats with groups of variables, and the settings that they give.
 
 use gridfusion_core::array::{Encoding, ReadOptions};
-use gridfusion_core::options::{METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind};
+use gridfusion_core::options::{
+    METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind,
+};
 
 /// The options of all these formats.
 pub const OPTIONS: &[OptionInfo] = &[

@@ -11,8 +11,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{CellType, Hierarchy, Variable};
+use gridfusion_core::{Error, Result};
 
 /// The attributes that name variables which are not data.
 const REFERENCES: [&str; 4] = ["coordinates", "bounds", "climatology", "grid_mapping"];
@@ -173,8 +173,8 @@ pub(super) fn is_coordinate(variable: &Variable) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::format::ElementType;
     use crate::hierarchy::{Attribute, Axis};
+    use gridfusion_core::format::ElementType;
 
     fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
         let attributes =

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::hierarchy::Hierarchy;
 use gridfusion_core::Result;
 use gridfusion_core::format::StoredChunk;
-use crate::hierarchy::Hierarchy;
 use gridfusion_core::tile::{ObjectVersion, Objects};
 
 /// An opened file or store of variables.
@@ -85,6 +85,7 @@ pub struct StoreFacts {
     pub size: Option<u64>,
     /// Further facts, such as `32 records of time`.
     pub more: Vec<String>,
+    /// What a reader should know, such as attributes that were ignored.
     pub warnings: Vec<String>,
 }
 

@@ -19,9 +19,12 @@ use arrow::array::{ArrayRef, StringViewArray};
 
 use super::complex::{missing_number, nan};
 use super::options::HierarchyView;
-use gridfusion_core::array::{CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits, Value, ValueColumn, element_of};
-use gridfusion_core::Result;
 use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
+use gridfusion_core::Result;
+use gridfusion_core::array::{
+    CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
+    Value, ValueColumn, element_of,
+};
 use gridfusion_core::format::{Bound, ElementType, bound};
 use gridfusion_core::tile::CellFormat;
 

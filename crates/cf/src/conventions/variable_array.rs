@@ -10,9 +10,9 @@ use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::values::{texts, values};
+use crate::hierarchy::{Attribute, Variable};
 use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, Value};
 use gridfusion_core::{Error, ErrorKind, Result};
-use crate::hierarchy::{Attribute, Variable};
 
 /// Labels that were read, by the number of their variable. `None` stands for labels that are ignored.
 pub(super) type KnownLabels = Vec<(usize, Option<Labels>)>;

@@ -15,8 +15,8 @@ use super::parsed::{Parsed, Whole};
 use super::stored::StoredVariable;
 use super::tree::Tree;
 use super::variable::variable;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{Hierarchy, Unreadable, Variable};
+use gridfusion_core::{Error, Result};
 
 /// Makes the file of its objects. `kept` counts what they take, and `read` bytes were read of the file.
 pub(super) fn file(

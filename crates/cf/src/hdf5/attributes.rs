@@ -2,8 +2,8 @@
 
 use super::dimensions::is_internal;
 use super::parse::Value;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::Attributes;
+use gridfusion_core::{Error, Result};
 
 /// The attributes without which values would be others.
 const MEANING: [&str; 10] = [

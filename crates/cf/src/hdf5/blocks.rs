@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::Replies;
+use gridfusion_core::{Error, Result};
 
 /// Bytes per block.
 const BLOCK: u64 = 64 << 10;

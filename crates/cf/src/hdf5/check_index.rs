@@ -7,8 +7,8 @@ use super::file_bytes::FileBytes;
 use super::index::{ChunkIndex, Indexed, Walk, lookup};
 use super::inner::Inner;
 use super::stored::Place;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// The bytes of an index after which its blocks are forgotten.
 const MOST_BYTES: u64 = 32 << 20;

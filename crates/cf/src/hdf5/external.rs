@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use super::segment::Segment;
 use super::stored::{Place, StoredVariable, location};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
 use gridfusion_core::grid::ravel;
+use gridfusion_core::{Error, Result};
 
 /// The parts of other files that hold the cells of a variable.
 #[derive(Debug)]

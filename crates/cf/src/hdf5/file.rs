@@ -9,9 +9,9 @@ use super::locate::{LocateHdf5, chunk_extents};
 use super::segment::Segment;
 use super::stored::{Place, StoredVariable};
 use super::virtual_layout::Mapping;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::StoredChunk;
 use crate::hierarchy::Hierarchy;
+use gridfusion_core::format::StoredChunk;
+use gridfusion_core::{Error, Result};
 
 /// An open NetCDF-4 or HDF5 file. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::parse::{AfterText, Filter, LibraryFilter};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::Codec;
 use gridfusion_core::format::codecs::{BlockCompressor, Pipeline, Step, StepDecoder};
+use gridfusion_core::{Error, Result};
 
 /// The filters of a dataset.
 #[derive(Debug, Clone)]

@@ -21,8 +21,8 @@ use super::filters::Filters;
 use super::heap_place::{Huge, Stored};
 use super::parse;
 use super::stored::location;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Payload, Scratch};
+use gridfusion_core::{Error, Result};
 
 /// The name of the region in errors.
 const REGION: &str = "fractal heap";

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::blocks::Blocks;
 use super::file_bytes::Widths;
 use super::stored::{StoredVariable, location};
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::Location;
 use crate::hierarchy::Hierarchy;
+use gridfusion_core::format::Location;
+use gridfusion_core::{Error, Result};
 
 /// The variables of a file, their places, and the blocks that were read.
 #[derive(Debug)]

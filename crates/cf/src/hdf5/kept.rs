@@ -7,8 +7,8 @@ use super::link::Link;
 use super::parse::{Dataset, Layout, Object, Value};
 use super::steps::Steps;
 use super::virtual_layout::Mapping;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{Attribute, CellType, Variable};
+use gridfusion_core::{Error, Result};
 
 /// The bytes of memory for each byte of the file, if it has many small attributes.
 const PARSED: u64 = 4;

@@ -19,10 +19,12 @@ use super::index::{Entry, lookup};
 use super::inner::Inner;
 use super::stored::{Place, StoredVariable, location};
 use super::{held, text};
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::Variable;
-use gridfusion_core::format::{Layer, Location, Machine, Payload, Placement, Replies, Scratch, Step, StorageOrder, StoredChunk};
+use gridfusion_core::format::{
+    Layer, Location, Machine, Payload, Placement, Replies, Scratch, Step, StorageOrder, StoredChunk,
+};
 use gridfusion_core::grid::ravel;
+use gridfusion_core::{Error, Result};
 
 /// A machine that locates chunks of a variable.
 #[derive(Debug)]

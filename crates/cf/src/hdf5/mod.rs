@@ -72,7 +72,7 @@ pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// Returns the positions of the signature behind a user block: 512, 1024, 2048, …
 ///
 /// ```
-/// let ends: Vec<u64> = gridfusion::format::hdf5::user_block_ends().take(3).collect();
+/// let ends: Vec<u64> = gridfusion_cf::hdf5::user_block_ends().take(3).collect();
 /// assert_eq!(ends, [512, 1024, 2048]);
 /// ```
 pub fn user_block_ends() -> impl Iterator<Item = u64> {
@@ -83,7 +83,7 @@ pub fn user_block_ends() -> impl Iterator<Item = u64> {
 /// 1024, 2048, … bytes.
 ///
 /// ```
-/// use gridfusion::format::hdf5::is_hdf5;
+/// use gridfusion_cf::hdf5::is_hdf5;
 ///
 /// assert!(is_hdf5(b"\x89HDF\r\n\x1a\n\0\0\0\0"));
 /// assert!(!is_hdf5(b"CDF\x01"));

@@ -16,8 +16,8 @@ use super::kept::Kept;
 use super::link::Target;
 use super::parse::{Object, Parser};
 use super::parsed::{Parsed, Whole};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// The most objects of a file.
 const MAX_OBJECTS: usize = 1 << 17;

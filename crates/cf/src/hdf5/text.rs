@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::file_bytes::{FileBytes, Widths};
 use super::global_heap::{Collections, Reference};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::grid::{AxisSelection, for_each_run};
+use gridfusion_core::{Error, Result};
 
 /// The most bytes of text in the chunks that are located together.
 const MAX_TEXT: u64 = 1 << 30;

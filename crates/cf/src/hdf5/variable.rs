@@ -10,10 +10,10 @@ use super::parse::{Dataset, Layout, StoredCell};
 use super::segment::Segment;
 use super::stored::{Found, Place, StoredVariable};
 use super::virtual_layout::Mapping;
-use gridfusion_core::{Error, Result};
+use crate::hierarchy::{Axis, CellType, Variable};
 use gridfusion_core::format::ByteOrder;
 use gridfusion_core::format::codecs::StepDecoder;
-use crate::hierarchy::{Axis, CellType, Variable};
+use gridfusion_core::{Error, Result};
 
 /// Bytes of a chunk of a dataset that is stored in one piece.
 const CONTIGUOUS_CHUNK: u64 = 1 << 20;

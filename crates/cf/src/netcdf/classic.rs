@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use gridfusion_core::Result;
-use gridfusion_core::format::StoredChunk;
+use crate::conventions::{StoreFacts, StoredTotals, VariableStore};
 use crate::hierarchy::Hierarchy;
 use crate::netcdf3::{NetCdf3File, OpenNetCdf3};
+use gridfusion_core::Result;
+use gridfusion_core::format::StoredChunk;
 use gridfusion_core::io::ByteSource;
-use crate::conventions::{StoreFacts, StoredTotals, VariableStore};
 use gridfusion_core::tile::{Objects, drive};
 
 /// An opened file, whose header is in memory.

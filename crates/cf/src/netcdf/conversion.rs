@@ -1,8 +1,8 @@
 //! Conversion of numbers from the type of a dataset to that of a virtual dataset, as the HDF5 library does it.
 
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::ElementType;
 use crate::hierarchy::CellType;
+use gridfusion_core::format::ElementType;
+use gridfusion_core::{Error, Result};
 
 /// A conversion of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::conversion::Conversion;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{ByteOrder, Codec, Decoded, Payload, PayloadDecoder, Scratch};
+use gridfusion_core::{Error, Result};
 
 /// Every n-th cell of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::classic::ClassicFile;
-use gridfusion_core::{Error, Result};
+use crate::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
 use crate::netcdf3::is_netcdf3;
 use gridfusion_core::format::{Entry, Foreign, Location};
 use gridfusion_core::options::{OptionInfo, ResolvedOptions};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
-use crate::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
 use gridfusion_core::source::Place;
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
 use gridfusion_core::tile::Objects;
+use gridfusion_core::{Error, Result};
 
 /// NetCDF files, and HDF5 files with the feature `hdf5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@
 //! An axis ends behind the last cell of any mapping: the view "last available". Numbered sources end before the first that
 //! is missing: the gap is 0.
 
-use gridfusion_core::{Error, Result};
 use crate::hdf5::{Mapping, Steps, virtual_chunks};
 use crate::hierarchy::Variable;
+use gridfusion_core::{Error, Result};
 
 /// The most cells of an axis.
 const MAX_LEN: u64 = u64::MAX / 2;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use gridfusion_core::Result;
+use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::hdf5::{Hdf5File, Mapping, OpenHdf5, SIGNATURE, Segment, user_block_ends};
 use crate::hierarchy::{CellType, Hierarchy};
+use gridfusion_core::Result;
 use gridfusion_core::format::{Location, StoredChunk};
 use gridfusion_core::io::ByteSource;
-use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use gridfusion_core::tile::{Documents, Objects, drive};
 
 /// The chunks of texts of any length that are located together.

@@ -7,12 +7,12 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use super::hdf5::Hdf5Reader;
-use gridfusion_core::{Error, Result};
+use crate::conventions::VariableStore;
 use gridfusion_core::io::{OpenFiles, is_not_found};
 use gridfusion_core::options::IoMode;
-use crate::conventions::VariableStore;
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::Objects;
+use gridfusion_core::{Error, Result};
 
 /// The most other files of a file.
 const MAX_FILES: usize = 4096;

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use gridfusion_core::{Error, Result};
 use crate::hdf5::Steps;
 use gridfusion_core::grid::ravel;
+use gridfusion_core::{Error, Result};
 
 /// The axes of a virtual dataset, as those of another dataset.
 #[derive(Debug)]
@@ -299,8 +299,10 @@ mod tests {
                     let add = |a: &[u64]| -> Vec<u64> {
                         a.iter().zip(&offset).map(|(a, b)| a + b).collect()
                     };
-                    let in_tile =
-                        gridfusion_core::grid::unravel(ravel(&add(&place), &lens) * every + rest, &tile);
+                    let in_tile = gridfusion_core::grid::unravel(
+                        ravel(&add(&place), &lens) * every + rest,
+                        &tile,
+                    );
                     let at: Vec<u64> = in_tile
                         .iter()
                         .zip(&piece.chunk)

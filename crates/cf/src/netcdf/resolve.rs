@@ -12,11 +12,11 @@ use super::growing::{Growing, Grown};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Pairs;
-use gridfusion_core::{Error, Result};
+use crate::conventions::VariableStore;
 use crate::hdf5::{Mapping, Segment, Steps};
 use crate::hierarchy::Variable;
-use crate::conventions::VariableStore;
 use gridfusion_core::source::Place;
+use gridfusion_core::{Error, Result};
 
 /// The most virtual datasets that lead from a dataset to its cells.
 const MOST_DEEP: usize = 16;

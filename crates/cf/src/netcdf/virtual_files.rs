@@ -21,13 +21,13 @@ use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Piece;
 use super::resolve::{Key, Mapped, Resolved, Source, is_elsewhere, resolve};
-use gridfusion_core::{Error, Result};
+use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::hierarchy::{Axis, Hierarchy, Unreadable, Variable};
 use gridfusion_core::format::{Layer, Placement, RepeatedCell, StorageOrder, StoredChunk};
 use gridfusion_core::io::ByteSource;
-use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::Objects;
+use gridfusion_core::{Error, Result};
 
 /// The most layers of a chunk.
 const MAX_LAYERS: usize = 1 << 16;

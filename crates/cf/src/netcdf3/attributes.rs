@@ -4,8 +4,8 @@ use std::collections::btree_map::Entry;
 
 use super::external_type::ExternalType;
 use super::reader::{HeaderReader, Pause};
-use gridfusion_core::format::ElementType;
 use crate::hierarchy::{Attribute, Attributes, attribute_text};
+use gridfusion_core::format::ElementType;
 
 /// The tag of a list of attributes.
 const TAG: u32 = 12;

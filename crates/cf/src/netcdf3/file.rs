@@ -10,10 +10,12 @@ use super::external_type::ExternalType;
 use super::header::{Declared, Header};
 use super::interleaved::Interleaved;
 use super::version::Version;
-use gridfusion_core::{Error, Result};
 use crate::hierarchy::{Axis, CellType, Hierarchy, Unreadable, Variable};
-use gridfusion_core::format::{ByteOrder, Codec, Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
+use gridfusion_core::format::{
+    ByteOrder, Codec, Layer, Location, Payload, Placement, StorageOrder, StoredChunk,
+};
 use gridfusion_core::grid::MAX_RANK;
+use gridfusion_core::{Error, Result};
 
 /// The most bytes of a text cell that need not lie in the file.
 const MOST_ABSENT_TEXT: u64 = 4096;
@@ -361,8 +363,8 @@ mod tests {
 
     use super::super::testing::{BYTE, CHAR, DOUBLE, FLOAT, File, INT, SHORT, open, read};
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::hierarchy::Attribute;
+    use gridfusion_core::ErrorKind;
 
     /// Reads all variables, and compares them with the naive reader.
     fn check(file: &File) -> NetCdf3File {

@@ -9,8 +9,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Decoded, PayloadDecoder, Scratch};
+use gridfusion_core::{Error, Result};
 
 /// Keeps the first bytes of each record. After the last record there is no gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,8 +18,8 @@ const FIRST_LEN: u64 = 64 * 1024;
 /// A machine that opens a file of a known length.
 ///
 /// ```
-/// use gridfusion::format::netcdf3::OpenNetCdf3;
-/// use gridfusion::format::{Machine, Replies, Step};
+/// use gridfusion_cf::netcdf3::OpenNetCdf3;
+/// use gridfusion_core::format::{Machine, Replies, Step};
 ///
 /// // The smallest file: no records, dimensions, attributes or variables.
 /// let file = [&b"CDF\x01"[..], &[0; 28]].concat();
@@ -27,7 +27,7 @@ const FIRST_LEN: u64 = 64 * 1024;
 /// assert!(matches!(open.step(Replies::Start)?, Step::Read(_)));
 /// let Step::Done(file) = open.step(Replies::Bytes(vec![file.into()]))? else { panic!() };
 /// assert_eq!((file.version().to_string(), file.records()), ("CDF-1".to_owned(), 0));
-/// # Ok::<(), gridfusion::Error>(())
+/// # Ok::<(), gridfusion_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct OpenNetCdf3 {

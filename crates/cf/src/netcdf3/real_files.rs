@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use super::testing::{open, read};
 use super::{NetCdf3File, is_netcdf3};
-use gridfusion_core::ErrorKind;
 use crate::hierarchy::{Attribute, CellType};
+use gridfusion_core::ErrorKind;
 use gridfusion_core::format::{ElementType, Scratch};
 
 /// The shape, the type and the bytes of a variable, in hexadecimal digits.

@@ -50,7 +50,7 @@ impl fmt::Display for Version {
 /// Whether the first bytes of an object are those of a NetCDF classic file.
 ///
 /// ```
-/// use gridfusion::format::netcdf3::is_netcdf3;
+/// use gridfusion_cf::netcdf3::is_netcdf3;
 ///
 /// assert!(is_netcdf3(b"CDF\x05\0\0\0\0") && !is_netcdf3(b"CDF\x07") && !is_netcdf3(b"CDF"));
 /// ```

@@ -16,10 +16,12 @@ use crate::grid::ChunkGrid;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gridfusion::Result;
-/// use gridfusion::extend::{
-///     ChunkGrid, ChunkSource, Dimension, ElementType, GridArray, GridArrayBuilder, Labels, ReadOptions, Value,
+/// use gridfusion_core::Result;
+/// use gridfusion_core::array::{
+///     ChunkSource, Dimension, GridArray, GridArrayBuilder, Labels, ReadOptions, Value,
 /// };
+/// use gridfusion_core::format::ElementType;
+/// use gridfusion_core::grid::ChunkGrid;
 ///
 /// fn array(source: Arc<dyn ChunkSource>, options: &ReadOptions) -> Result<GridArray> {
 ///     let stations = Labels::from_text(&["Bergen", "Oslo", "Tromso"].map(str::to_owned))?;

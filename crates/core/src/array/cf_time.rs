@@ -47,9 +47,7 @@ impl TimeUnits {
     ///
     /// # Errors
     /// The reason, as a sentence, if the reference is not a date that the calendar has.
-    pub fn from_attributes(
-        attributes: &BTreeMap<String, String>,
-    ) -> Result<Option<Self>, String> {
+    pub fn from_attributes(attributes: &BTreeMap<String, String>) -> Result<Option<Self>, String> {
         let known = || {
             let units = attributes.get("units")?;
             let (unit, reference) = split_units(units)?;
@@ -71,7 +69,7 @@ impl TimeUnits {
     }
 
     /// Returns the type of the converted numbers.
-    pub fn data_type(self) -> DataType {
+    pub(crate) fn data_type(self) -> DataType {
         match self.calendar {
             Some(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
             None => DataType::Duration(TimeUnit::Microsecond),
@@ -79,7 +77,7 @@ impl TimeUnits {
     }
 
     /// Returns a warning if the file's calendar gives some of the `times` other dates than SQL does.
-    pub fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
+    pub(crate) fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
         let is_before = min(times).is_some_and(|first| first < REFORM_MICROS);
         (self.calendar == Some(Calendar::Mixed) && is_before).then(|| {
             "times before 1582-10-15 are shown with other dates than the file has: SQL uses the proleptic \

@@ -67,7 +67,8 @@ impl Value {
     /// stored.
     ///
     /// ```
-    /// use gridfusion::extend::{ElementType, ReadOptions, Value};
+    /// use gridfusion_core::array::{ReadOptions, Value};
+    /// use gridfusion_core::format::ElementType;
     ///
     /// let fill = (-9999.0_f32).to_le_bytes();
     /// let value = Value::numbers("t2m", ElementType::F32, Some(&fill), &ReadOptions::default());
@@ -100,7 +101,7 @@ impl Value {
     }
 
     /// Whether the column expects cells of this width, and the fill value has it too.
-    pub fn fits(&self) -> bool {
+    pub(super) fn fits(&self) -> bool {
         let CellFormat { width, fill, .. } = &self.cells;
         let number = self.column.as_number().map(|column| column.element().size());
         let fits = |width: usize| number.is_none_or(|number| number == width as u64);

@@ -67,7 +67,7 @@ impl Counter {
     ///
     /// # Errors
     /// As [`Counter::new`].
-    pub fn part(&self, start: u64, len: u64) -> Result<Self> {
+    pub(crate) fn part(&self, start: u64, len: u64) -> Result<Self> {
         Self::new(self.start + i128::from(start), len, self.scalar)
     }
 
@@ -87,7 +87,7 @@ impl Counter {
     }
 
     /// Returns the labels at the indices in `range`.
-    pub fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
+    pub(crate) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         let len = range.end.saturating_sub(range.start);
         let first = self.start + i128::from(range.start);
         // A type that holds both ends holds all labels between them: no check per label.
@@ -98,7 +98,7 @@ impl Counter {
     ///
     /// Only the known indices become labels. For the indices 7, NULL, 3 of a count from 10, these are
     /// 17 and 13. The places 0, NULL, 1 then put them beside the NULL.
-    pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
+    pub(crate) fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         let mut known = Vec::new();
         let places: UInt32Array = elements
             .map(|element| {

@@ -7,15 +7,15 @@ use super::labels::Labels;
 /// A dimension: one axis of an array, with its name and labels.
 #[derive(Debug, Clone)]
 pub struct Dimension {
-    pub name: String,
+    pub(super) name: String,
     /// The labels of the column, as many as `index` has; the indices if `is_labelled` is false.
-    pub labels: Labels,
+    pub(super) labels: Labels,
     /// Whether the array has labels of its own for this axis, rather than only the index.
-    pub is_labelled: bool,
+    pub(super) is_labelled: bool,
     /// The 0-based indices. They set the length of the axis, and are the index column.
-    pub index: Labels,
+    pub(super) index: Labels,
     /// The metadata of the column's field.
-    pub attributes: BTreeMap<String, String>,
+    pub(super) attributes: BTreeMap<String, String>,
 }
 
 impl Dimension {
@@ -64,13 +64,13 @@ impl Dimension {
     }
 
     /// Returns the attributes of the labels, such as `units`.
-    pub fn attributes(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn attributes(&self) -> &BTreeMap<String, String> {
         &self.attributes
     }
 
     /// Returns the time unit or TileDB datatype of numeric labels. Labels of different units cannot be
     /// concatenated.
-    pub fn unit(&self) -> Option<&str> {
+    pub(crate) fn unit(&self) -> Option<&str> {
         if self.labels.data_type().is_temporal() {
             return None;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 
@@ -49,6 +50,7 @@ impl Workspace {
 }
 
 impl GridArray {
+    /// Makes an array of its grid, the columns of its axes and its values, all of the same shape.
     pub fn new(
         name: String,
         source: Arc<dyn ChunkSource>,
@@ -62,7 +64,7 @@ impl GridArray {
     }
 
     /// Adds the column `_file` with the names of the files, which are concatenated along `axis`.
-    pub fn with_files(mut self, axis: usize, names: Labels) -> Self {
+    pub(crate) fn with_files(mut self, axis: usize, names: Labels) -> Self {
         let mut fields: Vec<Field> =
             self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
         fields.push(Field::new(unused_name("_file", &fields), names.data_type(), false));
@@ -76,7 +78,7 @@ impl GridArray {
     }
 
     /// Returns the same array, without the column `_file`. It shares the source.
-    pub fn shared(&self) -> Self {
+    pub(crate) fn shared(&self) -> Self {
         let (source, grid) = (Arc::clone(&self.source), self.grid.clone());
         let (name, dims, values) = (self.name.clone(), self.dims.clone(), self.values.clone());
         Self::new(name, source, grid, dims, values, false)
@@ -121,7 +123,7 @@ impl GridArray {
     }
 
     /// Returns the variables.
-    pub fn values(&self) -> &[Value] {
+    pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }
 
@@ -193,11 +195,7 @@ impl GridArray {
     ///
     /// # Errors
     /// If chunks are stored under other names than those that were tried.
-    pub async fn explain_absence(
-        &self,
-        value: usize,
-        member: u32,
-    ) -> Result<Option<String>> {
+    pub async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
         let explained = self.source.explain_absence(value, member).await;
         explained.map_err(|error| self.objects().named_in(member, error))
     }
@@ -270,6 +268,24 @@ impl GridArray {
         // The selection's axes are those of the chunk, so their lengths are its extents.
         let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
         layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
+    }
+
+    /// Returns some cells of a decoded tile as they are in the column of the variable `value`; see [`ValueColumn::decode`].
+    ///
+    /// # Errors
+    /// As [`ValueColumn::decode`]; the error names the column and the file.
+    pub fn column_of(
+        &self,
+        value: usize,
+        tile: &Tile,
+        cells: &[AxisSelection],
+        may_hold_nulls: bool,
+    ) -> Result<ArrayRef> {
+        self.value(value).decode(tile, cells, may_hold_nulls).map_err(|error| {
+            let name = self.columns.iter().position(|it| *it == ColumnSource::Value(value));
+            let name = name.map_or("", |at| self.schema.field(at).name());
+            self.objects().named(error.about(&format!("column \"{name}\"")))
+        })
     }
 
     /// Returns the bytes that decoding `values` of the chunk of `task` allocates, including their

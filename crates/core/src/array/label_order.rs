@@ -26,7 +26,7 @@ impl LabelOrder {
     ///
     /// # Errors
     /// `Internal` for values of a type that Arrow does not compare.
-    pub fn of(values: &ArrayRef) -> Result<Self> {
+    pub(super) fn of(values: &ArrayRef) -> Result<Self> {
         if values.null_count() > 0 || holds_negative_zero(values) {
             return Ok(Self::Unsorted);
         }

@@ -44,7 +44,7 @@ pub enum Labels {
 
 impl Labels {
     /// Returns the 0-based indices of an axis as labels.
-    pub fn indices(len: u64) -> Self {
+    pub(crate) fn indices(len: u64) -> Self {
         Self::Counted(Counter::indices(len))
     }
 
@@ -84,12 +84,12 @@ impl Labels {
     /// ```
     /// use std::sync::Arc;
     /// use arrow::array::TimestampSecondArray;
-    /// use gridfusion::extend::Labels;
+    /// use gridfusion_core::array::Labels;
     ///
     /// let hours = (0..24).map(|hour| 1_700_000_000 + hour * 3600);
     /// let labels = Labels::from_array(Arc::new(TimestampSecondArray::from_iter_values(hours)))?;
     /// assert_eq!(labels.len(), 24);
-    /// # Ok::<(), gridfusion::Error>(())
+    /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Labels {
     }
 
     /// Returns labels that repeat: each of `values` for the number of positions in `lens`.
-    pub fn repeated(values: ArrayRef, lens: impl Iterator<Item = u64>) -> Result<Self> {
+    pub(crate) fn repeated(values: ArrayRef, lens: impl Iterator<Item = u64>) -> Result<Self> {
         let ends: Arc<[u64]> = lens
             .scan(0_u64, |end, len| {
                 *end = end.saturating_add(len);
@@ -142,7 +142,7 @@ impl Labels {
     }
 
     /// Whether both are counted or both in memory, with equal labels in the same order.
-    pub fn same(&self, other: &Self) -> bool {
+    pub(crate) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Counted(a), Self::Counted(b)) => a == b,
             (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => {
@@ -172,7 +172,7 @@ impl Labels {
     }
 
     /// Appends `next` if both are counted and `next` continues the count; otherwise `None`.
-    pub fn joined(&self, next: &Self) -> Option<Self> {
+    pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
             _ => None,
@@ -192,7 +192,7 @@ impl Labels {
     ///
     /// # Errors
     /// `Internal` if `range` reaches beyond the labels.
-    pub fn part(&self, range: Range<u64>) -> Result<Self> {
+    pub(crate) fn part(&self, range: Range<u64>) -> Result<Self> {
         match self {
             Self::Counted(counter) => {
                 counter.part(range.start, range.end - range.start).map(Self::Counted)
@@ -202,7 +202,7 @@ impl Labels {
     }
 
     /// Returns the first and the last label as text, for messages.
-    pub fn ends(&self) -> String {
+    pub(crate) fn ends(&self) -> String {
         let text = |element| match self.text(element) {
             Ok(Some(text)) => text,
             _ => "NULL".to_owned(),

@@ -48,7 +48,7 @@ impl Labels {
     ///
     /// # Errors
     /// `Unsupported` if memory does not suffice.
-    pub fn in_singles(&self) -> Result<Option<Self>> {
+    pub(crate) fn in_singles(&self) -> Result<Option<Self>> {
         fn count<T: Eq + Hash>(labels: impl Iterator<Item = T>) -> usize {
             labels.collect::<HashSet<T>>().len()
         }

@@ -4,7 +4,7 @@
 //! expected. The kind distinguishes a corrupt file, a user's mistake and a bug in gridfusion:
 //!
 //! ```
-//! use gridfusion::{Error, ErrorKind};
+//! use gridfusion_core::{Error, ErrorKind};
 //!
 //! let error = Error::corrupt("chunk index", 312, "codec 7, expected 0 (raw) or 1 (zstd)").in_file("a.tet");
 //! assert_eq!(error.kind(), ErrorKind::Corrupt);

@@ -13,9 +13,13 @@ use super::lz4_block::{MOST_RATIO, decompress_into};
 /// A general compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compressor {
+    /// A zlib stream, as TileDB and HDF5 call it.
     Gzip,
+    /// A Zstandard frame.
     Zstd,
+    /// A block of LZ4, without a frame.
     Lz4,
+    /// A bzip2 stream.
     Bzip2,
 }
 

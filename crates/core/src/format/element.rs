@@ -35,7 +35,7 @@ impl ElementType {
     /// Returns the number of bytes per element.
     ///
     /// ```
-    /// assert_eq!(gridfusion::format::ElementType::F16.size(), 2);
+    /// assert_eq!(gridfusion_core::format::ElementType::F16.size(), 2);
     /// ```
     pub fn size(self) -> u64 {
         match self {
@@ -55,7 +55,7 @@ impl ElementType {
     /// wrong number of bytes.
     ///
     /// ```
-    /// use gridfusion::format::ElementType;
+    /// use gridfusion_core::format::ElementType;
     ///
     /// let rank = |value: f32| ElementType::F32.rank(&value.to_le_bytes());
     /// assert!(rank(-1.0) < rank(-0.0) && rank(-0.0) < rank(0.0) && rank(0.0) < rank(f32::INFINITY));

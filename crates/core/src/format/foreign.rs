@@ -40,7 +40,7 @@ impl Foreign {
     /// Recognises a file by its first bytes.
     ///
     /// ```
-    /// use gridfusion::format::Foreign;
+    /// use gridfusion_core::format::Foreign;
     ///
     /// assert_eq!(Foreign::of_bytes(b"GRIB\0\0\0\x02"), Some(Foreign::Grib));
     /// assert_eq!(Foreign::of_bytes(b"TETR\x01\0\0\0"), None);

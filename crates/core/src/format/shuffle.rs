@@ -117,12 +117,7 @@ fn unshuffle_any(width: usize, shuffled: &[u8], elements: &mut [u8]) {
 /// has arbitrary content, before and after.
 ///
 /// First merges every 8 planes of bits into a plane of bytes, and then weaves those.
-pub fn unshuffle_bits(
-    width: usize,
-    bits: &[u8],
-    memory: &mut [u8],
-    elements: &mut [u8],
-) {
+pub fn unshuffle_bits(width: usize, bits: &[u8], memory: &mut [u8], elements: &mut [u8]) {
     // At least 1, because `chunks_exact` panics on 0 for an empty block.
     let plane = (bits.len() / width.max(1)).max(1);
     for (bits, bytes) in bits.chunks_exact(plane).zip(memory.chunks_exact_mut(plane)) {

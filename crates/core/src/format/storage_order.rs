@@ -3,7 +3,7 @@
 /// The order of the cells in a tile, given by the axes from the slowest to the fastest.
 ///
 /// ```
-/// use gridfusion::format::StorageOrder;
+/// use gridfusion_core::format::StorageOrder;
 ///
 /// // (time, lat, lon), stored as (lon, time, lat): latitude varies fastest.
 /// let order = StorageOrder::permuted(vec![2, 0, 1]).unwrap();

@@ -17,6 +17,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads `bytes`, which begin at the offset `base` of a file. Errors name `region`.
     pub fn new(region: &'static str, base: u64, bytes: &'a [u8]) -> Self {
         Self { region, base, bytes, at: 0 }
     }
@@ -26,6 +27,7 @@ impl<'a> Reader<'a> {
         self.base + self.at as u64
     }
 
+    /// Whether all bytes are read.
     pub fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
@@ -64,28 +66,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a byte.
     pub fn u8(&mut self) -> Result<u8> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    /// Reads a little-endian number of 2 bytes.
     pub fn u16(&mut self) -> Result<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
+    /// Reads a little-endian number of 4 bytes.
     pub fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
+    /// Reads a little-endian number of 8 bytes.
     pub fn u64(&mut self) -> Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// Reads `N` bytes that must equal `expected`.
-    pub fn magic<const N: usize>(
-        &mut self,
-        expected: &[u8; N],
-        what: &str,
-    ) -> Result<()> {
+    pub fn magic<const N: usize>(&mut self, expected: &[u8; N], what: &str) -> Result<()> {
         let at = self.offset();
         let found = self.array::<N>()?;
         if found == *expected {

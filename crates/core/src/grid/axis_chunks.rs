@@ -35,7 +35,7 @@ impl AxisChunks {
 
     /// Returns the number of chunks of an axis of length `len`; `None` if `len + before` overflows a
     /// `u64`.
-    pub fn chunks(&self, len: u64) -> Option<u64> {
+    pub(super) fn chunks(&self, len: u64) -> Option<u64> {
         match self {
             _ if len == 0 => Some(0),
             Self::Every { edge, before } => Some(len.checked_add(*before)?.div_ceil(edge.get())),
@@ -44,7 +44,7 @@ impl AxisChunks {
     }
 
     /// Returns the chunk that holds `index`, which must lie in the axis.
-    pub fn chunk_of(&self, index: u64) -> u64 {
+    pub(super) fn chunk_of(&self, index: u64) -> u64 {
         match self {
             Self::Every { edge, before } => index.saturating_add(*before) / edge.get(),
             Self::At(borders) => {
@@ -55,7 +55,7 @@ impl AxisChunks {
     }
 
     /// Returns the indices that `chunk` covers on an axis of length `len`.
-    pub fn range(&self, chunk: u64, len: u64) -> Range<u64> {
+    pub(super) fn range(&self, chunk: u64, len: u64) -> Range<u64> {
         match self {
             Self::Every { edge, before } => {
                 let border = |chunk: u64| chunk.saturating_mul(edge.get()).saturating_sub(*before);
@@ -99,7 +99,7 @@ impl AxisChunks {
     /// On an axis of length 90, borders every 30 positions and borders at 31, 59 and 90 share 0 and 90.
     ///
     /// ```
-    /// use gridfusion::grid::AxisChunks;
+    /// use gridfusion_core::grid::AxisChunks;
     /// # use std::num::NonZeroU64;
     /// # let every = |edge| AxisChunks::Every { edge: NonZeroU64::new(edge).unwrap(), before: 0 };
     ///

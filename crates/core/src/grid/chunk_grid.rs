@@ -20,13 +20,13 @@ use crate::error::{Error, Result};
 /// axis panic if the grid has no such axis.
 ///
 /// ```
-/// use gridfusion::grid::ChunkGrid;
+/// use gridfusion_core::grid::ChunkGrid;
 ///
 /// let grid = ChunkGrid::new(&[5, 7], &[2, 3])?;
 /// assert_eq!(grid.chunks_per_axis(), [3, 3]);
 /// assert_eq!(grid.extents(&[2, 2]), [1, 1]); // the clipped corner
 /// assert_eq!(grid.axis_range(1, 2), 6..7);
-/// # Ok::<(), gridfusion::Error>(())
+/// # Ok::<(), gridfusion_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkGrid {
@@ -54,12 +54,12 @@ impl ChunkGrid {
     /// less than the chunk length of its axis.
     ///
     /// ```
-    /// use gridfusion::grid::ChunkGrid;
+    /// use gridfusion_core::grid::ChunkGrid;
     ///
     /// let grid = ChunkGrid::with_origin(&[19], &[10], &[4])?;
     /// assert_eq!(grid.chunks_per_axis(), [3]);
     /// assert_eq!([grid.axis_range(0, 0), grid.axis_range(0, 1)], [0..6, 6..16]);
-    /// # Ok::<(), gridfusion::Error>(())
+    /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     ///
     /// # Errors
@@ -73,11 +73,11 @@ impl ChunkGrid {
     /// `u64::MAX`, and then chunks have no numbers of their own: see [`Self::is_numbered`].
     ///
     /// ```
-    /// use gridfusion::grid::ChunkGrid;
+    /// use gridfusion_core::grid::ChunkGrid;
     ///
     /// let grid = ChunkGrid::of_any_size(&[1 << 63, 1 << 63], &[10, 10], &[0, 0])?;
     /// assert_eq!((grid.cells(), grid.is_numbered()), (u64::MAX, false));
-    /// # Ok::<(), gridfusion::Error>(())
+    /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     ///
     /// # Errors

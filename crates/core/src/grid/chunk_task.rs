@@ -19,11 +19,11 @@ impl ChunkTask {
     /// Returns the task that takes all cells of a chunk.
     ///
     /// ```
-    /// use gridfusion::grid::{ChunkGrid, ChunkTask};
+    /// use gridfusion_core::grid::{ChunkGrid, ChunkTask};
     ///
     /// let grid = ChunkGrid::new(&[5, 7], &[2, 3])?;
     /// assert_eq!(ChunkTask::whole(&grid, 8).cells(), 1); // the chunk at the end of both axes
-    /// # Ok::<(), gridfusion::Error>(())
+    /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     pub fn whole(grid: &ChunkGrid, chunk_number: u64) -> Self {
         let coordinates = grid.chunk_coordinates(chunk_number);

@@ -7,7 +7,7 @@ use super::AxisSelection;
 /// Returns the row-major position of `coordinates` in a box of `shape`.
 ///
 /// ```
-/// assert_eq!(gridfusion::grid::ravel(&[1, 2], &[4, 3]), 5);
+/// assert_eq!(gridfusion_core::grid::ravel(&[1, 2], &[4, 3]), 5);
 /// ```
 pub fn ravel(coordinates: &[u64], shape: &[u64]) -> u64 {
     coordinates.iter().zip(shape).fold(0, |position, (&at, &len)| position * len + at)
@@ -16,7 +16,7 @@ pub fn ravel(coordinates: &[u64], shape: &[u64]) -> u64 {
 /// Returns the coordinates of a row-major `position` in a box of `shape`; no length may be 0.
 ///
 /// ```
-/// assert_eq!(gridfusion::grid::unravel(5, &[4, 3]), [1, 2]);
+/// assert_eq!(gridfusion_core::grid::unravel(5, &[4, 3]), [1, 2]);
 /// ```
 pub fn unravel(mut position: u64, shape: &[u64]) -> Vec<u64> {
     let mut coordinates = vec![0; shape.len()];
@@ -35,7 +35,7 @@ pub fn unravel(mut position: u64, shape: &[u64]) -> Vec<u64> {
 /// run, not per cell.
 ///
 /// ```
-/// use gridfusion::grid::{AxisSelection, for_each_run};
+/// use gridfusion_core::grid::{AxisSelection, for_each_run};
 ///
 /// // 3 x 4 tile, rows 1 and 2, columns 1 and 2
 /// let selection = [AxisSelection::from_range(3, 1..3), AxisSelection::from_range(4, 1..3)];

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A sorted set of indices of one axis, kept as ranges that neither touch nor are empty.
 ///
 /// ```
-/// use gridfusion::grid::AxisSelection;
+/// use gridfusion_core::grid::AxisSelection;
 ///
 /// let odd_days = AxisSelection::from_mask(&[false, true, true, false, true]);
 /// assert_eq!(odd_days.ranges(), [1..3, 4..5]);
@@ -35,7 +35,7 @@ impl AxisSelection {
     /// Returns the selection with all gaps of fewer than `len` indices between its ranges filled.
     ///
     /// ```
-    /// use gridfusion::grid::AxisSelection;
+    /// use gridfusion_core::grid::AxisSelection;
     ///
     /// let selection = AxisSelection::from_ranges(100, [3..5, 8..9, 50..60]);
     /// assert_eq!(selection.with_gaps_filled(10).ranges(), &[3..9, 50..60]);
@@ -56,7 +56,7 @@ impl AxisSelection {
     /// starts; ranges that touch or overlap are merged.
     ///
     /// ```
-    /// use gridfusion::grid::AxisSelection;
+    /// use gridfusion_core::grid::AxisSelection;
     ///
     /// let selection = AxisSelection::from_ranges(9, [0..2, 2..3, 3..3, 5..12]);
     /// assert_eq!(selection.ranges(), [0..3, 5..9]);
@@ -124,6 +124,15 @@ impl AxisSelection {
         after > 0 && index < self.ranges[after - 1].end
     }
 
+    /// Returns the number of selected indices below `index`.
+    pub fn count_before(&self, index: u64) -> u64 {
+        let after = self.ranges.partition_point(|range| range.start < index);
+        after.checked_sub(1).map_or(0, |last| {
+            let range = &self.ranges[last];
+            self.before[last] + index.min(range.end) - range.start
+        })
+    }
+
     /// Numbers the selected indices from 0 in ascending order, and keeps those with a number in
     /// `positions`. The positions `1..3` of the indices 1, 2, 4 are the indices 2, 4.
     #[must_use]
@@ -180,7 +189,7 @@ impl AxisSelection {
     /// Returns the indices that either selection holds; the axes must be equally long.
     ///
     /// ```
-    /// use gridfusion::grid::AxisSelection;
+    /// use gridfusion_core::grid::AxisSelection;
     ///
     /// let (left, right) = (AxisSelection::from_range(9, 5..7), AxisSelection::from_range(9, 1..6));
     /// assert_eq!(left.union(&right).ranges(), [1..7]);
@@ -196,7 +205,7 @@ impl AxisSelection {
     /// Returns the indices of the axis that are not selected.
     ///
     /// ```
-    /// use gridfusion::grid::AxisSelection;
+    /// use gridfusion_core::grid::AxisSelection;
     ///
     /// let selection = AxisSelection::from_ranges(9, [0..2, 5..7]);
     /// assert_eq!(selection.complement().ranges(), [2..5, 7..9]);

@@ -95,11 +95,11 @@ impl ByteSource for FileSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The length of the file in bytes.
-    pub len: u64,
+    pub(super) len: u64,
     /// The time of the last write; `None` where the system keeps none.
     modified: Option<SystemTime>,
     /// The file itself, whatever its name; zeros where the system does not tell.
-    pub file: FileNumber,
+    pub(super) file: FileNumber,
     /// The time of the last change of bytes, names or rights, in seconds and nanoseconds; zeros where the system keeps none.
     changed: (i64, i64),
     /// The number of names, the rights and the owner.

@@ -11,12 +11,12 @@ use crate::error::Result;
 /// An object in memory; replies share its bytes without a copy.
 ///
 /// ```
-/// use gridfusion::io::{ByteSource, MemorySource};
+/// use gridfusion_core::io::{ByteSource, MemorySource};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let source = MemorySource::new("greeting", &b"hello"[..]);
 /// assert_eq!(source.read(&[1..3, 0..1]).await?, [&b"el"[..], b"h"]);
-/// # Ok::<(), gridfusion::Error>(())
+/// # Ok::<(), gridfusion_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Debug)]

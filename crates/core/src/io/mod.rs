@@ -22,7 +22,7 @@ mod root;
 mod special;
 mod stamp;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 
 use std::fmt::Debug;
 use std::ops::Range;

@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 /// A folder that local paths must not leave, also not by symbolic links.
 ///
 /// ```
-/// use gridfusion::Root;
+/// use gridfusion_core::io::Root;
 ///
-/// # fn main() -> gridfusion::Result<()> {
-/// let root = Root::new("examples")?;
-/// assert!(root.check("examples/data/stations.tet".as_ref()).is_ok());
-/// assert!(root.check("examples/data/../../Cargo.toml".as_ref()).is_err());
+/// # fn main() -> gridfusion_core::Result<()> {
+/// let root = Root::new("src")?;
+/// assert!(root.check("src/io/root.rs".as_ref()).is_ok());
+/// assert!(root.check("src/io/../../Cargo.toml".as_ref()).is_err());
 /// # Ok(())
 /// # }
 /// ```

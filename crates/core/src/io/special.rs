@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 /// Fails for a pipe, a socket or a device: reading one may wait for ever, and writing one may replace it.
 ///
 /// ```
-/// assert!(gridfusion::io::refuse_special("examples/data/stations.tet".as_ref()).is_ok());
-/// assert!(gridfusion::io::refuse_special("no such file".as_ref()).is_ok());
+/// assert!(gridfusion_core::io::refuse_special("src/lib.rs".as_ref()).is_ok());
+/// assert!(gridfusion_core::io::refuse_special("no such file".as_ref()).is_ok());
 /// ```
 ///
 /// # Errors

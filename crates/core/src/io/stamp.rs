@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Stamps are compared within one process only.
 ///
 /// ```
-/// use gridfusion::io::ObjectStamp;
+/// use gridfusion_core::io::ObjectStamp;
 ///
 /// let [a, b] = ["7 bytes, tag a", "7 bytes, tag b"].map(ObjectStamp::of_version);
 /// assert!(a.is_same(&a) && !a.is_same(&b));
@@ -26,7 +26,7 @@ pub struct ObjectStamp {
 
 impl ObjectStamp {
     /// Returns the stamp of a file.
-    pub fn of_file(content: impl Hash, changed: impl Hash, explained: impl Hash) -> Self {
+    pub(super) fn of_file(content: impl Hash, changed: impl Hash, explained: impl Hash) -> Self {
         let (content, changed) = (digest(content), digest(changed));
         Self { content, tag: 0, changed, explained: digest(explained) }
     }

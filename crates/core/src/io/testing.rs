@@ -34,12 +34,12 @@ impl TestStore {
     }
 
     /// Creates an empty store that does not fail.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::failing_after(usize::MAX)
     }
 
     /// Returns the requests since the last call.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// one format. `docs/options.md` lists all options. Names and values are checked when arrays are opened.
 ///
 /// ```
-/// use gridfusion::ArrayOptions;
+/// use gridfusion_core::options::ArrayOptions;
 ///
 /// let options = ArrayOptions::default()
 ///     .with_dataset("temperature")
@@ -157,7 +157,7 @@ pub struct ResolvedOptions {
 }
 
 impl ResolvedOptions {
-    pub fn insert(&mut self, name: &'static str, value: OptionValue) {
+    pub(super) fn insert(&mut self, name: &'static str, value: OptionValue) {
         self.values.insert(name, value);
     }
 

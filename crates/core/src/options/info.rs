@@ -18,7 +18,7 @@ pub enum Scope {
 /// An option, with the texts about it in messages and documentation.
 ///
 /// ```
-/// use gridfusion::{OptionInfo, ValueKind};
+/// use gridfusion_core::options::{OptionInfo, ValueKind};
 ///
 /// const LEVEL: OptionInfo =
 ///     OptionInfo::new("level", ValueKind::Number, "`0`", "the level of the pyramid to read").in_session();

@@ -30,7 +30,7 @@ pub enum IoMode {
     /// The length and modification time of a file are compared before and after each chunk. A query fails if a
     /// file was written since it was opened. No check can help while a chunk is being read: if the file is
     /// truncated or its disk fails then, Unix ends the process with SIGBUS. A program may handle the signal;
-    /// [`MappedFile`](crate::MappedFile) gives the handler the name of the file. Files that are replaced as a
+    /// [`MappedFile`](crate::io::MappedFile) gives the handler the name of the file. Files that are replaced as a
     /// whole, by renaming a new file, are safe.
     #[default]
     Mmap,
@@ -182,7 +182,7 @@ impl ValueKind {
     ///
     /// # Errors
     /// `Usage` for a value of another kind. The message never contains a key.
-    pub fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
+    pub(super) fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
         // Values that have the kind already are returned as they are. All others are parsed from their
         // text. The length of a secret is checked by the format that uses it, not here.
         let text = match (self, value) {

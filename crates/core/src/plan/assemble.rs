@@ -78,7 +78,7 @@ impl Blocks {
     }
 
     /// Cuts the selected cells at the positions `within`; `backwards` begins with the last block.
-    pub fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
+    pub(crate) fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
         let counts: Vec<u64> = within.iter().map(|range| range.end - range.start).collect();
         if counts.is_empty() {
             // The only cell of a scalar.

@@ -29,4 +29,4 @@ pub use pieces::{Piece, Pieces};
 pub use pruned::{Account, Pruned};
 pub use scan_plan::{ScanPlan, ScanRequest};
 pub use task::{TaskNumber, TaskRange};
-pub use touched::touched_chunks;
+pub use touched::{TouchedCounts, touched_chunks};

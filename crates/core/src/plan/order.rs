@@ -29,7 +29,7 @@ pub struct SlabShape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadOrder {
     /// Per leading axis that sorts the rows, whether its indices descend.
-    pub descending: Vec<bool>,
+    pub(super) descending: Vec<bool>,
     /// The number of places per slab, in the cross product of touched chunks.
     pub(super) places_per_slab: u64,
 }
@@ -49,7 +49,7 @@ impl SlabShape {
     /// In the picture above, with 3 chunks along time and rows in order of time, `axes` is 1: a slab is the
     /// 2 chunks of one time coordinate. If each chunk held one selected time, no chunks would be
     /// interleaved, and `axes` would be 2, the rank. A slab is then one chunk.
-    pub fn new(chunks: &TouchedChunks, ordered: usize) -> Self {
+    pub(super) fn new(chunks: &TouchedChunks, ordered: usize) -> Self {
         let rank = chunks.axes().len();
         // All chunks along the axes after the first thick one are interleaved.
         let thick = (0..ordered).find(|&axis| has_wide_chunk(chunks, axis));

@@ -14,7 +14,7 @@ use super::touched::TouchedChunks;
 
 /// The partitions of a plan; at least one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Partitions {
+pub(super) struct Partitions {
     /// Together they hold every task that the limit needs, each once. Partition `i` has smaller task numbers
     /// than partition `i + 1`, except after [`Partitions::reversed`].
     parts: Vec<Part>,
@@ -24,23 +24,23 @@ pub struct Partitions {
 
 /// A partition: consecutive tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Part {
-    pub tasks: TaskRange,
+pub(super) struct Part {
+    pub(super) tasks: TaskRange,
     /// The number of rows of the tasks, before a limit.
-    pub rows: u64,
+    pub(super) rows: u64,
 }
 
 /// The parameters of a division.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DivisionParams {
     /// The greatest number of partitions.
-    pub max_partitions: usize,
+    pub(super) max_partitions: usize,
     /// The number of rows that suffice.
-    pub limit: Option<u64>,
+    pub(super) limit: Option<u64>,
     /// The number of places per slab, whose rows are interleaved; 1 if chunks are read one by one.
     pub(super) places_per_slab: u64,
     /// Whether partitions may be declared as ranges of an axis.
-    pub declares_range: bool,
+    pub(super) declares_range: bool,
 }
 
 /// Consecutive tasks that must be in the same partition.
@@ -57,7 +57,7 @@ struct Unit {
 impl Partitions {
     /// Drops the tasks that the limit does not need, and divides the others into `max_partitions`
     /// partitions, or one per task if there are fewer tasks.
-    pub fn of(chunks: &TouchedChunks, division: DivisionParams) -> Self {
+    pub(super) fn of(chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let tasks = weights.needed_tasks(division);
         let count = (division.max_partitions as u64).min(tasks).max(1);
@@ -84,7 +84,7 @@ impl Partitions {
     }
 
     /// Makes partitions that were divided before, along this axis.
-    pub fn of_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
+    pub(super) fn of_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
         Self { parts, axis }
     }
 
@@ -105,7 +105,7 @@ impl Partitions {
 
     /// Returns the same partitions with tasks numbered from the other end: of 6 tasks, `0..2` becomes `4..6`.
     /// Partition 0 still holds the same chunks.
-    pub fn reversed(&self) -> Self {
+    pub(super) fn reversed(&self) -> Self {
         let tasks = self.parts.iter().map(|part| part.tasks.numbers().end).max().unwrap_or(0);
         let reversed = |part: &Part| {
             let numbers = part.tasks.numbers();
@@ -115,12 +115,12 @@ impl Partitions {
         Self { parts: self.parts.iter().map(reversed).collect(), axis: self.axis }
     }
 
-    pub fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
 
     /// Returns the axis along which partitions are ranges: no two of them share an index of it.
-    pub fn axis(&self) -> Option<usize> {
+    pub(super) fn axis(&self) -> Option<usize> {
         self.axis
     }
 }

@@ -51,20 +51,20 @@ impl ScanRequest {
 /// [`in_order`](Self::in_order) changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPlan {
-    pub chunks: TouchedChunks,
+    pub(super) chunks: TouchedChunks,
     /// The order to read rows in; `None` if chunks are read one by one.
-    pub order: Option<ReadOrder>,
+    pub(super) order: Option<ReadOrder>,
     /// The number of chunks that only zone maps exclude.
-    pub pruned_by_zones: u64,
-    pub partitions: Partitions,
+    pub(super) pruned_by_zones: u64,
+    pub(super) partitions: Partitions,
     /// The greatest number of partitions.
-    pub max_partitions: usize,
+    pub(super) max_partitions: usize,
     /// Whether partitions may be declared as ranges of an axis.
     pub declares_range: bool,
     /// The number of rows that suffice of each partition; `None` without a limit.
     pub limit: Option<u64>,
     /// The chunks that the plan reports as left out.
-    pub account: Account,
+    pub(super) account: Account,
 }
 
 impl ScanPlan {
@@ -204,7 +204,7 @@ impl ScanPlan {
         self.chunks.task(task)
     }
 
-    pub fn division(&self) -> DivisionParams {
+    pub(super) fn division(&self) -> DivisionParams {
         DivisionParams {
             max_partitions: self.max_partitions,
             limit: self.limit,

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct TaskNumber(u64);
 
 impl TaskNumber {
-    pub fn new(number: u64) -> Self {
+    pub(super) fn new(number: u64) -> Self {
         Self(number)
     }
 
@@ -22,7 +22,7 @@ impl TaskNumber {
 pub struct TaskRange(Range<u64>);
 
 impl TaskRange {
-    pub fn new(numbers: Range<u64>) -> Self {
+    pub(super) fn new(numbers: Range<u64>) -> Self {
         Self(numbers)
     }
 
@@ -42,7 +42,7 @@ impl TaskRange {
     }
 
     /// Returns the task numbers as plain integers.
-    pub fn numbers(&self) -> Range<u64> {
+    pub(super) fn numbers(&self) -> Range<u64> {
         self.0.clone()
     }
 

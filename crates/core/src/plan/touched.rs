@@ -310,3 +310,39 @@ pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> V
     }
     grid.chunks_of(axis, &selection.axes()[axis]).ranges().iter().cloned().flatten().collect()
 }
+
+/// The number of chunks that a selection touches, without a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TouchedCounts {
+    /// The chunks that it touches on each axis; those of all axes after an empty one are missing.
+    pub per_axis: Vec<u64>,
+    /// The cells of these chunks, selected or not; `None` for 2⁶⁴ or more.
+    pub cells: Option<u64>,
+}
+
+impl TouchedCounts {
+    /// Counts the chunks of `grid` that hold a cell of `selection`.
+    pub fn new(grid: &ChunkGrid, selection: &Selection) -> Self {
+        let (mut per_axis, mut cells) = (vec![], Some(1_u64));
+        for (axis, wanted) in selection.axes().iter().enumerate() {
+            let chunks = grid.chunks_of(axis, wanted);
+            let len = |run: &Range<u64>| {
+                let first = grid.axis_range(axis, run.start).start;
+                grid.axis_range(axis, run.end - 1).end - first
+            };
+            let covered: u64 = chunks.ranges().iter().map(len).sum();
+            per_axis.push(chunks.count());
+            // A selection without cells touches none.
+            if covered == 0 {
+                return Self { per_axis, cells: Some(0) };
+            }
+            cells = cells.and_then(|cells| cells.checked_mul(covered));
+        }
+        Self { per_axis, cells }
+    }
+
+    /// Returns the number of chunks; `u64::MAX` if they are more.
+    pub fn chunks(&self) -> u64 {
+        self.per_axis.iter().copied().fold(1, u64::saturating_mul)
+    }
+}

@@ -36,25 +36,25 @@ impl GroupPlaces {
 
 /// Neighbouring cells of an axis and their groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
+pub(super) struct Segment {
     /// The first cell, as an index along the axis of the tile.
-    pub start: usize,
+    pub(super) start: usize,
     /// The number of cells.
-    pub len: usize,
-    pub places: GroupPlaces,
+    pub(super) len: usize,
+    pub(super) places: GroupPlaces,
 }
 
 /// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rows {
     /// The cell where the first row begins; the next rows begin `stride` cells further each.
-    pub start: usize,
-    pub stride: usize,
+    pub(super) start: usize,
+    pub(super) stride: usize,
     /// The first row's place in the group table; the next rows' places are `step` further each.
-    pub place: usize,
-    pub step: usize,
+    pub(super) place: usize,
+    pub(super) step: usize,
     /// The number of rows.
-    pub count: usize,
+    pub(super) count: usize,
 }
 
 impl Rows {
@@ -82,10 +82,10 @@ impl Rows {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// All cells of the tile.
-    pub cells: &'a [T],
-    pub rows: Rows,
+    pub(super) cells: &'a [T],
+    pub(super) rows: Rows,
     /// The selected cells of each row.
-    pub inner: &'a [Segment],
+    pub(super) inner: &'a [Segment],
 }
 
 impl<'a, T: Cell> Batch<'a, T> {

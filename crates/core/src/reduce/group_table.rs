@@ -250,7 +250,7 @@ impl GroupTable {
     }
 
     /// Returns the selected cells of `axis` in the chunk of `task`, with the places of their groups.
-    pub fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
+    pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
         let ranges = task.selection[axis].ranges().iter();
         let Some(keyed) = &self.axes[axis] else {
             let segment = |range: &Range<u64>| Segment {

@@ -17,7 +17,7 @@ pub struct GroupedChunk<'a> {
 
 impl GroupedChunk<'_> {
     /// Returns the selected cells of each axis, with the places of their groups.
-    pub fn segments(&self) -> Vec<Vec<Segment>> {
+    pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
         let segments = |axis| self.table.segments(axis, self.grid, self.task);
         (0..self.task.selection.len()).map(segments).collect()
     }

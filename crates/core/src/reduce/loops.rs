@@ -22,7 +22,7 @@ use super::weighted::{RowWeights, WeightedStates, add_weighted};
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-pub fn pass<T: Cell, S: Statistic<T>, K: Test<T>>(
+pub(super) fn pass<T: Cell, S: Statistic<T>, K: Test<T>>(
     states: &mut [S::State],
     counts: &mut [u64],
     batch: Batch<'_, T>,
@@ -36,7 +36,7 @@ pub fn pass<T: Cell, S: Statistic<T>, K: Test<T>>(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-pub fn moments<T: Cell, K: Test<T>>(states: &mut [Moments], batch: Batch<'_, T>, test: K) {
+pub(super) fn moments<T: Cell, K: Test<T>>(states: &mut [Moments], batch: Batch<'_, T>, test: K) {
     add_moments::<T, K>(states, batch, test);
 }
 
@@ -46,7 +46,7 @@ pub fn moments<T: Cell, K: Test<T>>(states: &mut [Moments], batch: Batch<'_, T>,
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-pub fn weighted<T: Cell, K: Test<T>>(
+pub(super) fn weighted<T: Cell, K: Test<T>>(
     states: &mut WeightedStates,
     counts: &mut [u64],
     batch: Batch<'_, T>,

@@ -26,16 +26,16 @@ where
     T::Native: Cell,
 {
     /// The test for cells that are neither NULL nor excluded by the condition.
-    pub keep: Keep<T::Native>,
+    pub(super) keep: Keep<T::Native>,
     /// The statistics of the stored numbers. If packing reverses their order, the least value is requested as
     /// the greatest number.
-    pub requested: Requested,
+    pub(super) requested: Requested,
     packing: Option<Packing>,
     /// Whether a condition on the value applies.
     pub(super) has_range: bool,
-    pub weights: Option<Arc<CellWeights>>,
+    pub(super) weights: Option<Arc<CellWeights>>,
     /// The counts of values. They are always kept, because they decide which groups are NULL.
-    pub counts: Vec<u64>,
+    pub(super) counts: Vec<u64>,
     sums: Vec<f64>,
     wide_sums: Vec<<T::Native as Cell>::Wide>,
     mins: Vec<T::Native>,

@@ -32,7 +32,7 @@ impl Moments {
     /// Merges two states with Chan's formula: both sums of squared distances, and the part between the
     /// means. An empty state changes nothing, and its mean of 0 must not count.
     #[inline(always)]
-    pub fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         if other.count == 0 {
             return;
         }

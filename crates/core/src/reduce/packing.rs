@@ -16,8 +16,8 @@ use crate::array::{Element, Form};
 /// The conversion from stored numbers to values. It preserves the order of integers, or reverses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Packing {
-    pub scale: f64,
-    pub offset: f64,
+    pub(super) scale: f64,
+    pub(super) offset: f64,
 }
 
 impl Packing {

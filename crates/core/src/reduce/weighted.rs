@@ -44,7 +44,7 @@ impl CellWeights {
     }
 
     /// Returns the weights of the rows of a chunk. Rows are along the last axis.
-    pub fn of_rows<'a>(&'a self, grid: &ChunkGrid, task: &ChunkTask) -> RowWeights<'a> {
+    pub(super) fn of_rows<'a>(&'a self, grid: &ChunkGrid, task: &ChunkTask) -> RowWeights<'a> {
         let mut inner = None;
         let mut outer = Vec::new();
         let mut stride = 1;
@@ -84,7 +84,7 @@ struct OuterWeights<'a> {
 impl<'a> RowWeights<'a> {
     /// Makes weights along rows of 150 cells, and one weight per row.
     #[cfg(test)]
-    pub fn of_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
+    pub(super) fn of_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
         Self { inner, outer: vec![OuterWeights { stride: 150, weights: rows }] }
     }
 
@@ -106,7 +106,7 @@ pub struct WeightedStates {
 }
 
 impl WeightedStates {
-    pub fn new(groups: usize) -> Self {
+    pub(super) fn new(groups: usize) -> Self {
         Self { sums: vec![0.0; groups], weights: vec![0.0; groups] }
     }
 }

@@ -60,9 +60,8 @@ pub struct InfoFunction {
 
 /// A storage format of arrays.
 ///
-/// `.tet`, TileDB, Zarr and NetCDF implement this trait.
-/// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds other formats to
-/// a session.
+/// `.tet`, TileDB, Zarr and NetCDF implement this trait. `register_array_format` of the crate `gridfusion` adds other
+/// formats to a session.
 #[async_trait]
 pub trait ArrayFormat: Debug + Send + Sync {
     /// The name in SQL, in lower case: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
@@ -121,7 +120,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
 
 impl dyn ArrayFormat + '_ {
     /// Returns the format's nouns as one text for messages, without an article.
-    pub fn noun(&self) -> String {
+    pub(crate) fn noun(&self) -> String {
         self.nouns().join(" or ")
     }
 

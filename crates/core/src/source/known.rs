@@ -10,6 +10,7 @@ use crate::error::Result;
 /// The facts about a dimension that descriptions show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDimension {
+    /// The name of the dimension.
     pub name: String,
     /// The number of positions; `None` if the array cannot be shown as a table.
     pub length: Option<u64>,
@@ -24,6 +25,10 @@ pub struct KnownDimension {
 }
 
 impl KnownDimension {
+    /// Takes the facts of a dimension.
+    ///
+    /// # Errors
+    /// If its first or last label cannot be read.
     pub fn of(dimension: &Dimension) -> Result<Self> {
         let [first, last] = ends(dimension)?;
         Ok(Self {
@@ -86,7 +91,9 @@ pub fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
 pub struct KnownAttribute {
     /// The dataset or column that has the attribute; `None` for the file or the array itself.
     pub of: Option<String>,
+    /// The name of the attribute.
     pub key: String,
+    /// Its value as text.
     pub value: String,
 }
 
@@ -103,6 +110,7 @@ impl KnownAttribute {
         Fact::List(all.iter().map(record).collect())
     }
 
+    /// Returns the table of the page `info`, a row per attribute.
     pub fn table(all: &[Self]) -> PageTable {
         let columns = [("ATTRIBUTE", Side::Left), ("OF", Side::Left), ("VALUE", Side::Left)];
         let row = |it: &Self| [Some(it.key.clone()), it.of.clone(), Some(it.value.clone())];

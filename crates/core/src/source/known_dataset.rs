@@ -6,6 +6,7 @@ use super::show::{chunks_text, shape_text, size_text};
 /// The facts about a dataset or variable that descriptions show. `None` stands for what is not known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KnownDataset {
+    /// The path of the dataset in its file.
     pub name: String,
     /// The stored type of an element, such as `f32`.
     pub element_type: Option<String>,
@@ -25,7 +26,9 @@ pub struct KnownDataset {
     pub raw_bytes: Option<u64>,
     /// The encoding of the chunks, such as `zstd`.
     pub codec: Option<String>,
+    /// The attribute `units`.
     pub units: Option<String>,
+    /// The attribute `long_name`.
     pub long_name: Option<String>,
     /// Whether it holds the labels of a dimension.
     pub is_coordinate: bool,

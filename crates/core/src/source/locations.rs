@@ -24,7 +24,7 @@ use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 /// file or folder is not a pattern.
 ///
 /// ```
-/// use gridfusion::Locations;
+/// use gridfusion_core::source::Locations;
 ///
 /// let one: Locations = "year-*.tet".into();
 /// let many: Locations = vec!["2023.tet", "2024.tet"].into();

@@ -45,7 +45,7 @@ impl OpenedArray {
     }
 
     /// Returns the names of the array's dimensions, each with its length if it is an axis of a grid.
-    pub fn axes(&self) -> Vec<(String, Option<u64>)> {
+    pub(crate) fn axes(&self) -> Vec<(String, Option<u64>)> {
         match self {
             Self::Grid(array) => {
                 let dims = array.dims().iter();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// files. Clones share them, and they only grow.
 ///
 /// ```
-/// let config = gridfusion::GridfusionConfig::default();
-/// assert_eq!((config.opening.opened(), config.opening.begun()), (0, 0));
+/// let opening = gridfusion_core::source::Opening::default();
+/// assert_eq!((opening.opened(), opening.begun()), (0, 0));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Opening(Arc<Files>);

@@ -37,6 +37,7 @@ pub struct TableOrigin {
 /// The origin of one of several arrays that a query has put side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedOrigin {
+    /// How its table was made.
     pub origin: Arc<TableOrigin>,
     /// The versions of the objects that opening it has read.
     pub versions: Vec<ObjectVersion>,
@@ -69,6 +70,7 @@ impl fmt::Debug for OriginPlace {
 }
 
 impl OriginPlace {
+    /// Takes a path or URL, and the format that was found there.
     pub fn new(location: impl Into<String>, format: &dyn ArrayFormat) -> Self {
         Self { location: location.into(), format: format.name().to_owned() }
     }

@@ -158,7 +158,7 @@ impl Place {
     }
 
     /// The store and the path in it, unless the place is local.
-    pub fn store(&self) -> Option<(&RemoteStore, &ObjectPath)> {
+    pub(crate) fn store(&self) -> Option<(&RemoteStore, &ObjectPath)> {
         match &self.spot {
             Spot::Local(_) => None,
             Spot::Store(store, path) => Some((store, path)),

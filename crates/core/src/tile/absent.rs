@@ -15,10 +15,7 @@ use crate::format::StoredChunk;
 /// payloads   Some    Some         Some    None         Some    Some
 /// result     Some    Some         (removed)            Some    Some
 /// ```
-pub fn leave_out_absent(
-    stored: &mut [StoredChunk],
-    payloads: Vec<Option<Bytes>>,
-) -> Vec<Bytes> {
+pub fn leave_out_absent(stored: &mut [StoredChunk], payloads: Vec<Option<Bytes>>) -> Vec<Bytes> {
     let mut present = Vec::with_capacity(payloads.len());
     let mut payloads = payloads.into_iter();
     for chunk in stored {

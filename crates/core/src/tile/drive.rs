@@ -35,7 +35,7 @@ pub struct Documents {
     /// The most bytes of one document.
     pub most: u64,
     /// Accounts for their memory, if set.
-    pub memory: Option<Arc<dyn ReservesMemory>>,
+    pub(crate) memory: Option<Arc<dyn ReservesMemory>>,
 }
 
 impl Default for Documents {

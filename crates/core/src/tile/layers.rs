@@ -83,7 +83,7 @@ struct ChunkFormat<'a> {
 }
 
 /// Returns the bytes that [`decode`] allocates for a chunk of `cells` cells, including its tile.
-pub fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
+pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
     let of_payload = |payload: &Payload| if payload.is_view() { 0 } else { payload.raw_len };
     let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
     // Merging needs the tile and the largest layer at the same time. The contents of values of any

@@ -15,10 +15,10 @@ use crate::io::{
 /// A folder that opens objects when they are first read, and keeps a limited number of them open.
 #[derive(Debug)]
 pub struct OpenFolder {
-    pub folder: Arc<dyn Folder>,
-    pub opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
+    pub(super) folder: Arc<dyn Folder>,
+    pub(super) opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
     /// The stamps of what was read, if objects may be written again.
-    pub seen: Option<Seen>,
+    pub(super) seen: Option<Seen>,
 }
 
 /// The purpose of a read.
@@ -50,13 +50,13 @@ impl Purpose {
 
 /// The ranges requested of one object.
 #[derive(Default)]
-pub struct Requested {
-    pub ranges: Vec<ByteRange>,
+pub(super) struct Requested {
+    pub(super) ranges: Vec<ByteRange>,
     /// For each range, the position of its reply.
-    pub places: Vec<usize>,
+    pub(super) places: Vec<usize>,
     /// Whether an absent object is an error.
-    pub is_needed: bool,
-    pub purpose: Purpose,
+    pub(super) is_needed: bool,
+    pub(super) purpose: Purpose,
 }
 
 impl Requested {
@@ -68,12 +68,12 @@ impl Requested {
 }
 
 impl OpenFolder {
-    pub fn new(folder: Arc<dyn Folder>, seen: Option<Seen>) -> Self {
+    pub(super) fn new(folder: Arc<dyn Folder>, seen: Option<Seen>) -> Self {
         Self { folder, opened: LruCache::new(MAX_OPEN_OBJECTS), seen }
     }
 
     /// Reads the ranges requested of an object; `None` if it is absent and may be.
-    pub async fn read_if_present(
+    pub(super) async fn read_if_present(
         &self,
         object: &Arc<str>,
         requested: &Requested,
@@ -113,7 +113,7 @@ impl OpenFolder {
     ///
     /// # Errors
     /// `Io` for an object that was written, added or deleted since it was first read.
-    pub async fn check_read(&self, objects: &[Arc<str>]) -> Result<()> {
+    pub(super) async fn check_read(&self, objects: &[Arc<str>]) -> Result<()> {
         match &self.seen {
             Some(seen) => seen.check(&*self.folder, objects).await,
             None => Ok(()),
@@ -124,7 +124,7 @@ impl OpenFolder {
     ///
     /// # Errors
     /// `Io` if the folder cannot be listed, or an object was written since it was read.
-    pub fn versions_below(
+    pub(super) fn versions_below(
         &self,
         path: &str,
         most: usize,
@@ -139,7 +139,7 @@ impl OpenFolder {
     }
 
     /// Forgets which documents are known to be absent; returns whether any was.
-    pub fn forget_absent(&self) -> bool {
+    pub(super) fn forget_absent(&self) -> bool {
         self.folder.forget_absent()
     }
 

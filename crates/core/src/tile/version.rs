@@ -34,7 +34,7 @@ impl ObjectVersion {
     }
 
     /// Returns the error for an object that is another one than when the query was planned, for this `reason`.
-    pub fn changed(object: &str, reason: &str) -> Error {
+    pub(crate) fn changed(object: &str, reason: &str) -> Error {
         let cause = std::io::Error::other(format!("{reason}; run the query again"));
         Error::io("the object has changed", cause).in_file(object)
     }

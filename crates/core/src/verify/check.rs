@@ -20,6 +20,7 @@ pub struct Check {
 }
 
 impl Check {
+    /// Makes a check that has found nothing yet.
     pub fn new(name: &'static str) -> Self {
         Self { name, detail: String::new(), findings: vec![], failures: 0, warnings: 0 }
     }
@@ -29,10 +30,12 @@ impl Check {
         Self { detail: detail.into(), ..self }
     }
 
+    /// Gives the check another name.
     pub fn renamed(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
 
+    /// Adds a finding.
     pub fn with(mut self, finding: Finding) -> Self {
         self.add(finding);
         self
@@ -47,12 +50,13 @@ impl Check {
         }
     }
 
+    /// Adds findings.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
         findings.into_iter().for_each(|finding| self.add(finding));
     }
 
     /// Adds the findings of another check, also those that it does not list.
-        pub fn absorb(&mut self, other: Self) {
+    pub fn absorb(&mut self, other: Self) {
         let listed = |severity| {
             let findings = other.findings.iter();
             findings.filter(|finding| finding.severity == severity).count() as u64

@@ -56,7 +56,7 @@ pub struct Findings {
 
 impl Findings {
     /// Returns no findings about a chunk that turned out to be absent.
-    pub fn absent() -> Self {
+    pub(crate) fn absent() -> Self {
         Self { is_absent: true, ..Self::default() }
     }
 
@@ -68,11 +68,7 @@ impl Findings {
     }
 
     /// Adds findings of the check with this name.
-    pub fn extend(
-        &mut self,
-        check: &'static str,
-        findings: impl IntoIterator<Item = Finding>,
-    ) {
+    pub fn extend(&mut self, check: &'static str, findings: impl IntoIterator<Item = Finding>) {
         self.cells.extend(findings.into_iter().map(|finding| (check, finding)));
     }
 }

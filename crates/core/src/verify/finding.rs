@@ -34,6 +34,7 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Makes a finding that something is wrong.
     pub fn failure(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Failure,
@@ -46,6 +47,7 @@ impl Finding {
         }
     }
 
+    /// Makes a finding that something is unusual but readable.
     pub fn warning(message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::failure(message) }
     }
@@ -60,18 +62,22 @@ impl Finding {
         }
     }
 
+    /// Makes it a warning.
     pub fn into_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 
+    /// Names the file.
     pub fn in_file(self, file: &str) -> Self {
         Self { file: Some(file.to_owned()), ..self }
     }
 
+    /// Names the dataset.
     pub fn in_dataset(self, dataset: &str) -> Self {
         Self { dataset: Some(dataset.to_owned()), ..self }
     }
 
+    /// Names the chunk by its place in the grid.
     pub fn of_chunk(self, chunk: &[u64]) -> Self {
         Self { chunk: Some(chunk.to_vec()), ..self }
     }

@@ -1,12 +1,12 @@
 //! Verification of files and arrays: reports every fault, while a query stops at the first.
 //!
 //! ```text
-//!   ArrayGroup::verify ──┬▶ source/tet ──┬─ index     rows, grids, places of payloads
+//!   ArrayGroup::verify ──┬▶ tet ─────────┬─ index     rows, grids, places of payloads
 //!                        │               ├─ zones     zone maps, in the file and beside it
 //!                        │               ├─ cells     every payload decoded, zone maps recomputed
 //!                        │               └─ package   manifests, hashes, other generations
-//!                        └▶ source/tiledb ┬ tiles     every tile of every fragment, and its statistics
-//!                                         └ sparse    coordinates, their order and their rectangles
+//!                        └▶ tiledb ──────┬─ tiles     every tile of every fragment, and its statistics
+//!                                        └─ sparse    coordinates, their order and their rectangles
 //! ```
 //!
 //! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
@@ -14,20 +14,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use datafusion::prelude::SessionContext;
-//! use gridfusion::verify::{Depth, Progress};
-//! use gridfusion::{ArrayOpener, ArrayOptions};
+//! use gridfusion_core::read::Dataset;
+//! use gridfusion_core::verify::{Depth, Progress};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> gridfusion::Result<()> {
-//! let opener = ArrayOpener::of(&SessionContext::new().state());
-//! let group = opener.group("examples/data/stations.tet", None, &ArrayOptions::default()).await?;
-//! let progress = Arc::new(Progress::default());
-//! let reports = group.verify(Depth::Cells, &progress).await;
-//! assert!(reports.iter().all(|(_, report)| report.is_ok()));
-//! assert_eq!(progress.done(), progress.total());
-//! # Ok(())
-//! # }
+//! async fn is_whole(dataset: &Dataset) -> bool {
+//!     let reports = dataset.group().verify(Depth::Cells, &Arc::new(Progress::default())).await;
+//!     reports.iter().all(|(_, report)| report.is_ok())
+//! }
 //! ```
 
 mod cell_statistics;

@@ -29,10 +29,12 @@ impl Progress {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Adds chunks that will be checked.
     pub fn expect(&self, chunks: u64) {
         self.total.fetch_add(chunks, Ordering::Relaxed);
     }
 
+    /// Adds chunks that were checked, and their stored bytes.
     pub fn advance(&self, chunks: u64, bytes: u64) {
         self.done.fetch_add(chunks, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

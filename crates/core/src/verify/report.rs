@@ -22,6 +22,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Makes a report without checks.
     pub fn new(depth: Depth) -> Self {
         Self { depth, checks: vec![] }
     }
@@ -49,6 +50,7 @@ impl Report {
         self
     }
 
+    /// Adds a check.
     pub fn add(&mut self, check: Check) {
         self.checks.push(check);
     }

@@ -8,10 +8,10 @@
 //! ```
 
 use super::superblock::SUPERBLOCK_LEN;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::ElementType;
 use gridfusion_core::format::wire::{Reader, align8};
 use gridfusion_core::grid::{ChunkGrid, MAX_RANK};
+use gridfusion_core::{Error, Result};
 
 /// The offset of the records: after the superblock and the `u64` length of the records.
 pub(super) const RECORDS_OFFSET: u64 = SUPERBLOCK_LEN + 8;

@@ -9,8 +9,8 @@ use super::footer::Tail;
 use super::index::{Index, RowMap};
 use super::metadata::{DatasetMetadata, HistoryEvent, Metadata};
 use super::superblock::SUPERBLOCK_LEN;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::MemoryBudget;
+use gridfusion_core::{Error, Result};
 
 /// An opened `.tet` file: its metadata, without index rows, zone maps and payloads.
 #[derive(Debug)]
@@ -113,8 +113,8 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::open_file::OpenFile;
+    use gridfusion_core::ErrorKind;
     use gridfusion_core::format::{Machine, Replies, Step};
 
     #[test]

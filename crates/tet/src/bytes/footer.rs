@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::metadata::{FooterJson, SpillRef};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::Reader;
+use gridfusion_core::{Error, Result};
 
 /// Bytes of the fixed tail.
 pub(super) const TAIL_LEN: u64 = 16;

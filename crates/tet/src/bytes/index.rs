@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::directory::Dataset;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::Reader;
 use gridfusion_core::format::{Codec, Location, MemoryBudget, Payload};
 use gridfusion_core::grid::{ChunkGrid, MAX_RANK};
+use gridfusion_core::{Error, Result};
 
 /// Bytes of the index header.
 pub(super) const HEADER_LEN: u64 = 32;

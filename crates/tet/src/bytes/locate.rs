@@ -17,9 +17,9 @@ use bytes::Bytes;
 
 use super::file::TetFile;
 use super::index::{Row, RowMap};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Layer, Machine, Payload, Replies, Step, StoredChunk};
 use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::{Error, Result};
 
 impl TetFile {
     /// Returns a machine that finds where `chunks` of `dataset` are stored, in the given order. `chunks` are

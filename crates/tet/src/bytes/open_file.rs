@@ -24,8 +24,8 @@ use super::index::{HEADER_LEN, Index};
 use super::likely_labels::likely_labels;
 use super::metadata::{HistoryEvent, Metadata};
 use super::superblock::{SUPERBLOCK_LEN, Superblock};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Foreign, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// Bytes read from either end of the file at first. Writers limit the footer's JSON to the same length, and
 /// few come near it.
@@ -35,7 +35,8 @@ const GUESS_LEN: u64 = 64 * 1024;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use gridfusion::format::{Machine, Replies, Step, tet::OpenFile};
+/// use gridfusion_core::format::{Machine, Replies, Step};
+/// use gridfusion_tet::bytes::OpenFile;
 ///
 /// // The smallest file: a superblock that declares no datasets.
 /// let mut file = b"TETR".to_vec();
@@ -55,7 +56,7 @@ const GUESS_LEN: u64 = 64 * 1024;
 ///     }
 /// };
 /// assert!(tet.datasets().is_empty());
-/// # Ok::<(), gridfusion::Error>(())
+/// # Ok::<(), gridfusion_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct OpenFile {

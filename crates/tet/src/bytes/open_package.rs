@@ -17,8 +17,8 @@
 use bytes::Bytes;
 use serde::Deserialize;
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Entry, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 const PROTOCOL: &str = "PROTOCOL";
 
@@ -51,7 +51,8 @@ pub struct Generation {
 /// A machine that finds the current generation of a package, or the one with a given number.
 ///
 /// ```
-/// use gridfusion::format::{Entry, Machine, Replies, Step, tet::OpenPackage};
+/// use gridfusion_core::format::{Entry, Machine, Replies, Step};
+/// use gridfusion_tet::bytes::OpenPackage;
 ///
 /// let entry = |name: &str, size| Entry { name: name.to_owned(), size };
 /// let mut open = OpenPackage::new(None);
@@ -70,7 +71,7 @@ pub struct Generation {
 /// };
 /// assert_eq!(generation.packed_file, "generations/00000007/packed.tet");
 /// assert_eq!(generation.zone_file, None);
-/// # Ok::<(), gridfusion::Error>(())
+/// # Ok::<(), gridfusion_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct OpenPackage {

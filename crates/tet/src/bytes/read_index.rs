@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::file::TetFile;
 use super::index::Row;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Machine, Payload, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// A stored chunk, as a row of the index describes it.
 #[derive(Debug, Clone)]

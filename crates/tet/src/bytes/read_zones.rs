@@ -6,8 +6,8 @@
 use super::file::TetFile;
 use super::open_package::Generation;
 use super::zone::{Target, ZoneEntry, ZoneMaps, ZoneMapsLocation};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 impl TetFile {
     /// Returns a machine that reads the zone maps of `dataset`; `None` if the file has no zone maps.

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::Reader;
+use gridfusion_core::{Error, Result};
 
 /// The first bytes of every `.tet` file.
 pub(crate) const MAGIC: &[u8; 4] = b"TETR";

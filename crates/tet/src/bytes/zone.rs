@@ -15,9 +15,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Bound, ElementType, Location, Zone, Zones, bound};
 use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::{Error, Result};
 
 /// The zone maps of one dataset.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,13 +11,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use gridfusion_core::array::declared_fill;
-use gridfusion_core::Result;
 use crate::bytes::{CheckedRow, ZoneMaps};
-use gridfusion_core::format::{Bound, ElementType, Payload, Scratch, Zone, Zones};
 use crate::reader::TetReader;
+use gridfusion_core::Result;
+use gridfusion_core::array::declared_fill;
+use gridfusion_core::format::{Bound, ElementType, Payload, Scratch, Zone, Zones};
 use gridfusion_core::tile::Request;
-use gridfusion_core::verify::{CellStatistics, Check, Decodable, Decoding, Finding, Findings, Progress, is_same, range_text};
+use gridfusion_core::verify::{
+    CellStatistics, Check, Decodable, Decoding, Finding, Findings, Progress, is_same, range_text,
+};
 
 /// The name of the check of zone maps.
 const STALE: &str = "zone_maps_stale";

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use super::cells::CellChecks;
 use super::index::{IndexChecks, checked_rows};
 use super::zones::FoundZones;
-use gridfusion_core::array::{NumberColumn, ReadOptions, TimeUnits};
-use gridfusion_core::Result;
 use crate::bytes::TetFile;
 use crate::reader::TetReader;
+use gridfusion_core::Result;
+use gridfusion_core::array::{NumberColumn, ReadOptions, TimeUnits};
 use gridfusion_core::verify::{Check, Depth, Finding, Progress, Report, counted};
 
 /// Runs the checks of the file, without those of its package.

@@ -13,9 +13,9 @@
 use std::ops::Range;
 
 use super::extents::Extents;
-use gridfusion_core::Result;
 use crate::bytes::{CheckedRow, RowField, TetFile};
 use crate::reader::TetReader;
+use gridfusion_core::Result;
 use gridfusion_core::verify::{Check, Finding, Severity, counted};
 
 /// Rows of the index read at once: less than a megabyte.

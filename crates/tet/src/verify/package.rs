@@ -22,10 +22,10 @@ use serde_json::Value;
 use super::checks::verify_file;
 use super::sidecars::Sidecars;
 use super::zones::FoundZones;
-use gridfusion_core::Error;
-use gridfusion_core::format::Entry;
 use crate::package::Package;
 use crate::reader::TetReader;
+use gridfusion_core::Error;
+use gridfusion_core::format::Entry;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::verify::{Check, Depth, Finding, Progress, Report, Severity, counted};
 

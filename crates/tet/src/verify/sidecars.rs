@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Entry, Location};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::verify::{Check, Finding};
+use gridfusion_core::{Error, Result};
 
 /// Bytes that are read and hashed at once. A `.tet` file may be larger than memory.
 const HASHED_AT_ONCE: u64 = 4 << 20;

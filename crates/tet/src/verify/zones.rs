@@ -8,13 +8,13 @@
 //! | yes | yes | the file | `ZONE.json`, and differences | the file |
 //! | no | yes | nothing | `ZONE.json` | `ZONE.json` |
 
-use gridfusion_core::array::decimal;
-use gridfusion_core::array::declared_fill;
-use gridfusion_core::Error;
-use gridfusion_core::format::Zone;
 use crate::bytes::{CheckedZoneMaps, TetFile, ZoneFault, ZoneMaps};
 use crate::package::Package;
 use crate::reader::TetReader;
+use gridfusion_core::Error;
+use gridfusion_core::array::decimal;
+use gridfusion_core::array::declared_fill;
+use gridfusion_core::format::Zone;
 use gridfusion_core::verify::{Check, Finding, counted};
 
 /// Zone maps, indexed by dataset id, with the result of checking them.

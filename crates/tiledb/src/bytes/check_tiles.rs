@@ -20,9 +20,9 @@ use super::statistics::{
     StoredStatistics, TileStatistics, has_statistics, statistics_locations,
     stored_statistics_locations,
 };
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{Layer, Location, Machine, Replies, Step};
 use gridfusion_core::grid::unravel;
+use gridfusion_core::{Error, Result};
 
 /// The tiles of one field of one fragment.
 #[derive(Debug)]
@@ -280,10 +280,10 @@ impl TileBox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::folder::OpenOptions;
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use gridfusion_core::ErrorKind;
 
     #[test]
     fn fragments_and_fields_that_are_not_there_are_mistakes() {

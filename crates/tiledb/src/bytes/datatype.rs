@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::TimeUnit;
+use gridfusion_core::{Error, Result};
 
 /// Stored instead of the number of values per cell, for cells of variable length.
 pub(super) const VARIABLE: u32 = u32::MAX;
@@ -128,7 +128,7 @@ impl Datatype {
     /// Bytes of one value.
     ///
     /// ```
-    /// assert_eq!(gridfusion::format::tiledb::Datatype::StringUtf16.size(), 2);
+    /// assert_eq!(gridfusion_tiledb::bytes::Datatype::StringUtf16.size(), 2);
     /// ```
     pub fn size(self) -> u64 {
         match self {

@@ -13,8 +13,8 @@ use bytes::Bytes;
 
 use super::datatype::Datatype;
 use super::filter::{EncryptionKey, Field, FilterBuffers, Pipeline};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// The newest format version that this reader supports.
 pub(super) const LATEST_VERSION: u32 = 23;

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 
 use super::folder::{FolderKind, OpenOptions, ReadTimedFolder, TimedFile, map_done};
 use super::text::{flag, text64};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::Reader;
 use gridfusion_core::format::{Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ mod datatype;
 mod filter;
 mod folder;
 mod fragments;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod generic_tile;
 mod group;
@@ -39,8 +39,8 @@ mod open_array;
 mod schema;
 mod sparse;
 mod statistics;
-#[cfg(any(test, fuzzing))]
-#[cfg_attr(fuzzing, allow(dead_code))] // Fuzzing builds fewer arrays than the tests.
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(feature = "fuzzing", allow(dead_code))] // Fuzzing builds fewer arrays than the tests.
 mod testing;
 mod text;
 mod tiles;

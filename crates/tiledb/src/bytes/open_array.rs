@@ -26,9 +26,9 @@ use super::folder::{
 use super::fragments::{Footer, Fragment, METADATA_FILE, footer_range};
 use super::schema::{ArrayKind, ArraySchema, Enumeration};
 use super::sparse::DeleteCondition;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::to_usize;
 use gridfusion_core::format::{Entry, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// The folder of enumerations. It is listed before it is known whether an attribute has one, which saves a
 /// round trip.
@@ -373,9 +373,9 @@ impl Machine for OpenArray {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::testing;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
+    use gridfusion_core::ErrorKind;
 
     fn schema_file(folder: &mut Folder, t: u64, schema: &SchemaBytes) {
         folder.put(&format!("__schema/__{t}_{t}_{UUID}"), &generic_tile(&schema.content()));

@@ -26,11 +26,11 @@ use std::ops::Range;
 
 use arrow::buffer::BooleanBuffer;
 
-use gridfusion_core::array::{Element, for_element_type};
-use gridfusion_core::{Error, Result};
 use crate::bytes::{Comparison, Condition, Datatype};
-use gridfusion_core::format::{ElementType, bound};
 use crate::columns::element;
+use gridfusion_core::array::{Element, for_element_type};
+use gridfusion_core::format::{ElementType, bound};
+use gridfusion_core::{Error, Result};
 
 /// The decoded cells of one field, to be compared.
 pub(super) struct Operand<'a> {

@@ -11,11 +11,13 @@
 use bytes::Bytes;
 
 use super::hilbert;
+use crate::bytes::{
+    ArraySchema, CellOrder, Coordinates, Datatype, DimensionDomain, DimensionSchema, RTree,
+};
 use gridfusion_core::array::{CellKeys, KeyColumn};
-use gridfusion_core::{Error, Result};
-use crate::bytes::{ArraySchema, CellOrder, Coordinates, Datatype, DimensionDomain, DimensionSchema, RTree};
 use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::Tile;
+use gridfusion_core::{Error, Result};
 
 /// The order of the cells of one array.
 #[derive(Debug, Clone)]

@@ -9,13 +9,16 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use super::order::GlobalOrder;
-use gridfusion_core::array::{CellKeys, CellTimes, SparseArray, SparseFragment, SparseSource, TileBounds, TileNumber, Value, ValueColumn, without_negative_zeros};
-use gridfusion_core::Result;
 use crate::bytes::{Block, CoordinateRange, Coordinates, Fragment, RTree, TileDbArray};
-use gridfusion_core::format::{StoredChunk, Zones};
 use crate::chunks::{is_worthwhile, versions, without_possible_nulls};
 use crate::columns::{coordinate_value, table_values};
 use crate::view::TileDbView;
+use gridfusion_core::Result;
+use gridfusion_core::array::{
+    CellKeys, CellTimes, SparseArray, SparseFragment, SparseSource, TileBounds, TileNumber, Value,
+    ValueColumn, without_negative_zeros,
+};
+use gridfusion_core::format::{StoredChunk, Zones};
 use gridfusion_core::tile::{ObjectVersion, Objects, Tile, drive};
 
 /// The tiles of one sparse TileDB array. Columns are numbered like those of the table.

@@ -17,13 +17,13 @@ use bytes::Bytes;
 
 use super::conditions::{Operand, OperandCells, evaluate};
 use super::source::TileDbTiles;
-use gridfusion_core::array::{CellTimes, TileNumber};
-use gridfusion_core::{Error, Result};
 use crate::bytes::{Block, DeleteCondition, FieldSchema, Fragment};
+use crate::columns::complete_cells;
+use gridfusion_core::array::{CellTimes, TileNumber};
 use gridfusion_core::format::{Layer, Scratch, StoredChunk};
 use gridfusion_core::grid::AxisSelection;
-use crate::columns::complete_cells;
 use gridfusion_core::tile::{Request, Tile, layers};
+use gridfusion_core::{Error, Result};
 
 impl TileDbTiles {
     fn fragment(&self, number: usize) -> Result<&Fragment> {

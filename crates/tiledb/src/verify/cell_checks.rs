@@ -7,10 +7,10 @@ use bytes::Bytes;
 use super::sparse::{self, StoredCells};
 use super::stored_tile::StoredTile;
 use super::value_tile::{STALE, ValueTile};
-use gridfusion_core::Result;
-use gridfusion_core::format::Scratch;
 use crate::bytes::ArrayKind;
 use crate::reader::TileDbReader;
+use gridfusion_core::Result;
+use gridfusion_core::format::Scratch;
 use gridfusion_core::tile::Request;
 use gridfusion_core::verify::{Check, Decodable, Decoding, Finding, Findings, Progress};
 

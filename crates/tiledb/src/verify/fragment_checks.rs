@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::cell_checks::{CellChecks, DECODE};
 use super::sparse::{FragmentCells, RTREE, StoredCells, rtree_findings};
 use super::stored_tile::{StoredTile, located};
-use gridfusion_core::{Error, ErrorKind, Result};
-use gridfusion_core::format::Machine;
 use crate::bytes::{ArrayKind, FragmentTiles, RTree};
 use crate::reader::TileDbReader;
+use gridfusion_core::format::Machine;
 use gridfusion_core::tile::drive;
 use gridfusion_core::verify::{Check, Decodable, Depth, Finding, Progress, counted};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 /// The checks of the fragments of an array, which take the fragments one by one.
 #[derive(Debug)]

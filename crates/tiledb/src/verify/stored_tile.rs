@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use gridfusion_core::Result;
 use crate::bytes::{Datatype, FragmentTiles};
-use gridfusion_core::format::{ElementType, Layer, Scratch, StoredChunk};
 use crate::columns::{complete_cells, element};
+use gridfusion_core::Result;
+use gridfusion_core::format::{ElementType, Layer, Scratch, StoredChunk};
 use gridfusion_core::tile::{Request, Tile, layers};
 use gridfusion_core::verify::Finding;
 

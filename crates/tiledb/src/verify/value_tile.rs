@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::stored_tile::{StoredTile, located, number_type};
 use super::sums::TileSum;
-use gridfusion_core::Result;
 use crate::bytes::StoredStatistics;
+use gridfusion_core::Result;
 use gridfusion_core::format::{Bound, ElementType, Scratch};
 use gridfusion_core::tile::{Request, Tile};
 use gridfusion_core::verify::{CellStatistics, Decodable, Finding, Findings, is_same, range_text};

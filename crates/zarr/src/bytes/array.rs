@@ -6,9 +6,11 @@ use super::chunk_key::{ChunkKey, coordinates_in};
 use super::codec_chain::{Encoding, Sharding};
 use super::half::{is_parquet_references, parquet_references};
 use super::shard::ShardIndex;
-use gridfusion_core::{Error, Result};
 use gridfusion_cf::hierarchy::Variable;
-use gridfusion_core::format::{ByteRange, Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
+use gridfusion_core::format::{
+    ByteRange, Layer, Location, Payload, Placement, StorageOrder, StoredChunk,
+};
+use gridfusion_core::{Error, Result};
 
 /// An array of a store.
 #[derive(Debug)]

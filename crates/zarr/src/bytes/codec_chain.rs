@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::json::{Object, integer, named};
 use super::shard::ShardIndexFormat;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::codecs::{ChecksumPlace as Place, Pipeline, Step};
 use gridfusion_cf::hierarchy::CellType;
+use gridfusion_core::format::codecs::{ChecksumPlace as Place, Pipeline, Step};
 use gridfusion_core::format::{ByteOrder, Codec, ElementType, StorageOrder};
+use gridfusion_core::{Error, Result};
 
 /// How the chunks of an array are encoded.
 #[derive(Debug, Clone)]

@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::json::{Object, integer};
-use gridfusion_core::{Error, Result};
 use gridfusion_cf::hierarchy::CellType;
 use gridfusion_core::format::{ByteOrder, ElementType, TimeUnit};
+use gridfusion_core::{Error, Result};
 
 /// The longest fixed-size text or byte string in bytes. A cell of this size is kept as the fill value of each array, so a
 /// few bytes of metadata must not ask for much.

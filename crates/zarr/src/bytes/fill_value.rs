@@ -6,9 +6,9 @@ use half::f16;
 use serde_json::Value;
 
 use super::json::integer;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::ElementType;
 use gridfusion_cf::hierarchy::CellType;
+use gridfusion_core::format::ElementType;
+use gridfusion_core::{Error, Result};
 
 /// Returns the bytes of a cell with this fill value, little-endian. `null` gives zeros, which zarr-python shows
 /// for absent chunks.

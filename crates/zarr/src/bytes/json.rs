@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use gridfusion_core::{Error, Result};
 use gridfusion_cf::hierarchy::{Attribute, Attributes};
+use gridfusion_core::{Error, Result};
 
 /// The members of a JSON object.
 pub(super) type Object = Map<String, Value>;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::array::ZarrArray;
 use super::shard::ShardIndex;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::{ByteRange, Location, Machine, Replies, Step, StoredChunk};
+use gridfusion_core::{Error, Result};
 
 /// A machine that returns the places of chunks, in the order of the request.
 #[derive(Debug)]

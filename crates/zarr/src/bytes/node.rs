@@ -7,9 +7,9 @@ use super::chunk_key::ChunkKey;
 use super::codec_chain::{self, Encoding, lengths};
 use super::json::{Object, attributes, document, integer};
 use super::{data_type, fill_value};
-use gridfusion_core::{Error, Result};
 use gridfusion_cf::hierarchy::{Attributes, Axis, CellType, Variable};
 use gridfusion_core::grid::MAX_RANK;
+use gridfusion_core::{Error, Result};
 
 const REGION: &str = "metadata";
 

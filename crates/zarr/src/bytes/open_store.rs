@@ -19,9 +19,9 @@ use super::half::check_consolidated;
 use super::json::Object;
 use super::locate::LocateZarr;
 use super::node::{self, Documents, Node};
-use gridfusion_core::{Error, Result};
 use gridfusion_cf::hierarchy::{Hierarchy, Unreadable};
 use gridfusion_core::format::{ByteRange, Entry, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// The document of a node of version 3.
 const NODE: &str = "zarr.json";

@@ -24,8 +24,11 @@ use serde_json::Value;
 use super::json::{Object, document};
 use super::locate::LocateZarr;
 use super::open_store::ZarrStore;
+use gridfusion_core::format::{
+    ByteRange, Codec, Decoded, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies,
+    Scratch, Step, StoredChunk,
+};
 use gridfusion_core::{Error, Result};
-use gridfusion_core::format::{ByteRange, Codec, Decoded, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies, Scratch, Step, StoredChunk};
 
 const REGION: &str = "references";
 

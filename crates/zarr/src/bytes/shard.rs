@@ -12,9 +12,9 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::json::{Object, named};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::ByteRange;
 use gridfusion_core::format::codecs::crc32c;
+use gridfusion_core::{Error, Result};
 
 /// How the index of a shard is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

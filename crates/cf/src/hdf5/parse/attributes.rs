@@ -19,9 +19,9 @@ use super::cell::{integer, is_text_reference, number};
 use super::converted;
 use super::message::message;
 use super::records::records;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::ElementType;
 use crate::hierarchy::{Attribute, attribute_text};
+use gridfusion_core::format::ElementType;
+use gridfusion_core::{Error, Result};
 
 /// The name of the region in errors.
 const REGION: &str = "attribute";

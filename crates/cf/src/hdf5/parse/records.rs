@@ -34,10 +34,7 @@ pub(super) fn records(file: &FileBytes, address: u64) -> Result<Vec<BTreeV2Recor
 }
 
 /// Returns the places of the objects that are longer than the blocks of a heap, by number, from their B-tree.
-pub(in crate::hdf5) fn huge_objects(
-    file: &FileBytes,
-    address: u64,
-) -> Result<HashMap<u64, Huge>> {
+pub(in crate::hdf5) fn huge_objects(file: &FileBytes, address: u64) -> Result<HashMap<u64, Huge>> {
     if file.widths.is_undefined(address) {
         return Ok(HashMap::new());
     }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::super::{Hdf5File, OpenHdf5};
 use super::damage::checked;
-use gridfusion_core::Result;
 use crate::hierarchy::Variable;
+use gridfusion_core::Result;
 use gridfusion_core::format::{Layer, Location, Machine, Replies, Scratch, Step, StoredChunk};
 use gridfusion_core::grid::{ravel, unravel};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::driver::{Cells, File, drive, open};
 use super::rare::unpacked;
 use super::{file, folder};
-use gridfusion_core::ErrorKind;
 use crate::hdf5::OpenHdf5;
+use gridfusion_core::ErrorKind;
 
 #[test]
 fn an_object_of_many_names_is_kept_once() {

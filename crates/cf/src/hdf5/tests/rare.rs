@@ -7,9 +7,9 @@ use flate2::read::GzDecoder;
 use super::driver::{Cells, File, open};
 use super::expected::compare;
 use super::{file, folder};
-use gridfusion_core::ErrorKind;
 use crate::hdf5::is_hdf5;
 use crate::hierarchy::Attribute;
+use gridfusion_core::ErrorKind;
 
 /// The files that are small enough to be damaged at many places.
 pub(super) const FILES: [&str; 9] = [

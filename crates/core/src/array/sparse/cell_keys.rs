@@ -77,6 +77,11 @@ impl CellKeys {
         self.columns.first().map_or(0, KeyColumn::len)
     }
 
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the parts of the keys, in the order in which they compare.
     pub fn columns(&self) -> &[KeyColumn] {
         &self.columns

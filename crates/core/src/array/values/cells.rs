@@ -114,12 +114,12 @@ impl CellColumn {
     }
 
     /// Whether cells are single dates or times.
-    pub fn is_temporal(&self) -> bool {
+    pub(super) fn is_temporal(&self) -> bool {
         matches!(self.kind, CellKind::Scalar(Scalar::Temporal(_)))
     }
 
     /// Returns the bytes of a cell; an estimate for cells of any length.
-    pub fn cell_bytes(&self) -> u64 {
+    pub(super) fn cell_bytes(&self) -> u64 {
         /// The bytes of a value in an Arrow view array, without its content.
         const VIEW: u64 = 16;
         match &self.kind {
@@ -137,7 +137,7 @@ impl CellColumn {
     ///
     /// # Errors
     /// The errors of [`ValueColumn::decode`](super::ValueColumn::decode).
-    pub fn decode(
+    pub(super) fn decode(
         &self,
         tile: &Tile,
         selection: &[AxisSelection],

@@ -45,7 +45,7 @@ impl Encoding {
     /// `None` for an unknown name.
     ///
     /// ```
-    /// use gridfusion::extend::Encoding;
+    /// use gridfusion_core::array::Encoding;
     ///
     /// assert_eq!(Encoding::from_name("ISO-8859-1"), Some(Encoding::Latin1));
     /// assert_eq!(Encoding::from_name("latin_1"), Some(Encoding::Latin1));
@@ -70,7 +70,7 @@ impl Encoding {
     }
 
     /// Returns the characters of a text; `None` if the bytes are not text in this encoding.
-    pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
+    pub(super) fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Utf8 => Cow::Borrowed(std::str::from_utf8(bytes).ok()?),
             Self::Utf16 => Cow::Owned(utf16(bytes)?),
@@ -98,7 +98,7 @@ impl Encoding {
     }
 
     /// Returns the bytes before the zeros at the end of a cell. Zeros of UTF-16 and UTF-32 are whole units.
-    pub fn end(self, cell: &[u8]) -> usize {
+    pub(super) fn end(self, cell: &[u8]) -> usize {
         let unit = match self {
             Self::Utf16 => 2,
             Self::Utf32 => 4,

@@ -49,7 +49,12 @@ pub enum Form {
     /// The values are the stored numbers.
     Stored,
     /// The values are stored integers × `scale` + `offset` (CF packing); both are finite.
-    Packed { scale: f64, offset: f64 },
+    Packed {
+        /// The factor.
+        scale: f64,
+        /// The amount that is added.
+        offset: f64,
+    },
 }
 
 impl NumberColumn {
@@ -181,7 +186,7 @@ impl NumberColumn {
     }
 
     /// Whether NaN is NULL.
-    pub fn nan_is_null(&self) -> bool {
+    pub(crate) fn nan_is_null(&self) -> bool {
         self.nan_is_null
     }
 
@@ -201,7 +206,7 @@ impl NumberColumn {
     }
 
     /// Returns the element that stands for NULL, in its Arrow type.
-    pub(crate) fn fill_as<T: Element>(&self) -> Option<T::Native> {
+    pub fn fill_as<T: Element>(&self) -> Option<T::Native> {
         self.fill.map(T::from_bound)
     }
 

@@ -43,7 +43,7 @@ impl Scalar {
     }
 
     /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none.
-    pub fn present(self, values: &Buffer) -> Option<NullBuffer> {
+    pub(super) fn present(self, values: &Buffer) -> Option<NullBuffer> {
         /// Returns a null buffer in which values of `N` bytes are valid unless `is_missing`.
         fn kept<const N: usize>(values: &[u8], is_missing: impl Fn([u8; N]) -> bool) -> NullBuffer {
             values.as_chunks::<N>().0.iter().map(|bytes| !is_missing(*bytes)).collect()
@@ -68,7 +68,7 @@ impl Scalar {
     ///
     /// # Errors
     /// `Unsupported` if a date is beyond its Arrow type; `Internal` if the buffer is misaligned.
-    pub fn array(self, values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    pub(crate) fn array(self, values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         match self {
             Self::Number(element) => numbers(element, values, nulls),
             Self::Boolean => {

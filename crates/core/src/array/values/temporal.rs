@@ -77,7 +77,7 @@ impl Temporal {
     }
 
     /// Converts counts to an Arrow array. Slots that are NULL may hold any count.
-    pub fn array(self, counts: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    pub(super) fn array(self, counts: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         let counts = elements_of::<Int64Type>(counts)?;
         let seconds = |each: i64| move |count: i64| count.checked_mul(each);
         match (self.unit(), self) {

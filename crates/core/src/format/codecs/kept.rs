@@ -4,10 +4,10 @@ use crate::format::compress::Contexts;
 
 /// Memory and contexts that steps keep from tile to tile.
 #[derive(Default)]
-pub struct Kept {
-    pub contexts: Contexts,
+pub(super) struct Kept {
+    pub(super) contexts: Contexts,
     /// Blocks between a compressor and a shuffle.
-    pub block: Vec<u8>,
+    pub(super) block: Vec<u8>,
     /// Planes of bytes between planes of bits and elements.
-    pub planes: Vec<u8>,
+    pub(super) planes: Vec<u8>,
 }

@@ -18,7 +18,7 @@ pub(super) fn may_reserve(len: usize, stored_len: usize) -> bool {
 
 /// The reason why a step failed.
 #[derive(Debug)]
-pub enum Fault {
+pub(super) enum Fault {
     /// The stored bytes are wrong.
     Corrupt(String),
     /// The stored bytes need what this version cannot do.
@@ -44,7 +44,7 @@ pub(super) fn broken(error: impl fmt::Display) -> Fault {
 
 /// The length that the output of a step must or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub(super) enum Bound {
     /// This number of bytes.
     Exactly(usize),
     /// This number of bytes, or fewer.
@@ -53,14 +53,14 @@ pub enum Bound {
 
 impl Bound {
     /// Returns the greatest length.
-    pub fn most(self) -> usize {
+    pub(super) fn most(self) -> usize {
         match self {
             Self::Exactly(len) | Self::AtMost(len) => len,
         }
     }
 
     /// Returns the length of the input of a step that turns words of `to` bytes into words of `from` bytes.
-    pub fn scaled(self, from: u64, to: u64) -> Self {
+    pub(super) fn scaled(self, from: u64, to: u64) -> Self {
         let len = self.most() as u64;
         let words = len.checked_div(from).unwrap_or(0);
         match self {
@@ -72,7 +72,7 @@ impl Bound {
     }
 
     /// Fails unless the output may have `len` bytes.
-    pub fn check(self, len: usize) -> Result<(), Fault> {
+    pub(super) fn check(self, len: usize) -> Result<(), Fault> {
         let expected = match self {
             Self::Exactly(expected) if len != expected => format!("{expected}"),
             Self::AtMost(most) if len > most => format!("at most {most}"),
@@ -82,41 +82,41 @@ impl Bound {
     }
 
     /// Returns the fault of output that does not end.
-    pub fn exceeded(self) -> Fault {
+    pub(super) fn exceeded(self) -> Fault {
         Fault::Corrupt(format!("it decodes to more than {} bytes", self.most()))
     }
 }
 
 /// The memory for the output of a step. Its content is arbitrary at first: the output of an earlier tile.
-pub struct Output<'a> {
-    pub memory: &'a mut Vec<u8>,
-    pub bound: Bound,
+pub(super) struct Output<'a> {
+    pub(super) memory: &'a mut Vec<u8>,
+    pub(super) bound: Bound,
 }
 
 impl<'a> Output<'a> {
     /// Makes the memory `len` bytes long, with arbitrary content. The caller answers for `len`.
-    pub fn prepare(&mut self, len: usize) -> &mut [u8] {
+    pub(super) fn prepare(&mut self, len: usize) -> &mut [u8] {
         resize(self.memory, len);
         self.memory
     }
 
     /// Returns memory for exactly `len` bytes, which the step must fill. `len` must follow from bytes that are
     /// really there.
-    pub fn claim(self, len: usize) -> Result<&'a mut [u8], Fault> {
+    pub(super) fn claim(self, len: usize) -> Result<&'a mut [u8], Fault> {
         self.bound.check(len)?;
         resize(self.memory, len);
         Ok(self.memory)
     }
 
     /// Keeps the first `len` bytes of the memory as the output.
-    pub fn finish(self, len: usize) -> Result<(), Fault> {
+    pub(super) fn finish(self, len: usize) -> Result<(), Fault> {
         self.bound.check(len)?;
         self.memory.truncate(len);
         Ok(())
     }
 
     /// Returns memory for `len` bytes, as the stored bytes claim, that are filled block by block.
-    pub fn blocks(self, len: usize, stored_len: usize) -> Result<Blocks<'a>, Fault> {
+    pub(super) fn blocks(self, len: usize, stored_len: usize) -> Result<Blocks<'a>, Fault> {
         self.bound.check(len)?;
         if may_reserve(len, stored_len) {
             resize(self.memory, len);
@@ -128,14 +128,14 @@ impl<'a> Output<'a> {
 }
 
 /// Output that is filled block by block. It grows with the blocks if its length is not to be trusted.
-pub struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     memory: &'a mut Vec<u8>,
 }
 
 impl Blocks<'_> {
     /// Returns the `len` bytes from byte `start`, where the block before ends. Where they are not reserved yet, fails
     /// unless `is_honest`: whether the stored bytes of the block do decode to `len` bytes.
-    pub fn block(
+    pub(super) fn block(
         &mut self,
         start: usize,
         len: usize,

@@ -21,7 +21,7 @@ const MOST_KEPT: usize = 64 << 20;
 /// `Display` lists the steps in the order of storing, as the metadata of formats do.
 ///
 /// ```
-/// use gridfusion::format::codecs::{Pipeline, Step};
+/// use gridfusion_core::format::codecs::{Pipeline, Step};
 ///
 /// let pipeline = Pipeline::new(vec![Step::Zlib, Step::Shuffle { element: 4 }]);
 /// assert_eq!(pipeline.to_string(), "shuffle 4, zlib");

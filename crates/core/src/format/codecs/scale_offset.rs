@@ -14,8 +14,8 @@ use crate::format::ElementType;
 /// The map from stored words to decoded ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scaling {
-    pub offset: f64,
-    pub scale: f64,
+    pub(super) offset: f64,
+    pub(super) scale: f64,
 }
 
 impl Scaling {

@@ -107,7 +107,7 @@ pub(super) const MOST_VARIABLE: usize = 1 << 30;
 
 impl Step {
     /// Whether the step makes values of any length, so that it must be the last one.
-    pub fn is_variable(&self) -> bool {
+    pub(super) fn is_variable(&self) -> bool {
         matches!(self, Self::VlenUtf8 | Self::VlenBytes)
     }
 
@@ -129,12 +129,12 @@ impl Step {
     }
 
     /// Whether the step makes new bytes, rather than cutting some off.
-    pub fn writes(&self) -> bool {
+    pub(super) fn writes(&self) -> bool {
         self.checksum().is_none()
     }
 
     /// Checks the checksum in `bytes`, and returns the range without it; the whole range for other steps.
-    pub fn narrow(&self, bytes: &[u8]) -> Result<Range<usize>, Fault> {
+    pub(super) fn narrow(&self, bytes: &[u8]) -> Result<Range<usize>, Fault> {
         match self.checksum() {
             Some((place, check)) => checksum::cut_off(place, check, bytes),
             None => Ok(0..bytes.len()),
@@ -165,7 +165,7 @@ impl Step {
     }
 
     /// Decodes `stored` to `output`. Appends the starts of values of any length to `offsets`.
-    pub fn run(
+    pub(super) fn run(
         &self,
         stored: &[u8],
         output: Output<'_>,

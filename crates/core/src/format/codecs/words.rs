@@ -23,14 +23,14 @@ macro_rules! by_word {
         }
     };
 }
-pub(crate) use by_word;
+pub(super) use by_word;
 
 /// A type of numbers in stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Words {
-    pub element: ElementType,
+    pub(super) element: ElementType,
     /// Whether they are big-endian.
-    pub big: bool,
+    pub(super) big: bool,
 }
 
 /// Words that are cast at once, by way of doubles.

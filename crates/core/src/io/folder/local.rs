@@ -16,7 +16,7 @@ use crate::io::{ByteSource, FileSource, MmapSource, ObjectStamp, OpenFiles, Reop
 #[derive(Debug)]
 pub struct LocalFolder {
     name: String,
-    pub path: PathBuf,
+    pub(super) path: PathBuf,
     files: Files,
     /// The folder that links must not leave.
     root: Option<Root>,
@@ -54,7 +54,7 @@ impl LocalFolder {
 
     /// Refuses objects outside of this root, to which symbolic links may lead.
     #[must_use]
-    pub fn within(self, root: Option<&Root>) -> Self {
+    pub(crate) fn within(self, root: Option<&Root>) -> Self {
         Self { root: root.cloned(), ..self }
     }
 
@@ -75,7 +75,7 @@ impl LocalFolder {
     /// # Errors
     /// `Corrupt` for a path that leaves the folder, such as `../x` or `/x`, because names of objects come
     /// from stored bytes. `Usage` for a link that leaves the root.
-    pub fn place(&self, path: &str) -> Result<PathBuf> {
+    pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(path).components().all(stays) {
             let message = format!("\"{path}\" leaves the folder");

@@ -20,7 +20,7 @@ const MOST_CHECKED: usize = 8;
 #[derive(Debug)]
 pub struct StoreFolder {
     name: String,
-    pub store: RemoteStore,
+    pub(super) store: RemoteStore,
     /// The path of the folder in the store.
     prefix: Path,
     /// Whether the store cannot read parts of objects.

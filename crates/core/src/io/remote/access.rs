@@ -15,7 +15,7 @@ use super::under_way::UnderWay;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use gridfusion::io::{Remote, RemoteLimits};
+/// use gridfusion_core::io::{Remote, RemoteLimits};
 /// use object_store::memory::InMemory;
 ///
 /// let remote = Remote::default();
@@ -55,7 +55,7 @@ struct Stores {
 
 impl Remote {
     /// Returns the number of a store. Clones of one `Arc` have the same number.
-    pub fn number(&self, store: &Arc<dyn ObjectStore>) -> u64 {
+    pub(super) fn number(&self, store: &Arc<dyn ObjectStore>) -> u64 {
         self.0.stores.lock().unwrap_or_else(PoisonError::into_inner).number(store)
     }
 
@@ -74,7 +74,7 @@ impl Remote {
         *self.lock_budget() = Arc::new(Budget::new(limits));
     }
 
-    pub fn budget(&self) -> Arc<Budget> {
+    pub(super) fn budget(&self) -> Arc<Budget> {
         Arc::clone(&self.lock_budget())
     }
 
@@ -82,7 +82,7 @@ impl Remote {
         self.0.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &Known {
         &self.0.known
     }
 
@@ -90,7 +90,7 @@ impl Remote {
         &self.0.under_way
     }
 
-    pub fn count(&self, more: &RequestCounts) {
+    pub(super) fn count(&self, more: &RequestCounts) {
         self.0.counts.add(more);
         add_to_current(more);
     }

@@ -10,7 +10,7 @@ const UNIT: u64 = 1 << 10;
 /// The requests and bytes that may be in flight. Who waits first is served first.
 #[derive(Debug)]
 pub(super) struct Budget {
-    pub limits: RemoteLimits,
+    pub(super) limits: RemoteLimits,
     requests: Semaphore,
     units: Semaphore,
     most_units: u32,

@@ -25,13 +25,13 @@ const NO_ENCODINGS: [&str; 3] = ["", "identity", "aws-chunked"];
 /// A request for bytes of an object, and what earlier tries of it have brought.
 #[derive(Debug)]
 pub(super) struct Get<'a> {
-    pub store: &'a dyn ObjectStore,
-    pub path: &'a Path,
-    pub range: &'a ByteRange,
+    pub(super) store: &'a dyn ObjectStore,
+    pub(super) path: &'a Path,
+    pub(super) range: &'a ByteRange,
     /// The identity of the opened object; `None` before it is opened.
-    pub identity: Option<Identity>,
+    pub(super) identity: Option<Identity>,
     /// The most bytes that may come.
-    pub most: u64,
+    pub(super) most: u64,
     pub(super) patience: Patience,
     /// The bytes of the object that the request is for, once a reply has told.
     at: Option<Range<u64>>,

@@ -6,9 +6,9 @@ use crate::io::ObjectStamp;
 
 /// The length, tag and time of an object. Two replies with the same identity have bytes of the same object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub(in crate::io) struct Identity {
     /// The length of the object in bytes.
-    pub size: u64,
+    pub(in crate::io) size: u64,
     /// The entity tag, if the store has one.
     e_tag: Option<String>,
     /// The time of the last write in seconds, if the store has one. HTTP headers have no fractions of them.
@@ -16,19 +16,19 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of(object: &ObjectMeta) -> Self {
+    pub(in crate::io) fn of(object: &ObjectMeta) -> Self {
         // `object_store` reports the beginning of 1970 if a reply has no time.
         let modified = Some(object.last_modified.timestamp()).filter(|seconds| *seconds != 0);
         Self { size: object.size, e_tag: object.e_tag.clone(), modified }
     }
 
     /// Returns the tag for `If-Match`. Weak tags never match there, whether the object changed or not.
-    pub fn if_match(&self) -> Option<String> {
+    pub(super) fn if_match(&self) -> Option<String> {
         self.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
     }
 
     /// Returns the length with the tag or, without one, the time; `None` without both.
-    pub fn version(&self) -> Option<String> {
+    pub(in crate::io) fn version(&self) -> Option<String> {
         let size = self.size;
         match (&self.e_tag, self.modified) {
             (Some(tag), _) => Some(format!("{size} bytes, tag {}", opaque(tag))),
@@ -43,7 +43,7 @@ impl Identity {
     }
 
     /// Returns both values of the first part that differs, for messages.
-    pub fn difference(&self, other: &Self) -> String {
+    pub(super) fn difference(&self, other: &Self) -> String {
         let tag = |it: &Self| it.e_tag.as_deref().map(|tag| opaque(tag).to_owned());
         match (tag(self), tag(other)) {
             _ if self.size != other.size => {
@@ -59,7 +59,7 @@ impl Identity {
 
     /// Whether a reply with the identity `other` is of the same object. Times decide only without tags,
     /// because servers behind one address may disagree on times.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         self.size == other.size
             && match (&self.e_tag, &other.e_tag) {
                 (Some(mine), Some(theirs)) => opaque(mine) == opaque(theirs),

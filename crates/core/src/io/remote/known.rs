@@ -29,7 +29,7 @@ const MOST_ABSENT: usize = 1 << 16;
 
 /// Objects and listings that are known.
 #[derive(Debug, Default)]
-pub struct Known(Mutex<Entries>);
+pub(super) struct Known(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -68,7 +68,7 @@ impl Known {
     }
 
     /// Returns the identity of an object, however old.
-    pub fn identity(&self, key: &Key) -> Option<Identity> {
+    pub(super) fn identity(&self, key: &Key) -> Option<Identity> {
         Some(self.lock().objects.get(key)?.value.identity.clone())
     }
 
@@ -94,7 +94,7 @@ impl Known {
     }
 
     /// Forgets which documents below a folder are absent; returns whether any was.
-    pub fn forget_absent(&self, folder: &Key) -> bool {
+    pub(super) fn forget_absent(&self, folder: &Key) -> bool {
         let mut entries = self.lock();
         let before = entries.absent.len();
         entries.absent.retain(|key| key.0 != folder.0 || !key.1.prefix_matches(&folder.1));
@@ -102,7 +102,7 @@ impl Known {
     }
 
     /// Notes that an object has this identity now. Drops bytes of another one.
-    pub fn learn(&self, key: &Key, identity: Identity, most: usize) {
+    pub(super) fn learn(&self, key: &Key, identity: Identity, most: usize) {
         let mut entries = self.lock();
         entries.absent.remove(key);
         if let Some(object) = entries.objects.get_mut(key)
@@ -117,7 +117,7 @@ impl Known {
     }
 
     /// Keeps bytes of an object, from `start` on, if it is still known with this identity.
-    pub fn keep(
+    pub(super) fn keep(
         &self,
         key: &Key,
         identity: &Identity,
@@ -163,7 +163,7 @@ impl Known {
     }
 
     /// Returns bytes of an object that are kept.
-    pub fn bytes(
+    pub(super) fn bytes(
         &self,
         key: &Key,
         identity: &Identity,
@@ -180,7 +180,7 @@ impl Known {
     }
 
     /// Returns the parts of a range that are kept, ascending and without overlaps, with their places in the object.
-    pub fn pieces(
+    pub(super) fn pieces(
         &self,
         key: &Key,
         identity: &Identity,
@@ -199,7 +199,7 @@ impl Known {
     }
 
     /// Forgets an object, and the listings of all folders above it.
-    pub fn forget(&self, key: &Key) {
+    pub(super) fn forget(&self, key: &Key) {
         let mut entries = self.lock();
         entries.remove(false, key);
         entries.absent.remove(key);
@@ -209,7 +209,7 @@ impl Known {
     }
 
     /// Returns a listing that was made within `age`.
-    pub fn listing(&self, key: &Key, age: Duration) -> Option<Arc<Listing>> {
+    pub(super) fn listing(&self, key: &Key, age: Duration) -> Option<Arc<Listing>> {
         let mut entries = self.lock();
         let listing = entries.listings.get(key)?;
         if listing.checked.elapsed() >= age {

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Limits of the requests of a session to object stores.
 ///
 /// ```
-/// use gridfusion::io::RemoteLimits;
+/// use gridfusion_core::io::RemoteLimits;
 ///
 /// let limits = RemoteLimits { requests: 16, ..RemoteLimits::default() };
 /// assert_eq!(limits.timeout.as_secs(), 30);

@@ -9,7 +9,7 @@ use crate::io::FolderEntry;
 
 /// A listing of a store.
 #[derive(Debug)]
-pub enum Listing {
+pub(super) enum Listing {
     /// The entries of a folder.
     Level(Vec<FolderEntry>),
     /// All objects below a folder, with their lengths, by path.
@@ -18,7 +18,7 @@ pub enum Listing {
 
 impl Listing {
     /// Makes the listing of a folder.
-    pub fn level(listed: &ListResult) -> Self {
+    pub(super) fn level(listed: &ListResult) -> Self {
         let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
         let folders = listed.common_prefixes.iter();
         let folders = folders.map(|path| FolderEntry { name: name(path), size: None });
@@ -29,13 +29,13 @@ impl Listing {
     }
 
     /// Makes the listing of all objects below a folder.
-    pub fn tree(objects: &[ObjectMeta]) -> Self {
+    pub(super) fn tree(objects: &[ObjectMeta]) -> Self {
         let object = |it: &ObjectMeta| (it.location.as_ref().to_owned(), it.size);
         Self::Tree(objects.iter().map(object).collect())
     }
 
     /// Returns the entries of the folder at `path`. A level must be that of this folder.
-    pub fn entries(&self, path: &Path) -> Vec<FolderEntry> {
+    pub(super) fn entries(&self, path: &Path) -> Vec<FolderEntry> {
         let objects = match self {
             Self::Level(entries) => return entries.clone(),
             Self::Tree(objects) => objects,
@@ -56,7 +56,7 @@ impl Listing {
     }
 
     /// Returns about how many bytes of memory the listing takes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Level(entries) => {
                 entries.iter().map(|entry| entry.name.len() + size_of::<FolderEntry>()).sum()

@@ -16,9 +16,9 @@ use super::limits::RemoteLimits;
 #[derive(Debug)]
 pub(super) struct Requests {
     /// The ranges to fetch, ascending; they do not overlap.
-    pub ranges: Vec<Range<u64>>,
+    pub(super) ranges: Vec<Range<u64>>,
     /// Bytes of `ranges` that are in no wanted range.
-    pub wasted: u64,
+    pub(super) wasted: u64,
 }
 
 impl Requests {

@@ -41,10 +41,10 @@ pub struct RemoteStore {
 
 /// An object that was opened.
 #[derive(Debug)]
-pub struct Opened {
-    pub identity: Identity,
+pub(in crate::io) struct Opened {
+    pub(in crate::io) identity: Identity,
     /// All bytes, if the server cannot send parts.
-    pub whole: Option<Bytes>,
+    pub(in crate::io) whole: Option<Bytes>,
 }
 
 impl From<Arc<dyn ObjectStore>> for RemoteStore {
@@ -71,7 +71,7 @@ impl Remote {
 
 impl RemoteStore {
     /// Returns the store itself, for requests that write.
-    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
     }
 
@@ -88,12 +88,12 @@ impl RemoteStore {
     }
 
     /// Forgets all about an object that is about to be written.
-    pub fn forget(&self, path: &Path) {
+    pub(in crate::io) fn forget(&self, path: &Path) {
         self.known().forget(&self.key(path));
     }
 
     /// Notes an object of a listing.
-    pub fn learn(&self, object: &ObjectMeta) {
+    pub(crate) fn learn(&self, object: &ObjectMeta) {
         let (key, identity) = (self.key(&object.location), Identity::of(object));
         self.known().learn(&key, identity, self.limits().cache);
     }
@@ -102,7 +102,7 @@ impl RemoteStore {
     ///
     /// # Errors
     /// `Io` if the object does not exist or cannot be read.
-    pub async fn open(&self, path: &Path) -> Result<Opened> {
+    pub(in crate::io) async fn open(&self, path: &Path) -> Result<Opened> {
         let key = self.key(path);
         if let Some(identity) = self.known().recent(&key, self.limits().check) {
             return Ok(Opened { identity, whole: None });
@@ -158,7 +158,7 @@ impl RemoteStore {
     }
 
     /// Returns the identity of an object that was listed or opened; `None` if it must be opened.
-    pub fn listed(&self, path: &Path) -> Option<Identity> {
+    pub(in crate::io) fn listed(&self, path: &Path) -> Option<Identity> {
         self.known().identity(&self.key(path))
     }
 
@@ -173,12 +173,12 @@ impl RemoteStore {
     }
 
     /// Forgets which documents below a folder are absent; returns whether any was.
-    pub fn forget_absent(&self, folder: &Path) -> bool {
+    pub(in crate::io) fn forget_absent(&self, folder: &Path) -> bool {
         self.known().forget_absent(&self.key(folder))
     }
 
     /// Returns the first bytes of an object, if they are kept.
-    pub fn fetched_head(&self, path: &Path, identity: &Identity) -> Option<Bytes> {
+    pub(in crate::io) fn fetched_head(&self, path: &Path, identity: &Identity) -> Option<Bytes> {
         let head = 0..identity.size.min(OPEN_BYTES);
         self.known().bytes(&self.key(path), identity, &head)
     }
@@ -188,7 +188,7 @@ impl RemoteStore {
     ///
     /// # Errors
     /// `Io` if bytes cannot be read, or the object is another one than when it was opened.
-    pub async fn read(
+    pub(in crate::io) async fn read(
         &self,
         path: &Path,
         identity: &Identity,

@@ -50,14 +50,14 @@ impl GridArray {
 /// Files in the order in which they follow one another along an axis.
 #[derive(Debug)]
 pub struct Arrangement {
-    pub files: Vec<FileArrays>,
+    pub(super) files: Vec<FileArrays>,
     /// The number that each file had in the list of files before.
-    pub places: Vec<usize>,
-    pub axis: usize,
+    pub(super) places: Vec<usize>,
+    pub(super) axis: usize,
     /// The labels of all files on `axis`; `None` if there is one file.
-    pub labels: Option<Labels>,
+    pub(super) labels: Option<Labels>,
     /// Whether labels were made singles, which another process could not know.
-    pub in_singles: bool,
+    pub(super) in_singles: bool,
 }
 
 impl Arrangement {

@@ -23,19 +23,19 @@ impl FileArrays {
     }
 
     /// The versions of the objects that opening the file has read. Variables share most of them.
-    pub fn versions(&self) -> Vec<ObjectVersion> {
+    pub(super) fn versions(&self) -> Vec<ObjectVersion> {
         let mut seen = HashSet::new();
         let all = self.arrays.iter().flat_map(GridArray::versions);
         all.filter(|version| seen.insert(version.clone())).collect()
     }
 
     /// The chunks of all variables.
-    pub fn contents(&self) -> Contents {
+    pub(super) fn contents(&self) -> Contents {
         Contents(self.arrays.iter().flat_map(|array| array.contents().0).collect())
     }
 
     /// The dimensions of the first variable, which all variables share.
-    pub fn dims(&self) -> &[Dimension] {
+    pub(super) fn dims(&self) -> &[Dimension] {
         self.arrays[0].dims()
     }
 }

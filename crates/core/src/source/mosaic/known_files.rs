@@ -106,7 +106,7 @@ impl KnownFile {
     }
 
     /// Returns the error for a file that is not as it was when the query was planned, although its version may be the same.
-    pub fn changed(&self, reason: &str) -> Error {
+    pub(super) fn changed(&self, reason: &str) -> Error {
         let reason = format!("{reason}, unlike when the query was planned");
         ObjectVersion::changed(&self.name, &reason)
     }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 /// One of the arrays that are put side by side.
 #[derive(Debug, Clone, Copy)]
 pub struct AlignedArray<'a> {
+    /// The array.
     pub array: &'a GridArray,
     /// For each of its axes, the axis of the first array.
     pub axes: &'a [usize],

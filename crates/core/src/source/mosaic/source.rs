@@ -40,19 +40,19 @@ pub(super) struct Mosaic {
 /// One stored array: a variable of one file.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub source: Arc<dyn ChunkSource>,
+    pub(super) source: Arc<dyn ChunkSource>,
     /// The number of its objects among the members of the table's objects.
-    pub member: u32,
+    pub(super) member: u32,
 }
 
 /// The variable and the value in its arrays that a value of the table comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartValue {
-    pub variable: usize,
+    pub(super) variable: usize,
     /// The number of the value in the arrays of the variable.
-    pub value: usize,
+    pub(super) value: usize,
     /// The type by which zone bounds compare; `None` if the column does not keep their order.
-    pub element: Option<ElementType>,
+    pub(super) element: Option<ElementType>,
 }
 
 /// The stored chunks to locate in one stored array, and their places in the tasks of the table.

@@ -17,13 +17,13 @@ use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 /// The zone maps of one value of a mosaic.
 #[derive(Debug)]
 pub(super) struct MosaicZones {
-    pub layout: Arc<Layout>,
-    pub variable: usize,
+    pub(super) layout: Arc<Layout>,
+    pub(super) variable: usize,
     /// Per file: the zone maps of the variable; `None` if there are none, or if the query selects no cell of
     /// the file.
-    pub of_files: Vec<Option<Arc<dyn Zones>>>,
+    pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
     /// The type by which bounds compare.
-    pub element: ElementType,
+    pub(super) element: ElementType,
 }
 
 impl Zones for MosaicZones {

@@ -6,11 +6,11 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::limits;
-use gridfusion_core::{Error, Result};
 use crate::bytes::file::TetFile;
 use crate::bytes::footer::Tail;
 use crate::bytes::metadata::{FooterJson, SpillRef};
 use gridfusion_core::format::{Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 impl TetFile {
     /// Returns a machine that finds faults of the footer that do not stop a reader; `None` if the file has

@@ -4,11 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::directory::Dataset;
 use crate::bytes::file::TetFile;
 use crate::bytes::index::Row;
 use gridfusion_core::format::{Machine, Payload, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 impl TetFile {
     /// Returns a machine that reads these `rows` of the chunk index with all faults of each row.

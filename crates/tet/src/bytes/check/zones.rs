@@ -1,9 +1,9 @@
 //! Reads zone maps with all their faults. After a fault, a query ignores all maps of the dataset instead.
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::file::TetFile;
 use crate::bytes::zone::{Target, ZoneEntry, ZoneMaps, ZoneMapsLocation};
 use gridfusion_core::format::{Location, Machine, Replies, Step, Zone};
+use gridfusion_core::{Error, Result};
 
 impl TetFile {
     /// Returns a machine that reads the zone maps in the file with all their faults; `None` if the file has

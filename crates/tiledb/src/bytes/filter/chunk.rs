@@ -7,8 +7,8 @@
 //!   metadata     ├ md5's ┼ byteshuffle's ┤
 //! ```
 
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// A chunk on its way from the stored bytes to the cells.
 #[derive(Debug, Clone, Copy)]

@@ -15,9 +15,9 @@ use sha2::Sha256;
 
 use super::pipeline::Filter;
 use super::word::Width;
+use crate::bytes::datatype::Datatype;
 use gridfusion_core::format::compress::Compressor;
 use gridfusion_core::format::shuffle::{shuffle_bits, shuffle_bytes};
-use crate::bytes::datatype::Datatype;
 
 /// The key that [`Writer`] encrypts with.
 pub(super) const KEY: [u8; 32] = *b"0123456789abcdeF0123456789abcdeF";

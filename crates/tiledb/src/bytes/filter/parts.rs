@@ -15,9 +15,9 @@ use super::chunk::{FilteredChunk, Targets, may_preallocate};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
 use super::{delta, run_length};
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::compress::{Compressor, Contexts};
 use gridfusion_core::format::wire::to_usize;
+use gridfusion_core::{Error, Result};
 
 /// Bytes of the two lengths of a part.
 const LENGTHS_LEN: usize = 8;

@@ -10,9 +10,9 @@
 use std::fmt;
 
 use super::word::Width;
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::Datatype;
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// Pipelines of more filters are refused: each filter takes memory of its own while decoding.
 const MOST_FILTERS: u32 = 64;

@@ -24,10 +24,10 @@ use super::stage::{Inverse, Stage};
 use super::strings::StringEncoding;
 use super::tile::TileCodec;
 use super::word::Width;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::compress::Compressor;
 use crate::bytes::datatype::Datatype;
+use gridfusion_core::format::compress::Compressor;
 use gridfusion_core::format::wire::to_usize;
+use gridfusion_core::{Error, Result};
 
 /// Since this format version of fragments, window filters treat dates and times as integers.
 const WINDOWS_OF_DATES: u32 = 20;

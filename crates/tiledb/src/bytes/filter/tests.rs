@@ -8,9 +8,9 @@ use super::pipeline::{Filter, Pipeline};
 use super::plan::Field;
 use super::word::Width;
 use super::{EncryptionKey, FilterBuffers, TileCodec};
-use gridfusion_core::{ErrorKind, Result};
-use gridfusion_core::format::Decoded;
 use crate::bytes::datatype::Datatype;
+use gridfusion_core::format::Decoded;
+use gridfusion_core::{ErrorKind, Result};
 
 const DATATYPES: [Datatype; 14] = [
     Datatype::Int8,

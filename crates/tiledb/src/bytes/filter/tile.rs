@@ -22,10 +22,10 @@ use bytes::Bytes;
 use super::chunk::{Bound, FilteredChunk, Target, Targets, may_preallocate};
 use super::pipeline::Pipeline;
 use super::stage::Stage;
-use gridfusion_core::{Error, Result};
 use gridfusion_core::format::compress::Contexts;
 use gridfusion_core::format::wire::{Reader, to_usize};
 use gridfusion_core::format::{Decoded, PayloadDecoder, Scratch};
+use gridfusion_core::{Error, Result};
 
 /// Bytes of the lengths of a chunk.
 const CHUNK_HEADER_LEN: usize = 12;
@@ -243,7 +243,7 @@ impl FilterBuffers {
     }
 
     /// Overwrites the output of earlier chunks, which must not affect later ones.
-    #[cfg(fuzzing)]
+    #[cfg(feature = "fuzzing")]
     pub fn spoil(&mut self) {
         for StageBuffers { data, metadata } in &mut self.scratch {
             data.fill(0xAA);

@@ -1,8 +1,8 @@
 //! Options for opening an array or a group, and whether a folder is one of the two.
 
 use super::names::{OLD_SCHEMA_FILE, TimedName};
-use gridfusion_core::format::Entry;
 use crate::bytes::filter::EncryptionKey;
+use gridfusion_core::format::Entry;
 
 /// The folder of schemas, which every array since format 10 has.
 pub(in crate::bytes) const SCHEMA_FOLDER: &str = "__schema";

@@ -17,10 +17,10 @@ use bytes::Bytes;
 use super::names::{TimedName, extension, whole_file};
 use super::options::OpenOptions;
 use super::visible::vacuumed_names;
-use gridfusion_core::{Error, Result};
 use crate::bytes::filter::EncryptionKey;
 use crate::bytes::generic_tile;
 use gridfusion_core::format::{Entry, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// Reads the files of one folder that lie in an open's window of time, oldest first. Leaves out files that
 /// `.vac` files list as replaced.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 
 use super::names::{TimedName, extension, last_part, stem};
 use super::options::OpenOptions;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::format::Entry;
 use crate::bytes::schema::{ArrayKind, too_old};
+use gridfusion_core::format::Entry;
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// The folder of the files that commit fragments.
 pub(in crate::bytes) const COMMITS: &str = "__commits";

@@ -13,10 +13,10 @@
 use std::ops::Range;
 
 use super::fragment::Fragment;
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::Datatype;
 use crate::bytes::filter::Pipeline;
 use crate::bytes::schema::{ArrayKind, DimensionDomain, ValuesPerCell};
+use gridfusion_core::{Error, Result};
 
 /// How the values of one field are stored.
 #[derive(Debug, Clone, Copy)]

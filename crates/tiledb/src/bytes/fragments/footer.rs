@@ -14,12 +14,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::folder::OLD_SCHEMA_FILE;
 use crate::bytes::generic_tile::{LATEST_VERSION, too_new};
-use crate::bytes::schema::{ArraySchema, CoordinateRange, DimensionDomain, OLDEST_VERSION, read_ranges, too_old};
+use crate::bytes::schema::{
+    ArraySchema, CoordinateRange, DimensionDomain, OLDEST_VERSION, read_ranges, too_old,
+};
 use crate::bytes::text::{flag, numbers, text64};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// The footer of a fragment. `docs/format-tiledb.md`, section 7, has every byte.
 #[derive(Debug, Clone)]

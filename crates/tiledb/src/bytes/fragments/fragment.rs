@@ -15,11 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::footer::Footer;
-use gridfusion_core::{Error, Result};
 use crate::bytes::folder::Commit;
 use crate::bytes::generic_tile::MAX_RATIO;
-use crate::bytes::schema::{ArrayKind, ArraySchema, CellOrder, CoordinateRange, DimensionDomain, DimensionSchema, integers};
+use crate::bytes::schema::{
+    ArrayKind, ArraySchema, CellOrder, CoordinateRange, DimensionDomain, DimensionSchema, integers,
+};
 use gridfusion_core::grid::ravel;
+use gridfusion_core::{Error, Result};
 
 /// A fragment: cells that were written at one time, or consolidated from several fragments.
 #[derive(Debug, Clone)]
@@ -298,10 +300,10 @@ fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::folder::OpenOptions;
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use gridfusion_core::ErrorKind;
 
     #[test]
     fn tiles_are_numbered_in_their_box() {

@@ -22,13 +22,13 @@ use bytes::Bytes;
 
 use super::field::FieldSchema;
 use super::fragment::{CONTENT, Fragment, VALIDITY, VALUES};
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::Datatype;
 use crate::bytes::filter::{EncryptionKey, Field, Pipeline, drops_offsets};
 use crate::bytes::generic_tile;
 use crate::bytes::text::numbers;
 use gridfusion_core::format::wire::Reader;
 use gridfusion_core::format::{Codec, Location, Payload};
+use gridfusion_core::{Error, Result};
 
 /// The positions of the tiles of one field in the files of one fragment.
 #[derive(Debug)]
@@ -313,13 +313,15 @@ impl TileFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::array::TileDbArray;
     use crate::bytes::datatype::VARIABLE;
     use crate::bytes::folder::{OLD_SCHEMA_FILE, OpenOptions};
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing;
-    use crate::bytes::testing::{Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words};
+    use crate::bytes::testing::{
+        Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
+    };
+    use gridfusion_core::ErrorKind;
 
     /// Opens an array of nullable text with a fragment of two tiles, which has these blocks.
     fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {

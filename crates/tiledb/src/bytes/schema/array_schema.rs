@@ -14,12 +14,12 @@ use std::fmt;
 use super::attribute::Attribute;
 use super::domain::{CoordinateRange, DimensionDomain, DimensionSchema, TileAxis};
 use super::label::DimensionLabel;
-use gridfusion_core::{Error, Result};
 use crate::bytes::filter::{EncryptionKey, Pipeline};
 use crate::bytes::generic_tile;
 use crate::bytes::generic_tile::{LATEST_VERSION, too_new};
 use crate::bytes::text::{flag, text32};
 use gridfusion_core::format::wire::Reader;
+use gridfusion_core::{Error, Result};
 
 /// The dimensions, attributes, orders and filters of an array.
 ///
@@ -148,10 +148,7 @@ impl ArraySchema {
     /// # Errors
     /// `Corrupt` if the schema is malformed or breaks a rule of the format. `Unsupported` for unknown
     /// versions, types and filters. `Usage` if the key does not fit.
-    pub(in crate::bytes) fn parse(
-        stored: &[u8],
-        key: Option<&EncryptionKey>,
-    ) -> Result<Self> {
+    pub(in crate::bytes) fn parse(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Self> {
         let content = generic_tile::decode(REGION, 0, stored, key)?;
         let mut reader = Reader::new(REGION, 0, &content);
         let schema = Self::parse_head(&mut reader)?.parse_rest(&mut reader)?;
@@ -287,9 +284,9 @@ pub(in crate::bytes) fn integers(ranges: &[CoordinateRange]) -> Option<Vec<(i128
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::testing;
     use crate::bytes::testing::{SchemaBytes, generic_tile};
+    use gridfusion_core::ErrorKind;
 
     fn parse(content: &[u8]) -> Result<ArraySchema> {
         ArraySchema::parse(&generic_tile(content), None)

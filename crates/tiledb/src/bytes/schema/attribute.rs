@@ -11,11 +11,11 @@
 
 use std::fmt;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::{Datatype, VARIABLE};
 use crate::bytes::filter::Pipeline;
 use crate::bytes::text::{flag, text32};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// Cells with more values than this need a fill value in the schema. Otherwise, a damaged count of values
 /// could make a fill value of 32 GiB; this allows 512 KiB.

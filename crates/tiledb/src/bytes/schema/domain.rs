@@ -3,11 +3,11 @@
 //! Coordinates are `i128` throughout: that holds all values of `i64` and `u64`, and sums and differences of
 //! coordinates cannot overflow it.
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::{Datatype, VARIABLE};
 use crate::bytes::filter::Pipeline;
 use crate::bytes::text::{flag, text32};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// A dimension of an array: its coordinates and its tiles.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,10 +183,7 @@ impl DimensionSchema {
     ///
     /// # Errors
     /// `Corrupt` if the range ends before it begins. A range of floats may have NaN as an end.
-    pub(in crate::bytes) fn range(
-        &self,
-        reader: &mut Reader<'_>,
-    ) -> Result<CoordinateRange> {
+    pub(in crate::bytes) fn range(&self, reader: &mut Reader<'_>) -> Result<CoordinateRange> {
         let (range, ends_first) = match self.domain {
             DimensionDomain::Integer { .. } => {
                 let low = integer(reader, self.datatype)?;
@@ -259,10 +256,7 @@ fn unwrapped(stored: i128, low: i128, high: i128, datatype: Datatype) -> i128 {
 }
 
 /// Reads a whole number of type `datatype`.
-pub(in crate::bytes) fn integer(
-    reader: &mut Reader<'_>,
-    datatype: Datatype,
-) -> Result<i128> {
+pub(in crate::bytes) fn integer(reader: &mut Reader<'_>, datatype: Datatype) -> Result<i128> {
     let bytes = reader.take(to_usize(datatype.size()))?;
     Ok(integer_of(bytes, datatype.is_signed()))
 }

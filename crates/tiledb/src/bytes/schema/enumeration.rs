@@ -7,12 +7,12 @@
 //! ```
 
 use super::attribute::ValuesPerCell;
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::Datatype;
 use crate::bytes::filter::EncryptionKey;
 use crate::bytes::generic_tile;
 use crate::bytes::text::{flag, numbers, text32};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// A list of values that an attribute indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +53,7 @@ impl Enumeration {
     ///
     /// # Errors
     /// `Corrupt` if it is malformed, `Unsupported` for unknown versions, and `Usage` if the key does not fit.
-    pub(in crate::bytes) fn parse(
-        stored: &[u8],
-        key: Option<&EncryptionKey>,
-    ) -> Result<Self> {
+    pub(in crate::bytes) fn parse(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Self> {
         let content = generic_tile::decode(REGION, 0, stored, key)?;
         let mut reader = Reader::new(REGION, 0, &content);
         let version = reader.u32()?;

@@ -1,9 +1,9 @@
 //! Dimension labels: other names for the coordinates of a dimension, stored in arrays of their own.
 
 use super::attribute::ValuesPerCell;
-use gridfusion_core::Result;
 use crate::bytes::datatype::Datatype;
 use crate::bytes::text::{flag, text32, text64};
+use gridfusion_core::Result;
 use gridfusion_core::format::wire::Reader;
 
 /// Other names for the coordinates of a dimension: an attribute of another array.
@@ -39,10 +39,7 @@ pub enum DimensionLabelOrder {
 }
 
 impl DimensionLabel {
-    pub(in crate::bytes) fn parse(
-        reader: &mut Reader<'_>,
-        dimensions: usize,
-    ) -> Result<Self> {
+    pub(in crate::bytes) fn parse(reader: &mut Reader<'_>, dimensions: usize) -> Result<Self> {
         let dimension = reader.u32()?;
         let dimension = usize::try_from(dimension).ok().filter(|at| *at < dimensions);
         let dimension = dimension.ok_or_else(|| reader.corrupt("label of a missing dimension"))?;

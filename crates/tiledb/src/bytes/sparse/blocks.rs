@@ -12,7 +12,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::rtree::{RTree, unread};
-use gridfusion_core::{Error, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::{Fragment, TileIndex, block_locations};
 use crate::bytes::generic_tile;
@@ -20,6 +19,7 @@ use crate::bytes::text::text64;
 use crate::bytes::tiles::field_of;
 use gridfusion_core::format::wire::Reader;
 use gridfusion_core::format::{Layer, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
 
 /// Blocks of a fragment's metadata; each names the fragment by its number in the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,9 +8,9 @@ use bytes::Bytes;
 
 use super::blocks::Block;
 use super::rtree::{REGION, RTree, unread};
-use gridfusion_core::Result;
 use crate::bytes::array::TileDbArray;
 use crate::bytes::generic_tile;
+use gridfusion_core::Result;
 use gridfusion_core::format::{Location, Machine, Replies, Step};
 
 /// The R-tree of a fragment, as stored.

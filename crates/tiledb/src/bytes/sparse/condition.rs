@@ -14,11 +14,11 @@
 
 use std::collections::BTreeSet;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::filter::EncryptionKey;
 use crate::bytes::generic_tile;
 use crate::bytes::text::{numbers, text32};
 use gridfusion_core::format::wire::{Reader, to_usize};
+use gridfusion_core::{Error, Result};
 
 /// A condition that deletes cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,8 +208,8 @@ fn unknown(what: &str, code: u8) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::testing::{generic_tile, words};
+    use gridfusion_core::ErrorKind;
 
     fn parse(content: &[u8]) -> Result<Condition> {
         let marker = "__commits/a.del".to_owned();

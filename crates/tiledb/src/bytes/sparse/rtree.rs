@@ -11,7 +11,6 @@
 //! Queries keep only the last level. Comparing all tiles with a box is one vectorised pass, which is faster than
 //! walking the tree.
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::datatype::Datatype;
 use crate::bytes::filter::EncryptionKey;
 use crate::bytes::fragments::Fragment;
@@ -19,6 +18,7 @@ use crate::bytes::generic_tile;
 use crate::bytes::schema::{ArraySchema, CoordinateRange, read_ranges};
 use gridfusion_core::format::wire::Reader;
 use gridfusion_core::format::{Bound, bound};
+use gridfusion_core::{Error, Result};
 
 /// The rectangles of coordinates of the tiles of one fragment, or of several fragments.
 #[derive(Debug, Clone, PartialEq)]

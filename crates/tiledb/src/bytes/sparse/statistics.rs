@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::statistics::{TileStatistics, has_statistics, statistics_locations};
 use crate::bytes::tiles::field_of;
 use gridfusion_core::format::{Location, Machine, Replies, Step, Zone, Zones};
+use gridfusion_core::{Error, Result};
 
 /// A machine that reads the statistics of one attribute. Made by [`TileDbArray::read_sparse_zones`].
 ///

@@ -18,13 +18,13 @@
 
 use bytes::Bytes;
 
-use gridfusion_core::Result;
 use crate::bytes::datatype::Datatype;
 use crate::bytes::filter::EncryptionKey;
 use crate::bytes::fragments::{Fragment, TileBox};
 use crate::bytes::generic_tile;
 use crate::bytes::schema::{CellOrder, integer_of};
 use crate::bytes::text::numbers;
+use gridfusion_core::Result;
 use gridfusion_core::format::wire::{Reader, to_usize};
 use gridfusion_core::format::{Bound, Location, Sum, Zone};
 
@@ -130,10 +130,7 @@ impl TileStatistics {
     }
 
     /// Returns the stored statistics of tile number `place` without checking them.
-    pub(in crate::bytes) fn stored_statistics(
-        &self,
-        place: u64,
-    ) -> Option<StoredStatistics> {
+    pub(in crate::bytes) fn stored_statistics(&self, place: u64) -> Option<StoredStatistics> {
         let place = usize::try_from(place).ok()?;
         let per_tile = |stored: &Option<Vec<u64>>| stored.as_ref()?.get(place).copied();
         Some(StoredStatistics {

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::tile_statistics::TileStatistics;
-use gridfusion_core::{Error, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::{Fragment, locations};
 use crate::bytes::schema::{Attribute, TileAxis, ValuesPerCell};
 use crate::bytes::tiles::{AttributeFragments, Overlay, Window, field_of};
 use gridfusion_core::format::{Location, Machine, Replies, Step, Zone, Zones};
+use gridfusion_core::{Error, Result};
 
 /// The chunk statistics of one attribute. [`ReadZones`] makes them; each chunk is looked up when it is
 /// asked for.
@@ -195,10 +195,10 @@ impl Machine for ReadZones {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::format::Sum;
     use crate::bytes::folder::OpenOptions;
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use gridfusion_core::format::Sum;
 
     /// Returns the sum in the statistics of each chunk. Tiles divide rows 1 to 5 in twos, and columns 1
     /// to 7 in threes.

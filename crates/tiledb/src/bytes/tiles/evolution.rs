@@ -20,10 +20,10 @@ use std::ops::Range;
 
 use super::overlay;
 use super::overlay::Piece;
-use gridfusion_core::{Error, ErrorKind, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::Fragment;
 use crate::bytes::schema::{ArraySchema, Attribute};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 /// Returns the field of attribute number `attribute` of the array's `schema`: its number in the schema of
 /// `fragment`. `None` if the fragment lacks the attribute, or if only one of the two has variable length.
@@ -123,12 +123,12 @@ fn difference(stored: &Attribute, wanted: &Attribute) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfusion_core::ErrorKind;
     use crate::bytes::datatype::VARIABLE;
     use crate::bytes::folder::OpenOptions;
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
+    use gridfusion_core::ErrorKind;
 
     /// Finds each of the array's attributes `now` in a fragment with the attribute `stored`.
     fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {

@@ -32,11 +32,13 @@ use bytes::Bytes;
 use super::evolution::{AttributeFragments, field_of};
 use super::overlay::Piece;
 use super::window::{Region, Window, hull};
-use gridfusion_core::{Error, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::{Fragment, TileIndex, block_locations};
 use crate::bytes::schema::{CellOrder, TileAxis};
-use gridfusion_core::format::{Layer, Location, Machine, Placement, Replies, Step, StorageOrder, StoredChunk};
+use gridfusion_core::format::{
+    Layer, Location, Machine, Placement, Replies, Step, StorageOrder, StoredChunk,
+};
+use gridfusion_core::{Error, Result};
 
 impl TileDbArray {
     /// Returns a machine that finds where `attributes` of `chunks` are stored: per chunk and attribute,
@@ -250,10 +252,10 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use gridfusion_core::format::Scratch;
     use crate::bytes::folder::OpenOptions;
     use crate::bytes::open_array::OpenArray;
     use crate::bytes::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use gridfusion_core::format::Scratch;
     use gridfusion_core::grid::{ravel, unravel};
 
     const FILL: i32 = -7;

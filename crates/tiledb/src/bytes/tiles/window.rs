@@ -19,10 +19,10 @@
 
 use std::ops::Range;
 
-use gridfusion_core::{Error, Result};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::schema::{ArraySchema, TileAxis, integers};
 use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::{Error, Result};
 
 /// The part of a dense array that a table shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

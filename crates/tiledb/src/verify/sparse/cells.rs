@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::fragment_cells::FragmentCells;
+use crate::verify::stored_tile::StoredTile;
 use gridfusion_core::Result;
 use gridfusion_core::format::Scratch;
-use crate::verify::stored_tile::StoredTile;
 use gridfusion_core::tile::{Request, Tile};
 use gridfusion_core::verify::{Decodable, Finding, Findings};
 

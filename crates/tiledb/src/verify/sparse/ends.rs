@@ -8,11 +8,13 @@
 
 use std::fmt;
 
+use crate::bytes::{
+    ArraySchema, CoordinateRange, Coordinates, DimensionDomain, DimensionSchema, RTree,
+};
+use crate::verify::stored_tile::number_type;
 use gridfusion_core::Result;
-use crate::bytes::{ArraySchema, CoordinateRange, Coordinates, DimensionDomain, DimensionSchema, RTree};
 use gridfusion_core::format::{Bound, ElementType, bound};
 use gridfusion_core::grid::AxisSelection;
-use crate::verify::stored_tile::number_type;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::verify::{CellStatistics, is_same, range_text};
 

@@ -6,9 +6,9 @@ use super::ends::{CellEnds, Ends, domain};
 use super::names::{CELL_TIMES, COORDINATES, RTREE};
 use super::neighbours::Neighbours;
 use super::times::check_times;
-use gridfusion_core::Result;
 use crate::bytes::{DimensionDomain, Fragment, RTree, TileDbArray};
 use crate::sparse::GlobalOrder;
+use gridfusion_core::Result;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::verify::{Finding, Findings};
 

@@ -16,12 +16,12 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::names::{CELL_ORDER, DUPLICATES};
-use gridfusion_core::array::CellKeys;
-use gridfusion_core::{Error, Result};
-use gridfusion_core::grid::AxisSelection;
 use crate::sparse::GlobalOrder;
+use gridfusion_core::array::CellKeys;
+use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::verify::Finding;
+use gridfusion_core::{Error, Result};
 
 /// A finding, with the name of its check.
 type Named = (&'static str, Finding);

@@ -6,10 +6,7 @@ use gridfusion_core::verify::Finding;
 
 /// Returns the faults of the R-tree of a fragment: rectangles that do not surround those below them, and a
 /// domain of the fragment that is not the box around all tiles.
-pub(in crate::verify) fn rtree_findings(
-    fragment: &Fragment,
-    rtree: &StoredRTree,
-) -> Vec<Finding> {
+pub(in crate::verify) fn rtree_findings(fragment: &Fragment, rtree: &StoredRTree) -> Vec<Finding> {
     let mut findings = vec![];
     let schema = fragment.schema();
     let domain = RTree::of_domains(schema, [fragment]);

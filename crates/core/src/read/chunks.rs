@@ -1,0 +1,212 @@
+//! [`Chunks`]: the chunks of a selection, located, fetched and decoded one after the other.
+//!
+//! ```text
+//!   tasks ──locate──▶ 256 chunks ──fetch──▶ about 8 MiB of payloads ──decode──▶ a tile per variable
+//! ```
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::array::{GridArray, Workspace};
+use crate::error::{Error, Result};
+use crate::format::{Location, Payload, StoredChunk};
+use crate::grid::{ChunkTask, Selection};
+use crate::plan::{ScanPlan, ScanRequest, TaskRange, TouchedCounts};
+use crate::tile::{Request, Tile, leave_out_absent};
+
+/// The number of chunks to locate at once.
+const LOCATED_AT_ONCE: usize = 256;
+/// The stored bytes that are fetched at once, unless a single chunk has more.
+const FETCHED_AT_ONCE: u64 = 8 << 20;
+
+/// A chunk that was fetched and decoded.
+#[derive(Debug)]
+pub(super) struct DecodedChunk {
+    pub(super) task: ChunkTask,
+    /// A tile per variable, with its number.
+    tiles: Vec<(usize, Tile)>,
+    locations: Vec<Location>,
+}
+
+impl DecodedChunk {
+    pub(super) fn tile(&self, value: usize) -> Result<&Tile> {
+        let tile = self.tiles.iter().find(|(number, _)| *number == value);
+        tile.map(|(_, tile)| tile).ok_or_else(|| Error::internal("a variable was not read"))
+    }
+}
+
+/// The chunks that hold a selected cell, in row-major order of the grid.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    array: Arc<GridArray>,
+    plan: ScanPlan,
+    tasks: TaskRange,
+    values: Vec<usize>,
+    located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
+    fetched: VecDeque<(ChunkTask, Vec<StoredChunk>, Vec<Option<Bytes>>)>,
+    workspace: Workspace,
+    /// The objects that were read or found absent, by member, if objects may be written again.
+    read: HashMap<u32, HashSet<Arc<str>>>,
+    /// Whether a chunk was stored, by the position of its variable and the member that should have it.
+    found: HashMap<(usize, u32), bool>,
+}
+
+impl Chunks {
+    /// Lists the chunks of a selection; `values` are the variables to decode.
+    ///
+    /// # Errors
+    /// `Usage` for more chunks than a scan may read.
+    pub(super) fn new(
+        array: &Arc<GridArray>,
+        selection: &Selection,
+        values: Vec<usize>,
+    ) -> Result<Self> {
+        let (touched, most) = (TouchedCounts::new(array.grid(), selection), array.most_chunks());
+        if touched.chunks() > most || touched.cells.is_none() {
+            let message = format!(
+                "the selection has more than {most} chunks or 2^64 cells of \"{}\"; select less",
+                array.name()
+            );
+            return Err(array.objects().named(Error::usage(message)));
+        }
+        let request =
+            ScanRequest { selection: selection.clone(), ..ScanRequest::all(array.grid()) };
+        let plan = ScanPlan::new(array.grid().clone(), request)?;
+        Ok(Self {
+            array: Arc::clone(array),
+            tasks: plan.tasks(0),
+            plan,
+            values,
+            located: VecDeque::new(),
+            fetched: VecDeque::new(),
+            workspace: Workspace::default(),
+            read: HashMap::new(),
+            found: HashMap::new(),
+        })
+    }
+
+    /// Returns the next chunk; `None` at the end, after a check that no object has changed meanwhile.
+    ///
+    /// # Errors
+    /// If a chunk cannot be located, read or decoded; `Io` if an object was written since it was read; `Corrupt` if
+    /// the chunks have other names than the metadata sets.
+    pub(super) async fn next(&mut self) -> Result<Option<DecodedChunk>> {
+        if self.values.is_empty() {
+            let task = self.tasks.next().map(|number| self.plan.task(number));
+            return Ok(task.map(|task| DecodedChunk { task, tiles: vec![], locations: vec![] }));
+        }
+        if self.fetched.is_empty() {
+            self.fetch().await?;
+        }
+        match self.fetched.pop_front() {
+            Some((task, stored, payloads)) => self.decode(task, stored, payloads).map(Some),
+            None => self.finish().await.map(|()| None),
+        }
+    }
+
+    /// Takes a chunk back to reuse its memory.
+    ///
+    /// # Errors
+    /// `Io` if a file of the chunk was written since it was opened.
+    pub(super) fn release(&mut self, chunk: DecodedChunk) -> Result<()> {
+        self.workspace.reclaim(chunk.tiles.into_iter().map(|(_, tile)| tile));
+        self.array.objects().used(&chunk.locations, false)
+    }
+
+    async fn locate(&mut self) -> Result<()> {
+        let numbers = self.tasks.by_ref().take(LOCATED_AT_ONCE);
+        let tasks: Vec<ChunkTask> = numbers.map(|number| self.plan.task(number)).collect();
+        if !tasks.is_empty() {
+            let stored = self.array.locate(&tasks, &self.values).await?;
+            self.located.extend(tasks.into_iter().zip(stored));
+        }
+        Ok(())
+    }
+
+    async fn fetch(&mut self) -> Result<()> {
+        if self.located.is_empty() {
+            self.locate().await?;
+        }
+        let (mut chunks, mut bytes) = (vec![], 0_u64);
+        while bytes < FETCHED_AT_ONCE
+            && let Some(chunk) = self.located.pop_front()
+        {
+            let stored = payloads(&chunk.1).map(Payload::stored_len);
+            bytes = stored.fold(bytes, u64::saturating_add);
+            chunks.push(chunk);
+        }
+        let requests: Vec<Request> =
+            chunks.iter().flat_map(|(_, stored)| Request::of(stored)).collect();
+        let mut fetched = self.array.objects().fetch(&requests).await?.into_iter();
+        for (task, stored) in chunks {
+            let own = fetched.by_ref().take(payloads(&stored).count()).collect();
+            self.fetched.push_back((task, stored, own));
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        task: ChunkTask,
+        mut stored: Vec<StoredChunk>,
+        fetched: Vec<Option<Bytes>>,
+    ) -> Result<DecodedChunk> {
+        self.note(&stored, false);
+        let present = leave_out_absent(&mut stored, fetched);
+        self.note(&stored, true);
+        let locations: Vec<Location> = payloads(&stored).map(|it| it.at.clone()).collect();
+        let Self { array, values, workspace, .. } = self;
+        match array.decode(&task, values, &stored, present, workspace) {
+            Ok(tiles) => {
+                let tiles = values.iter().copied().zip(tiles).collect();
+                Ok(DecodedChunk { task, tiles, locations })
+            }
+            Err(error) => {
+                // A file that is being written looks damaged. If it has changed, that is the error.
+                array.objects().used(&locations, false)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Notes the layers of a chunk: those that were looked for, or those that were found.
+    fn note(&mut self, stored: &[StoredChunk], is_found: bool) {
+        for (at, chunk) in stored.iter().enumerate() {
+            if !is_found && chunk.layers.is_empty() {
+                self.found.entry((at, 0)).or_insert(false);
+            }
+            for member in chunk.layers.iter().map(|layer| layer.values.at.member) {
+                *self.found.entry((at, member)).or_insert(false) |= is_found;
+            }
+        }
+        if !is_found && self.array.objects().are_rewritten() {
+            for payload in payloads(stored) {
+                self.read
+                    .entry(payload.at.member)
+                    .or_default()
+                    .insert(Arc::clone(&payload.at.object));
+            }
+        }
+    }
+
+    /// Proves that what was not found is absent, and that no object has changed since it was read.
+    async fn finish(&mut self) -> Result<()> {
+        let found = std::mem::take(&mut self.found);
+        for ((at, member), _) in found.into_iter().filter(|(_, found)| !found) {
+            if let Some(warning) = self.array.explain_absence(self.values[at], member).await? {
+                log::warn!("{}: {warning}", self.array.objects().name());
+            }
+        }
+        for (member, objects) in std::mem::take(&mut self.read) {
+            let objects: Vec<_> = objects.into_iter().collect();
+            self.array.objects().check_read(member, &objects).await?;
+        }
+        Ok(())
+    }
+}
+
+fn payloads(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
+    stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
+}

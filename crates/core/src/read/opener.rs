@@ -1,0 +1,97 @@
+//! [`Opener`]: opens places with some formats and object stores.
+
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use url::Url;
+
+use super::dataset::Dataset;
+use crate::error::{Error, Result, shown_location};
+use crate::io::{Remote, RemoteStore, is_private_host, is_same_origin};
+use crate::options::ArrayOptions;
+use crate::source::{ArrayFormat, Formats, Place, Stores};
+
+/// Opens files, folders and URLs, in one of several formats. Cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gridfusion_core::read::Opener;
+/// use gridfusion_core::source::ArrayFormat;
+///
+/// /// Opens a place with the formats that a program links, such as `Arc::new(gridfusion_zarr::Zarr)`.
+/// async fn names(formats: Vec<Arc<dyn ArrayFormat>>) -> gridfusion_core::Result<Vec<String>> {
+///     Ok(Opener::new(formats).open("x.zarr").await?.names())
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Opener {
+    formats: Formats,
+    stores: OwnStores,
+    options: ArrayOptions,
+}
+
+impl Opener {
+    /// Makes an opener of these formats, which are tried in this order. It reads local files.
+    #[must_use]
+    pub fn new(formats: Vec<Arc<dyn ArrayFormat>>) -> Self {
+        let (stores, options) = (OwnStores::default(), ArrayOptions::default());
+        Self { formats: Formats::new(formats), stores, options }
+    }
+
+    /// Reads URLs with the scheme and host of `url` from an object store.
+    #[must_use]
+    pub fn with_store(mut self, url: &Url, store: Arc<dyn ObjectStore>) -> Self {
+        let store = self.stores.remote.store(store);
+        self.stores.stores.push((url.clone(), store));
+        self
+    }
+
+    /// Sets options of the arrays, such as `fill_as_null`; each format lists its own.
+    #[must_use]
+    pub fn with_options(self, options: ArrayOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Opens the arrays at a path or URL. This reads metadata, and no cells.
+    ///
+    /// # Errors
+    /// `Usage` if no format recognises the place, for a URL without a store, and for an unknown option. `Corrupt`,
+    /// `Unsupported` or `Io` if the metadata cannot be read.
+    pub async fn open(&self, location: &str) -> Result<Dataset> {
+        let place = Place::new(location, Arc::new(self.stores.clone()))?;
+        let format = self.formats.of_place(&place, None).await?;
+        let options = self.formats.resolve(&format, &self.options, &ArrayOptions::default())?;
+        Ok(Dataset::new(self.formats.open(&format, &place, &options).await?))
+    }
+}
+
+/// Object stores by scheme and host.
+#[derive(Debug, Clone, Default)]
+struct OwnStores {
+    stores: Vec<(Url, RemoteStore)>,
+    /// The limits that the stores share.
+    remote: Remote,
+}
+
+impl Stores for OwnStores {
+    fn store(&self, url: &Url) -> Result<RemoteStore> {
+        let found = self.stores.iter().rev().find(|(known, _)| is_same_origin(known, url));
+        found.map(|(_, store)| store.clone()).ok_or_else(|| {
+            let shown = shown_location(url.as_str());
+            Error::usage(format!(
+                "no object store is known for '{shown}'; add one with `Opener::with_store`"
+            ))
+        })
+    }
+
+    fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<RemoteStore> {
+        let is_other = by.is_some_and(|by| !is_same_origin(by, url));
+        if is_other && is_private_host(url) && !self.remote.limits().private_references {
+            let shown = shown_location(url.as_str());
+            return Err(Error::usage(format!(
+                "it refers to {shown}, which is a private address; remote files may not do that"
+            )));
+        }
+        self.store(url)
+    }
+}
