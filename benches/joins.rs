@@ -149,7 +149,9 @@ fn main() {
             let options = ArrayOptions::default();
             ctx.register_array("sst", sst.location(), options).await.unwrap();
             tables(&ctx).await;
-            query(&ctx, &format!("SET gridfusion.eager_aggregation = {eager}")).await.unwrap();
+            query(&ctx, &format!("SET gridfusion.optimizer.enable_eager_aggregation = {eager}"))
+                .await
+                .unwrap();
             ctx
         })
     };
@@ -176,7 +178,9 @@ fn main() {
                 };
                 ctx.register_array(name, pair.location(), options).await.unwrap();
             }
-            query(&ctx, &format!("SET gridfusion.align_joins = {align}")).await.unwrap();
+            query(&ctx, &format!("SET gridfusion.optimizer.enable_align_joins = {align}"))
+                .await
+                .unwrap();
             ctx
         })
     };

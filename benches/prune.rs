@@ -192,7 +192,8 @@ fn each_alone(bench: &mut Bench<'_>) {
     // The selection takes a part of each chunk, so no zone map answers for a chunk.
     let blind = trusting().with_trust_zone_maps(false);
     let blind = with_settings(runtime, &path, true, blind, &[]);
-    let over_rows = with_settings(runtime, &path, true, trusting(), &["gridfusion.reduce"]);
+    let over_rows =
+        with_settings(runtime, &path, true, trusting(), &["gridfusion.optimizer.enable_reduce"]);
     for extreme in ["max(value)", "min(value)", "min(value), max(value)"] {
         let sql = format!("SELECT {extreme} FROM t WHERE station LIKE '%7'");
         let name = format!("`{extreme}` of some stations");

@@ -107,7 +107,9 @@ fn main() {
             let rules =
                 ["grid_windows", "reduce_windows", "top_rows", "lookup_joins", "align_joins"];
             for rule in rules {
-                query(&ctx, &format!("SET gridfusion.{rule} = {on_grid}")).await.unwrap();
+                query(&ctx, &format!("SET gridfusion.optimizer.enable_{rule} = {on_grid}"))
+                    .await
+                    .unwrap();
             }
             ctx
         })

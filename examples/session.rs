@@ -16,7 +16,7 @@ use gridfusion::{GridReduceExec, GridfusionConfig, GridfusionSessionStateBuilder
 async fn main() -> Result<()> {
     // Two partitions, and at most 64 MiB for the groups of a reduction. Larger aggregations run over rows.
     let mut limits = GridfusionConfig::default();
-    limits.reduce_memory = 64 << 20;
+    limits.optimizer.reduce_memory = 64 << 20;
     let config = SessionConfig::new().with_target_partitions(2).with_option_extension(limits);
     // Call `with_gridfusion` after `with_default_features`: it adds to existing rules and functions.
     let state = SessionStateBuilder::new()
@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
     ctx.sql(monthly).await?.show_limit(4).await?;
 
     // Without reductions, the aggregation runs over rows: slower, with the same result.
-    ctx.sql("SET gridfusion.reduce = false").await?;
+    ctx.sql("SET gridfusion.optimizer.enable_reduce = false").await?;
     assert!(!is_reduced(&ctx.sql(monthly).await?.create_physical_plan().await?));
     Ok(())
 }

@@ -20,7 +20,7 @@ pub fn built_in_formats() -> Formats {
         Arc::new(gridfusion_zarr::Zarr),
         Arc::new(gridfusion_cf::NetCdf),
     ];
-    Formats::new(formats)
+    Formats::new(formats).with_settings(crate::settings::SETTINGS)
 }
 
 #[cfg(test)]

@@ -96,10 +96,11 @@ pub mod extend;
 mod formats;
 #[doc(hidden)]
 pub mod provider;
+mod settings;
 
 pub use exec::{
-    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule,
-    GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
+    GridReduceExec, GridScanExec, GridfusionConfig, SparseAnswerExec, SparseScanExec,
+    gridfusion_rules,
 };
 pub use formats::built_in_formats;
 use gridfusion_core::error;
@@ -120,6 +121,7 @@ pub use provider::{
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,
     without_panics,
 };
+pub use settings::OptimizerSettings;
 
 /// Compiles and runs the Rust blocks of the README.
 #[cfg(doctest)]

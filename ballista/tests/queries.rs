@@ -40,7 +40,7 @@ const QUERIES: [&str; 12] = [
 /// A session with tables, whose plans Ballista can cut.
 async fn tables() -> SessionContext {
     let mut settings = GridfusionConfig::default();
-    settings.declare_range = false;
+    settings.optimizer.declare_range = false;
     let config = SessionConfig::new_with_ballista().with_target_partitions(3);
     let config = config.with_option_extension(settings);
     let state = SessionStateBuilder::new().with_config(config).with_default_features();

@@ -123,11 +123,14 @@ fn setting(message: &str, ctx: &SessionContext) -> Option<String> {
         let keys: Vec<String> = options.entries().into_iter().map(|entry| entry.key).collect();
         return closest(name, keys.iter().map(String::as_str)).map(did_you_mean);
     }
-    // The message has only the last part of the name. Keys of extensions lack the extension's prefix.
+    // The message has only the last part of the name. Keys of some extensions lack the extension's prefix.
     let name = NO_SETTING.name(message)?;
     let ours = options.extensions.iter().flat_map(|(prefix, extension)| {
-        let full = move |key: &str| format!("{prefix}.{}", key.rsplit('.').next().unwrap_or(key));
-        extension.entries().into_iter().map(move |entry| full(&entry.key))
+        let full = move |key: String| match key.split_once('.') {
+            Some((first, _)) if first == prefix => key,
+            _ => format!("{prefix}.{key}"),
+        };
+        extension.entries().into_iter().map(move |entry| full(entry.key))
     });
     let theirs = options.entries().into_iter().map(|entry| entry.key);
     let keys: Vec<String> = ours.chain(theirs.filter(|key| key.contains('.'))).collect();

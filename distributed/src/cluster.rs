@@ -20,7 +20,7 @@ use crate::routing::route;
 use crate::security::{Token, check_url, refuse_secrets};
 use crate::workers::Workers;
 
-/// The bytes of cells that are worth a task of their own, unless the program says otherwise.
+/// The bytes of cells that are worth a task of their own, unless the program sets another number.
 const BYTES_PER_TASK: u64 = 16 << 20;
 
 /// The workers that run a coordinator's queries.
@@ -106,9 +106,9 @@ impl Cluster {
         // datafusion-distributed 4.0 fails on partitions that are declared as ranges of labels.
         let mut settings =
             options.extensions.get::<GridfusionConfig>().cloned().unwrap_or_default();
-        settings.declare_range = false;
+        settings.optimizer.declare_range = false;
         // A lookup reads all rows of its input, which would have to be in each task.
-        settings.lookup_joins = false;
+        settings.optimizer.enable_lookup_joins = false;
         options.extensions.insert(settings);
 
         let (bytes, living) = (self.bytes_per_task, workers.clone());

@@ -120,7 +120,7 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         )
     } else if plan.exists(|node| Ok(node.is::<GridLookupExec>()))? {
         Some(
-            "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.lookup_joins = false` hashes them",
+            "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.optimizer.enable_lookup_joins = false` hashes them",
         )
     } else {
         None

@@ -1,7 +1,7 @@
 //! [`Queries`]: the first failure of each query, so that all of its streams end at once.
 //!
 //! A query has a channel per task, and streams of rows from a few of the tasks. If a task cannot begin, or its worker dies, the
-//! streams learn of it only when other workers give up waiting. So whoever sees the first failure tells all others.
+//! streams learn of it only when other workers give up waiting. So the partition that sees the first failure tells all others.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -85,7 +85,7 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    /// Returns the query of this number. Queries that nobody has asked for in a minute are forgotten.
+    /// Returns the query of this number. Queries that had no request for a minute are forgotten.
     pub(crate) fn get(&self, number: u128) -> Query {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, (query, asked)| {

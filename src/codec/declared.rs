@@ -1,4 +1,4 @@
-//! The declarations of a node to DataFusion: schema, orders, partitions, statistics, and its text in `EXPLAIN`.
+//! The declarations of a node to DataFusion: schema, orders, partitions, statistics, dynamic filters, and its text in `EXPLAIN`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,10 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::Statistics;
 use datafusion::error::Result;
-use datafusion::physical_expr::EquivalenceProperties;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExprRef};
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use datafusion::physical_plan::{
-    DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use datafusion_proto::physical_plan::from_proto::parse_protobuf_partitioning;
 use datafusion_proto::physical_plan::to_proto::serialize_partitioning;
 use datafusion_proto::protobuf;
@@ -20,6 +18,7 @@ use datafusion_proto_common::protobuf_common;
 use super::converters::{Decoder, Encoder};
 use super::messages;
 use crate::error::Error;
+use crate::exec::operator::{Frame, declared};
 
 /// The declarations of a node.
 #[derive(Debug, Clone)]
@@ -29,7 +28,8 @@ pub(super) struct Declared {
     pub(super) line: String,
     /// Its text in a drawn tree.
     pub(super) tree: String,
-    pub(super) properties: Arc<PlanProperties>,
+    /// Its properties and dynamic filters.
+    pub(super) frame: Frame,
     pub(super) statistics: Arc<Statistics>,
     /// Statistics of the rows of each partition.
     pub(super) of_partitions: Vec<Arc<Statistics>>,
@@ -38,8 +38,8 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Returns what a node declares.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Self> {
+    /// Returns what a node declares that has these dynamic filters over its output.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>, filters: Vec<PhysicalExprRef>) -> Result<Self> {
         let partitions = plan.output_partitioning().partition_count();
         let statistics = |partition| {
             let arguments = StatisticsArgs::new().with_partition(partition);
@@ -49,7 +49,7 @@ impl Declared {
             name: plan.name().to_owned(),
             line: text(plan.as_ref(), DisplayFormatType::Default),
             tree: text(plan.as_ref(), DisplayFormatType::TreeRender),
-            properties: Arc::clone(plan.properties()),
+            frame: Frame::new(Arc::clone(plan.properties())).with_filters(filters),
             statistics: statistics(None)?,
             of_partitions: (0..partitions).map(|it| statistics(Some(it))).collect::<Result<_>>()?,
             fetch: plan.fetch(),
@@ -57,10 +57,10 @@ impl Declared {
     }
 
     pub(super) fn message(&self, encoder: Encoder<'_>) -> Result<messages::Declared> {
-        let known = self.properties.equivalence_properties();
+        let properties = self.frame.properties();
+        let known = properties.equivalence_properties();
         let ordering = |keys: &[_]| Ok(messages::Ordering { keys: encoder.sort_keys(keys)? });
         let statistics = |it: &Arc<Statistics>| protobuf_common::Statistics::from(it.as_ref());
-        let partitioning = self.properties.output_partitioning();
         Ok(messages::Declared {
             name: self.name.clone(),
             line: self.line.clone(),
@@ -68,14 +68,15 @@ impl Declared {
             schema: Some(schema_message(known.schema())?),
             orderings: known.oeq_class().iter().map(|it| ordering(it)).collect::<Result<_>>()?,
             partitioning: Some(serialize_partitioning(
-                partitioning,
+                properties.output_partitioning(),
                 encoder.codec,
                 encoder.converter,
             )?),
             statistics: Some(statistics(&self.statistics)),
             of_partitions: self.of_partitions.iter().map(statistics).collect(),
-            is_final: self.properties.emission_type == EmissionType::Final,
+            is_final: properties.emission_type == EmissionType::Final,
             fetch: self.fetch.map(|rows| rows as u64),
+            filters: encoder.exprs(self.frame.filters())?,
         })
     }
 
@@ -106,11 +107,15 @@ impl Declared {
         if of_partitions.len() != partitioning.partition_count() {
             return Err(missing("statistics of each partition").into());
         }
+        let filters = decoder.exprs(&message.filters, &schema)?;
+        let emission =
+            if message.is_final { EmissionType::Final } else { EmissionType::Incremental };
+        let properties = declared(equivalences, partitioning, emission);
         Ok(Self {
             name: message.name.clone(),
             line: message.line.clone(),
             tree: message.tree.clone(),
-            properties: Arc::new(properties(equivalences, partitioning, message.is_final)),
+            frame: Frame::new(properties).with_filters(filters),
             statistics: statistics(all)?,
             of_partitions,
             fetch: message.fetch.map(|rows| rows as usize),
@@ -118,18 +123,8 @@ impl Declared {
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
-        self.properties.equivalence_properties().schema()
+        self.frame.properties().equivalence_properties().schema()
     }
-}
-
-fn properties(
-    equivalences: EquivalenceProperties,
-    partitioning: Partitioning,
-    is_final: bool,
-) -> PlanProperties {
-    let emission = if is_final { EmissionType::Final } else { EmissionType::Incremental };
-    PlanProperties::new(equivalences, partitioning, emission, Boundedness::Bounded)
-        .with_scheduling_type(SchedulingType::Cooperative)
 }
 
 /// Returns the text of a node alone.

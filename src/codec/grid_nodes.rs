@@ -7,7 +7,7 @@ use arrow::datatypes::Schema;
 use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
+use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
@@ -29,7 +29,6 @@ pub(super) struct ScanRecipe {
     plan: Arc<Plan>,
     projection: Vec<u64>,
     ordering: Vec<PhysicalSortExpr>,
-    filters: Vec<PhysicalExprRef>,
     non_null_columns: Vec<u64>,
     first: Option<First>,
 }
@@ -66,7 +65,6 @@ impl ScanRecipe {
             plan: Arc::new(plan_message(scan.plan())),
             projection: numbers(&pushed.projection),
             ordering: pushed.ordering,
-            filters: pushed.filters,
             non_null_columns: numbers(&pushed.non_null_columns),
             first,
         })
@@ -76,7 +74,6 @@ impl ScanRecipe {
     pub(super) fn of_message(message: Scan, schema: &Schema, decoder: Decoder<'_>) -> Result<Self> {
         Ok(Self {
             ordering: decoder.sort_keys(&message.ordering, schema)?,
-            filters: decoder.exprs(&message.filters, schema)?,
             origin: Arc::new(message.origin),
             plan: Arc::new(message.plan),
             projection: message.projection,
@@ -94,7 +91,6 @@ impl Recipe for ScanRecipe {
             plan: Plan::clone(&self.plan),
             projection: self.projection.clone(),
             ordering: encoder.sort_keys(&self.ordering)?,
-            filters: encoder.exprs(&self.filters)?,
             non_null_columns: self.non_null_columns.clone(),
             first: self.first,
         }))
@@ -102,7 +98,7 @@ impl Recipe for ScanRecipe {
 
     async fn make(
         &self,
-        _: &Declared,
+        declared: &Declared,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = tables::open(&self.origin, context).await?;
@@ -119,20 +115,12 @@ impl Recipe for ScanRecipe {
         let pushed = PushedDown {
             projection: columns(&self.projection),
             ordering: self.ordering.clone(),
-            filters: self.filters.clone(),
+            filters: declared.frame.filters().to_vec(),
             non_null_columns: columns(&self.non_null_columns),
             priority: self.first.map(|first| (first.column as usize, options(first))),
         };
         let scan = GridScanExec::of_pushed_down(Arc::clone(array), plan, pushed)?;
         Ok(Arc::new(scan))
-    }
-
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &self.filters
-    }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(Self { filters: vec![], ..self.clone() })
     }
 }
 
@@ -143,7 +131,6 @@ pub(super) struct ReduceRecipe {
     rows: Arc<dyn ExecutionPlan>,
     is_whole: bool,
     weighs: bool,
-    filters: Vec<PhysicalExprRef>,
 }
 
 impl ReduceRecipe {
@@ -153,21 +140,15 @@ impl ReduceRecipe {
             rows: Arc::new(reduce.rows().clone()),
             is_whole: reduce.is_whole(),
             weighs: reduce.weighs(),
-            filters: reduce.filters().to_vec(),
         }
     }
 
-    /// Returns the recipe of a message about a reduction with this output.
-    pub(super) fn of_message(
-        message: &Reduce,
-        schema: &Schema,
-        decoder: Decoder<'_>,
-    ) -> Result<Self> {
+    /// Returns the recipe of a message.
+    pub(super) fn of_message(message: &Reduce, decoder: Decoder<'_>) -> Result<Self> {
         Ok(Self {
             rows: decoder.plan(&message.rows)?,
             is_whole: message.is_whole,
             weighs: message.weighs,
-            filters: decoder.exprs(&message.filters, schema)?,
         })
     }
 }
@@ -179,7 +160,6 @@ impl Recipe for ReduceRecipe {
             rows: encoder.plan(&self.rows)?,
             is_whole: self.is_whole,
             weighs: self.weighs,
-            filters: encoder.exprs(&self.filters)?,
         }))
     }
 
@@ -193,19 +173,11 @@ impl Recipe for ReduceRecipe {
             return Err(Error::corrupt_region("plan", "a reduction of no aggregation").into());
         };
         let whole = self.is_whole.then(|| Arc::clone(declared.schema()));
-        let filters = self.filters.clone();
-        Ok(Arc::new(GridReduceExec::as_planned(rows, whole, self.weighs, filters)?))
+        let reduce = GridReduceExec::as_planned(rows, whole, self.weighs)?;
+        Ok(Arc::new(reduce.with_filters(declared.frame.filters().to_vec())))
     }
 
     fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.rows]
-    }
-
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &self.filters
-    }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(Self { filters: vec![], ..self.clone() })
     }
 }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use async_trait::async_trait;
 use datafusion::common::JoinSide;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -29,8 +27,6 @@ pub(super) struct LookupRecipe {
     side: JoinSide,
     projection: Vec<u64>,
     input: Arc<dyn ExecutionPlan>,
-    /// Dynamic filters over the output.
-    filters: Vec<PhysicalExprRef>,
 }
 
 impl LookupRecipe {
@@ -40,22 +36,19 @@ impl LookupRecipe {
         let nothing = Arc::new(EmptyExec::new(input.schema()));
         let join = with_other_side(lookup.join(), lookup.side(), nothing)?;
         let projection = lookup.projection().iter().map(|column| *column as u64).collect();
-        let (input, filters) = (Arc::clone(input), lookup.filters());
-        Ok(Self { join, side: lookup.side(), projection, input, filters })
+        Ok(Self { join, side: lookup.side(), projection, input: Arc::clone(input) })
     }
 
-    /// Returns the recipe of a message about a lookup with this output over its input, which travelled on its own.
+    /// Returns the recipe of a message about a lookup over its input, which travelled on its own.
     pub(super) fn of_message(
         message: &Lookup,
-        schema: &Schema,
         inputs: &[Arc<dyn ExecutionPlan>],
         decoder: Decoder<'_>,
     ) -> Result<Self> {
         let [input] = inputs else { return Err(corrupt().into()) };
         let side = if message.is_left { JoinSide::Left } else { JoinSide::Right };
         let (projection, input) = (message.projection.clone(), Arc::clone(input));
-        let filters = decoder.exprs(&message.filters, schema)?;
-        Ok(Self { join: decoder.plan(&message.join)?, side, projection, input, filters })
+        Ok(Self { join: decoder.plan(&message.join)?, side, projection, input })
     }
 }
 
@@ -83,13 +76,12 @@ impl Recipe for LookupRecipe {
     fn message(&self, encoder: Encoder<'_>) -> Result<Node> {
         let is_left = self.side == JoinSide::Left;
         let projection = self.projection.clone();
-        let (join, filters) = (encoder.plan(&self.join)?, encoder.exprs(&self.filters)?);
-        Ok(Node::Lookup(Lookup { join, is_left, projection, filters }))
+        Ok(Node::Lookup(Lookup { join: encoder.plan(&self.join)?, is_left, projection }))
     }
 
     async fn make(
         &self,
-        _: &Declared,
+        declared: &Declared,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let join = with_nodes_made(Arc::clone(&self.join), context).await?;
@@ -97,7 +89,7 @@ impl Recipe for LookupRecipe {
         let join = with_other_side(&join, self.side, input)?;
         let projection = self.projection.iter().map(|column| *column as usize).collect();
         let lookup = GridLookupExec::as_planned(&join, self.side, projection)?;
-        Ok(Arc::new(lookup.with_filters(&self.filters)))
+        Ok(Arc::new(lookup.with_filters(declared.frame.filters().to_vec())))
     }
 
     fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -115,13 +107,5 @@ impl Recipe for LookupRecipe {
     fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
         let [input] = inputs else { return None };
         Some(Arc::new(Self { input: Arc::clone(input), ..self.clone() }))
-    }
-
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &self.filters
-    }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(Self { filters: vec![], ..self.clone() })
     }
 }

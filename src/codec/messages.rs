@@ -65,6 +65,9 @@ pub(super) struct Declared {
     /// The rows that suffice.
     #[prost(uint64, optional, tag = "10")]
     pub(super) fetch: Option<u64>,
+    /// Dynamic filters, over the output.
+    #[prost(message, repeated, tag = "11")]
+    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// An order of rows.
@@ -332,8 +335,6 @@ pub(super) struct Scan {
     pub(super) projection: Vec<u64>,
     #[prost(message, repeated, tag = "4")]
     pub(super) ordering: Vec<PhysicalSortExprNode>,
-    #[prost(message, repeated, tag = "5")]
-    pub(super) filters: Vec<PhysicalExprNode>,
     #[prost(uint64, repeated, tag = "6")]
     pub(super) non_null_columns: Vec<u64>,
     #[prost(message, optional, tag = "7")]
@@ -352,8 +353,6 @@ pub(super) struct Reduce {
     /// Whether groups may be weighed.
     #[prost(bool, tag = "3")]
     pub(super) weighs: bool,
-    #[prost(message, repeated, tag = "4")]
-    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// A window along a dimension.
@@ -401,9 +400,6 @@ pub(super) struct Lookup {
     pub(super) is_left: bool,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
-    /// Dynamic filters over the output.
-    #[prost(message, repeated, tag = "4")]
-    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// The chunks whose rows a partition of a window returns.
@@ -478,9 +474,6 @@ pub(super) struct SparseScan {
     pub(super) is_exact: bool,
     #[prost(uint64, optional, tag = "11")]
     pub(super) limit: Option<u64>,
-    /// Dynamic filters, over the output.
-    #[prost(message, repeated, tag = "12")]
-    pub(super) filters: Vec<PhysicalExprNode>,
 }
 
 /// Answers from statistics of tiles, above the first stage of an aggregation, which travels as an input.

@@ -18,7 +18,7 @@
 //! | `envelope` | the bytes around a message: magic, version, compression, checksum |
 //! | `messages` | the messages, as protocol buffers |
 //! | `converters` | expressions and nested plans, by the converter of the engine |
-//! | `declared` | schema, orders, partitions, statistics and text of a node |
+//! | `declared` | schema, orders, partitions, statistics, dynamic filters and text of a node |
 //! | `numbers` | selections and lists of chunks, as runs |
 //! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |

@@ -6,6 +6,7 @@ use datafusion::common::{not_impl_datafusion_err, not_impl_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
@@ -23,6 +24,7 @@ use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::mended;
+use crate::exec::operator::Operator;
 use crate::exec::own_functions::{
     is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
 };
@@ -94,15 +96,11 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         let schema = declared.schema();
         let recipe: Arc<dyn Recipe> = match node {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
-            Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
+            Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, decoder)?),
             Some(Node::Top(it)) => Arc::new(TopRecipe::of_message(&it, schema, decoder)?),
-            Some(Node::Lookup(it)) => {
-                Arc::new(LookupRecipe::of_message(&it, schema, inputs, decoder)?)
-            }
+            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
             Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
-            Some(Node::SparseScan(it)) => {
-                Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
-            }
+            Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::of_message(it, decoder)?),
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
             Some(Node::WorkList(it)) => return work_list(&it, inputs, decoder),
             None => return Err(Error::corrupt_region("plan", "no node").into()),
@@ -119,34 +117,18 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     ) -> Result<()> {
         let encoder = Encoder { codec: self, converter };
         if let Some(listed) = node.downcast_ref::<WorkListExec>() {
-            let declared = Declared::of(&node)?.message(encoder)?;
+            let declared = Declared::of(&node, vec![])?.message(encoder)?;
             let leaf = encoder.plan(listed.leaf())?;
             return seal(
                 &Envelope { declared, node: Some(Node::WorkList(WorkList { leaf })) },
                 bytes,
             );
         }
-        let recipe: Arc<dyn Recipe> = if let Some(travelled) = node.downcast_ref::<TravelledExec>()
-        {
+        if let Some(travelled) = node.downcast_ref::<TravelledExec>() {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
-        } else if let Some(scan) = node.downcast_ref::<GridScanExec>() {
-            Arc::new(ScanRecipe::of(scan)?)
-        } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
-            Arc::new(ReduceRecipe::of(reduce))
-        } else if let Some(top) = node.downcast_ref::<GridTopExec>() {
-            Arc::new(TopRecipe::of(top))
-        } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
-            Arc::new(LookupRecipe::of(lookup)?)
-        } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
-            Arc::new(WindowRecipe::of(window))
-        } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {
-            Arc::new(SparseScanRecipe::of(scan)?)
-        } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {
-            Arc::new(AnswerRecipe::of(answer))
-        } else {
-            return not_impl_err!("{} is no node of gridfusion", node.name());
-        };
-        seal(&envelope(&Declared::of(&node)?, &*recipe, encoder)?, bytes)
+        }
+        let (filters, recipe) = taken_apart(&node)?;
+        seal(&envelope(&Declared::of(&node, filters)?, &*recipe, encoder)?, bytes)
     }
 
     fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
@@ -203,6 +185,30 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     }
 }
 
+/// Returns the dynamic filters of a node, and how to make it.
+fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, Arc<dyn Recipe>)> {
+    fn filters(node: &impl Operator) -> Vec<PhysicalExprRef> {
+        node.frame().filters().to_vec()
+    }
+    Ok(if let Some(scan) = node.downcast_ref::<GridScanExec>() {
+        (filters(scan), Arc::new(ScanRecipe::of(scan)?))
+    } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
+        (filters(reduce), Arc::new(ReduceRecipe::of(reduce)))
+    } else if let Some(top) = node.downcast_ref::<GridTopExec>() {
+        (filters(top), Arc::new(TopRecipe::of(top)))
+    } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
+        (filters(lookup), Arc::new(LookupRecipe::of(lookup)?))
+    } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
+        (filters(window), Arc::new(WindowRecipe::of(window)))
+    } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {
+        (filters(scan), Arc::new(SparseScanRecipe::of(scan)?))
+    } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {
+        (filters(answer), Arc::new(AnswerRecipe::of(answer)))
+    } else {
+        return not_impl_err!("{} is no node of gridfusion", node.name());
+    })
+}
+
 /// The bytes of the function `weighted_avg`, which a worker's session need not have.
 const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
 
@@ -225,7 +231,7 @@ fn work_list(
     match inputs {
         [list] => {
             let leaf = decoder.plan(&message.leaf)?;
-            Ok(Arc::new(WorkListExec::over(leaf, Arc::clone(list))?))
+            Ok(Arc::new(WorkListExec::try_new(leaf, Arc::clone(list))?))
         }
         _ => Err(Error::corrupt_region("plan", "a list of partitions is missing").into()),
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::Encoder;
@@ -46,12 +45,4 @@ pub(super) trait Recipe: Debug + Send + Sync {
     fn has_scan(&self) -> bool {
         false
     }
-
-    /// Returns the dynamic filters of the node.
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &[]
-    }
-
-    /// Returns the recipe of the same node without its dynamic filters.
-    fn without_filters(&self) -> Arc<dyn Recipe>;
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
@@ -32,7 +31,6 @@ pub(super) struct SparseScanRecipe {
     table: SchemaRef,
     projection: Vec<usize>,
     plan: Arc<SparsePlan>,
-    filters: Vec<PhysicalExprRef>,
 }
 
 impl SparseScanRecipe {
@@ -43,7 +41,7 @@ impl SparseScanRecipe {
     pub(super) fn of(scan: &SparseScanExec) -> Result<Self> {
         let array = scan.array();
         let origin = scan.origin().map(Arc::as_ref);
-        let (projection, filters) = scan.pushed_down();
+        let (projection, _) = scan.pushed_down();
         Ok(Self {
             origin: Arc::new(origin_message(
                 array.name(),
@@ -54,16 +52,11 @@ impl SparseScanRecipe {
             table: Arc::clone(array.schema()),
             projection: projection.to_vec(),
             plan: Arc::clone(scan.plan()),
-            filters: filters.to_vec(),
         })
     }
 
-    /// Returns the recipe of a message about a scan with this output.
-    pub(super) fn of_message(
-        message: SparseScan,
-        schema: &Schema,
-        decoder: Decoder<'_>,
-    ) -> Result<Self> {
+    /// Returns the recipe of a message.
+    pub(super) fn of_message(message: SparseScan, decoder: Decoder<'_>) -> Result<Self> {
         let table = schema_of(Some(&message.table))?;
         let filter = |node: Option<&_>| {
             node.map(|node| RowFilter::new(decoder.expr(node, &table)?, &table)).transpose()
@@ -87,7 +80,6 @@ impl SparseScanRecipe {
             limit: message.limit.map(|rows| rows as usize),
         };
         Ok(Self {
-            filters: decoder.exprs(&message.filters, schema)?,
             projection: message.projection.iter().map(|column| *column as usize).collect(),
             origin: Arc::new(message.origin),
             table,
@@ -148,13 +140,12 @@ impl Recipe for SparseScanRecipe {
             cells: plan.cells,
             is_exact: plan.is_exact,
             limit: plan.limit.map(|rows| rows as u64),
-            filters: encoder.exprs(&self.filters)?,
         }))
     }
 
     async fn make(
         &self,
-        _: &Declared,
+        declared: &Declared,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = tables::open(&self.origin, context).await?;
@@ -174,15 +165,7 @@ impl Recipe for SparseScanRecipe {
         }
         let plan = SparsePlan { known: Arc::new(known), ..SparsePlan::clone(&self.plan) };
         let scan = SparseScanExec::try_new(Arc::clone(array), plan, self.projection.clone())?;
-        Ok(Arc::new(scan.with_filters(self.filters.clone())))
-    }
-
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &self.filters
-    }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(Self { filters: vec![], ..self.clone() })
+        Ok(Arc::new(scan.with_filters(declared.frame.filters().to_vec())))
     }
 }
 
@@ -235,10 +218,6 @@ impl Recipe for AnswerRecipe {
 
     fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
         Self::over(inputs).ok().map(|it| Arc::new(it) as _)
-    }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(self.clone())
     }
 }
 

@@ -73,8 +73,4 @@ impl Recipe for TopRecipe {
     fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.scan]
     }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(self.clone())
-    }
 }

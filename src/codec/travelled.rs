@@ -3,17 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::TryStreamExt;
@@ -23,7 +17,7 @@ use tokio::sync::OnceCell;
 use super::declared::Declared;
 use super::recipe::Recipe;
 use crate::error::{Error, ErrorKind};
-use crate::exec::columns::visit_all;
+use crate::exec::operator::{Frame, Operator, operator_methods};
 
 /// The prefix of the settings that each session of Ballista has.
 const BALLISTA: &str = "ballista";
@@ -53,22 +47,6 @@ impl TravelledExec {
         &*self.recipe
     }
 
-    /// Returns the schema of the output.
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.declared.schema())
-    }
-
-    /// Returns the same node over other inputs.
-    fn over(self: Arc<Self>, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
-        if inputs.is_empty() && self.recipe.inputs().is_empty() {
-            return Ok(self);
-        }
-        match self.recipe.with_inputs(inputs) {
-            Some(recipe) => Ok(Arc::new(Self::new(self.declared.clone(), recipe))),
-            None => internal_err!("{} over {} inputs", self.declared.name, inputs.len()),
-        }
-    }
-
     /// Returns the node itself; opens its table for the first partition that needs it.
     async fn node(&self, context: &Arc<TaskContext>) -> Result<Arc<dyn ExecutionPlan>> {
         let make = || async {
@@ -83,7 +61,7 @@ impl TravelledExec {
     /// leaf, so rows would multiply, without any error.
     fn refuse_ballista(&self, context: &TaskContext) -> Result<()> {
         let is_leaf = self.recipe.inputs().is_empty() || self.recipe.has_scan();
-        let is_one = self.declared.properties.output_partitioning().partition_count() == 1;
+        let is_one = self.declared.frame.properties().output_partitioning().partition_count() == 1;
         let mut settings = context.session_config().options().extensions.iter();
         if !is_leaf || is_one || !settings.any(|(prefix, _)| prefix == BALLISTA) {
             return Ok(());
@@ -96,7 +74,7 @@ impl TravelledExec {
     /// Fails unless the node declares the rows that were planned.
     fn check(&self, node: &Arc<dyn ExecutionPlan>) -> Result<()> {
         let partitions = |plan: &PlanProperties| plan.output_partitioning().partition_count();
-        let (planned, made) = (&self.declared.properties, node.properties());
+        let (planned, made) = (self.declared.frame.properties(), node.properties());
         let same = self.declared.schema().as_ref() == node.schema().as_ref()
             && partitions(planned) == partitions(made);
         if same {
@@ -155,42 +133,38 @@ impl DisplayAs for TravelledExec {
     }
 }
 
-impl ExecutionPlan for TravelledExec {
-    fn name(&self) -> &str {
+impl Operator for TravelledExec {
+    fn frame(&self) -> &Frame {
+        &self.declared.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self::new(Declared { frame, ..self.declared.clone() }, Arc::clone(&self.recipe))
+    }
+
+    fn title(&self) -> &str {
         &self.declared.name
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.declared.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.recipe.inputs()
     }
 
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit_all(self.recipe.filters(), visit)
+    fn over(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        match self.recipe.with_inputs(inputs) {
+            Some(recipe) => Ok(Self::new(self.declared.clone(), recipe)),
+            None => internal_err!("{} over {} inputs", self.declared.name, inputs.len()),
+        }
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.over(&children)
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        let Declared { statistics, of_partitions, .. } = &self.declared;
+        let known = partition.map_or(Some(statistics), |partition| of_partitions.get(partition));
+        let unknown = || Statistics::new_unknown(self.declared.schema());
+        Ok(known.map_or_else(unknown, |known| Statistics::clone(known)))
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.over(&children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
@@ -206,33 +180,15 @@ impl ExecutionPlan for TravelledExec {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
+    fn measured(&self) -> Option<MetricsSet> {
         Some(self.made.get().and_then(|node| node.metrics()).unwrap_or_default())
     }
+}
 
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let Some(partition) = args.partition() else {
-            return Ok(Arc::clone(&self.declared.statistics));
-        };
-        let known = self.declared.of_partitions.get(partition);
-        Ok(known.map_or_else(|| Arc::new(Statistics::new_unknown(&self.schema())), Arc::clone))
-    }
+impl ExecutionPlan for TravelledExec {
+    operator_methods!();
 
     fn fetch(&self) -> Option<usize> {
         self.declared.fetch
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // After a reset, operators above make new filters, which they do not push down again.
-        let (declared, recipe) = (self.declared.clone(), self.recipe.without_filters());
-        Ok(Arc::new(Self::new(declared, recipe)))
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Unknown
     }
 }

@@ -76,8 +76,4 @@ impl Recipe for WindowRecipe {
     fn nested(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.rows]
     }
-
-    fn without_filters(&self) -> Arc<dyn Recipe> {
-        Arc::new(self.clone())
-    }
 }

@@ -19,8 +19,7 @@ use datafusion::common::{Statistics, internal_err};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -33,13 +32,15 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::shares::SharedLeaf;
 use super::travelled::with_nodes_made;
 use crate::error::Error;
+use crate::exec::operator::{Frame, Operator, operator_methods};
 
 /// An operator that runs those partitions of a leaf that its input lists: a row per partition, with the number.
 #[derive(Debug, Clone)]
 pub struct WorkListExec {
     leaf: Arc<dyn ExecutionPlan>,
     list: Arc<dyn ExecutionPlan>,
-    properties: Arc<PlanProperties>,
+    /// The leaf has the dynamic filters.
+    frame: Frame,
 }
 
 /// Returns a plan whose leaves of gridfusion have lists of their partitions as inputs. An engine such as Ballista can then
@@ -86,14 +87,17 @@ impl WorkListExec {
             Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![numbers])?])
         };
         let rows = (0..partitions).map(row).collect::<Result<Vec<_>>>()?;
-        Self::over(leaf, MemorySourceConfig::try_new_exec(&rows, Arc::clone(&schema), None)?)
+        Self::try_new(leaf, MemorySourceConfig::try_new_exec(&rows, Arc::clone(&schema), None)?)
     }
 
     /// Makes an operator that runs the partitions that `list` names.
     ///
     /// # Errors
     /// `Corrupt` if the list is no column of numbers.
-    pub(super) fn over(leaf: Arc<dyn ExecutionPlan>, list: Arc<dyn ExecutionPlan>) -> Result<Self> {
+    pub(super) fn try_new(
+        leaf: Arc<dyn ExecutionPlan>,
+        list: Arc<dyn ExecutionPlan>,
+    ) -> Result<Self> {
         let schema = list.schema();
         if !schema.fields().iter().map(|field| field.data_type()).eq([&DataType::UInt64]) {
             let message = "the partitions of a leaf are no column of numbers";
@@ -107,15 +111,7 @@ impl WorkListExec {
             leaf.properties().boundedness,
         )
         .with_scheduling_type(leaf.properties().scheduling_type);
-        Ok(Self { leaf, list, properties: Arc::new(properties) })
-    }
-
-    /// Returns the same operator over another list.
-    fn with_list(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
-        match inputs {
-            [list] => Ok(Arc::new(Self::over(Arc::clone(&self.leaf), Arc::clone(list))?)),
-            _ => internal_err!("WorkListExec has one input"),
-        }
+        Ok(Self { leaf, list, frame: Frame::new(properties) })
     }
 
     /// Returns the leaf.
@@ -133,47 +129,46 @@ impl DisplayAs for WorkListExec {
     }
 }
 
-impl ExecutionPlan for WorkListExec {
-    fn name(&self) -> &'static str {
-        "WorkListExec"
+impl Operator for WorkListExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.list]
     }
 
-    /// Repartitioning the list would mix partitions whose rows are in order.
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
+    fn over(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        let [list] = inputs else { return internal_err!("a work list without a list") };
+        Self::try_new(Arc::clone(&self.leaf), Arc::clone(list))
     }
 
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.leaf.apply_expressions(visit)
+    fn expressions(&self) -> Vec<PhysicalExprRef> {
+        let mut found = vec![];
+        // This visit has no errors.
+        let _ = self.leaf.apply_expressions(&mut |expr| {
+            found.push(Arc::clone(expr));
+            Ok(TreeNodeRecursion::Continue)
+        });
+        found
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.with_list(&children)
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        match partition {
+            None => {
+                let of_leaf = StatisticsContext::new();
+                let of_leaf = of_leaf.compute(self.leaf.as_ref(), &StatisticsArgs::new())?;
+                Ok(Statistics::clone(&of_leaf))
+            }
+            Some(_) => Ok(Statistics::new_unknown(&self.schema())),
+        }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.with_list(&children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
@@ -196,18 +191,21 @@ impl ExecutionPlan for WorkListExec {
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
+    fn measured(&self) -> Option<MetricsSet> {
         self.leaf.metrics()
     }
 
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match args.partition() {
-            None => StatisticsContext::new().compute(self.leaf.as_ref(), &StatisticsArgs::new()),
-            Some(_) => Ok(Arc::new(Statistics::new_unknown(&self.schema()))),
-        }
+    fn reset(&self) -> Result<Self> {
+        let leaf = Arc::clone(&self.leaf).reset_state()?;
+        Ok(Self { leaf, ..self.with_frame(self.frame.anew()) })
+    }
+}
+
+impl ExecutionPlan for WorkListExec {
+    operator_methods!();
+
+    /// Repartitioning the list would mix partitions whose rows are in order.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
     }
 }

@@ -1,13 +1,11 @@
-//! [`BestFirstRule`]: makes scans below a TopK read the most promising chunks first.
+//! The rule `GridBestFirst`: makes scans below a TopK read the most promising chunks first.
 
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -17,58 +15,24 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::GridScanExec;
+use super::rules::walk::up;
 
-/// A physical optimizer rule that makes a filtered top-k query read its best chunks first, such as
-/// `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`.
+/// Makes a filtered top-k query read its best chunks first, such as `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`.
 ///
-/// DataFusion pushes an order down to a scan, but not through a filter. Without the rule such a query
-/// reads its chunks in the order of the grid, and its TopK excludes fewer of them. Of 256 chunks whose
-/// values rise, it reads 128 instead of 3 (`benches/prune.rs`).
-///
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds the rule. It works
-/// at any place before the rule that pushes down the filters of TopKs.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-/// use gridfusion::exec::BestFirstRule;
-///
-/// let mut rules = PhysicalOptimizer::new().rules;
-/// rules.insert(0, Arc::new(BestFirstRule));
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct BestFirstRule;
-
-impl PhysicalOptimizerRule for BestFirstRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(sort) = plan.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_some())
-            else {
-                return Ok(Transformed::no(plan));
-            };
-            let key = sort.expr().first();
-            let Some(column) = key.expr.downcast_ref::<PhysicalColumn>() else {
-                return Ok(Transformed::no(plan));
-            };
-            match prioritized(sort.input(), column.index(), key.options)? {
-                Some(input) => Ok(Transformed::yes(with_child(&plan, input)?)),
-                None => Ok(Transformed::no(plan)),
-            }
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GridBestFirst"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// DataFusion pushes an order down to a scan, but not through a filter. Without the rule such a query reads its chunks in the order
+/// of the grid, and its TopK excludes fewer of them. Of 256 chunks whose values rise, it reads 128 instead of 3
+/// (`benches/prune.rs`).
+pub(super) fn read_best_first(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, |node| {
+        let sort = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_some());
+        let Some((sort, key)) = sort.map(|sort| (sort, sort.expr().first())) else {
+            return Ok(None);
+        };
+        let Some(column) = key.expr.downcast_ref::<PhysicalColumn>() else { return Ok(None) };
+        let input = prioritized(sort.input(), column.index(), key.options)?;
+        input.map(|input| with_child(node, input)).transpose()
+    })
+    .data()
 }
 
 /// Returns `plan` with a scan that reads the chunks with the first rows by `column` first. `None` if there

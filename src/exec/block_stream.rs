@@ -12,8 +12,8 @@ use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
-use futures::Stream;
 
+use super::batches::Batches;
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
 use super::yield_budget::YieldBudget;
@@ -60,24 +60,16 @@ impl<R: BlockRows> BlockStream<R> {
             metrics,
         }
     }
+}
 
-    /// Returns the batches as a stream. Nothing runs before the first poll.
-    pub(super) fn batches(self) -> impl Stream<Item = Result<RecordBatch>> + Send
-    where
-        R: 'static,
-    {
-        futures::stream::try_unfold(self, |mut stream| async move {
-            let batch = stream.next().await?;
-            Ok(batch.map(|batch| (batch, stream)))
-        })
-    }
-
-    /// Returns the next batch, or `None` at the end.
+impl<R: BlockRows + 'static> Batches for BlockStream<R> {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let batch = self.next_batch().await?;
         Ok(batch.inspect(|batch| self.metrics.baseline.record_output(batch.num_rows())))
     }
+}
 
+impl<R: BlockRows> BlockStream<R> {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.coalescer.next_completed_batch() {

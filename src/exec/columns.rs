@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinSide, JoinType, internal_datafusion_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
@@ -23,21 +23,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use crate::array::ColumnSource;
-
-/// Visits each of `exprs` until `visit` returns `Stop`.
-pub(crate) fn visit_all<'a>(
-    exprs: impl IntoIterator<Item = &'a PhysicalExprRef>,
-    visit: &mut dyn FnMut(&PhysicalExprRef) -> Result<TreeNodeRecursion>,
-) -> Result<TreeNodeRecursion> {
-    for expr in exprs {
-        if visit(expr)? == TreeNodeRecursion::Stop {
-            return Ok(TreeNodeRecursion::Stop);
-        }
-    }
-    Ok(TreeNodeRecursion::Continue)
-}
-
 /// Returns the numbers of the columns that `exprs` use, ascending, each once.
 pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
     let mut columns: Vec<usize> =
@@ -45,16 +30,6 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef
     columns.sort_unstable();
     columns.dedup();
     columns
-}
-
-/// Returns the axes whose columns `expr` uses, ascending, each once. `sources` are those of all columns. `None` if it uses a
-/// variable, or a column that is not there.
-pub(super) fn axes_of(expr: &PhysicalExprRef, sources: &[ColumnSource]) -> Option<Vec<usize>> {
-    let axis = |column: usize| sources.get(column)?.axis();
-    let mut axes: Vec<usize> = columns_of([expr]).into_iter().map(axis).collect::<Option<_>>()?;
-    axes.sort_unstable();
-    axes.dedup();
-    Some(axes)
 }
 
 /// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend and include all
@@ -102,6 +77,16 @@ pub(super) fn replace_columns(
         .data()
 }
 
+/// Returns the columns that a projection picks; `None` if it computes or renames anything.
+pub(super) fn picked(projection: &ProjectionExec) -> Option<Vec<usize>> {
+    let column = |projected: &ProjectionExpr| {
+        let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+        // A column under another name needs a node that renames it.
+        (column.name() == projected.alias).then(|| column.index())
+    };
+    projection.expr().iter().map(column).collect()
+}
+
 /// Returns what replaces a projection over an operator of `width` columns that can leave out columns. `narrow` returns the
 /// operator with these of its columns. A projection that computes something stays above it. `None` if all columns are used.
 pub(super) fn projected(
@@ -109,15 +94,10 @@ pub(super) fn projected(
     width: usize,
     narrow: impl FnOnce(Vec<usize>) -> Result<Arc<dyn ExecutionPlan>>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let plain = |projected: &ProjectionExpr| {
-        let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
-        // A column under another name needs a node that renames it.
-        (column.name() == projected.alias).then(|| column.index())
-    };
-    let exprs = projection.expr();
-    if let Some(columns) = exprs.iter().map(plain).collect::<Option<Vec<usize>>>() {
+    if let Some(columns) = picked(projection) {
         return narrow(columns).map(Some);
     }
+    let exprs = projection.expr();
     let used = columns_of(exprs.iter().map(|projected| &projected.expr));
     if used.len() == width {
         return Ok(None);

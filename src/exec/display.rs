@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::Range;
 
+use arrow::datatypes::Schema;
 use arrow::util::display::array_value_to_string;
 use datafusion::physical_expr::PhysicalExprRef;
 
@@ -29,6 +30,12 @@ pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
         parts.push(format!("selection=[{}]", selection.join(", ")));
     }
     parts
+}
+
+/// Returns `projection=[time, value]`.
+pub(super) fn projection(schema: &Schema) -> String {
+    let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    format!("projection=[{}]", columns.join(", "))
 }
 
 /// Returns `order=[time DESC, station]` if the plan reads rows in a pushed-down order.

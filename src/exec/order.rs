@@ -20,29 +20,26 @@ use datafusion::physical_expr::{
     LexOrdering, Partitioning, PhysicalSortExpr, RangePartitioning, SplitPoint,
 };
 use datafusion::physical_plan::PlanProperties;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::execution_plan::EmissionType;
 
+use super::operator::declared;
 use crate::array::{ColumnSource, GridArray, LabelOrder};
 use crate::plan::ScanPlan;
 
-/// Returns what a scan declares to DataFusion: the order of its rows, and whether its partitions are
+/// Returns what an operator over a scan declares to DataFusion: the order of its rows, and whether its partitions are
 /// ranges.
 pub(super) fn properties(
     array: &GridArray,
     plan: &ScanPlan,
-    projection: &[usize],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
     ordering: &[PhysicalSortExpr],
 ) -> Result<PlanProperties> {
-    let columns: Vec<ColumnSource> =
-        projection.iter().map(|&column| array.columns()[column]).collect();
-    Ok(PlanProperties::new(
-        equivalences(array, plan, &columns, schema, ordering),
-        partitioning(array, plan, &columns, schema)?,
+    Ok(declared(
+        equivalences(array, plan, columns, schema, ordering),
+        partitioning(array, plan, columns, schema)?,
         EmissionType::Incremental,
-        Boundedness::Bounded,
-    )
-    .with_scheduling_type(SchedulingType::Cooperative))
+    ))
 }
 
 /// Returns the orders of the rows of `plan` in terms of `columns`: the pushed-down `ordering`, or else the
@@ -152,7 +149,7 @@ pub(super) fn by_axes(
 ///
 /// DataFusion describes ranges by the keys between them: `n` partitions have `n - 1` split points. Each
 /// is the first label of the partition behind it.
-pub(super) fn partitioning(
+fn partitioning(
     array: &GridArray,
     plan: &ScanPlan,
     columns: &[ColumnSource],

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::functions::{OwnAggregate, OwnScalar};
-use super::known_function::{known_aggregate, known_scalar};
+use super::matching::{known_aggregate, known_scalar};
 
 /// Returns our version of an aggregate function; `None` if there is none, or if the function is not DataFusion's own.
 pub(crate) fn own_aggregate(function: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {

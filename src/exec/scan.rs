@@ -14,39 +14,30 @@
 //! accepts neither. Filters drop chunks one by one, so they do not go together with slabs of interleaved
 //! chunks.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef, PhysicalSortExpr};
-use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult,
-};
+use datafusion::physical_plan::{ExecutionPlan, SortOrderPushdownResult};
 
+use super::batches::{Batches, stream_of};
 use super::blocks::values_of;
 use super::chunk_memory::budget;
-use super::columns::visit_all;
-use super::leaf::without_children;
+use super::columns::picked;
 use super::metrics::ScanMetrics;
-use super::pruning::dynamic::{dynamic_filters, never_null};
+use super::operator::{Frame, Operator, operator_methods, shown_by_text, take_filters};
+use super::pruning::dynamic::never_null;
 use super::pruning::{DynamicFilters, Priority};
 use super::stream::{GridStream, StreamInput};
 use super::{display, order, stats};
@@ -76,16 +67,13 @@ pub struct GridScanExec {
     schema: SchemaRef,
     /// The pushed-down order, over the output columns; the plan reads rows in this order.
     ordering: Vec<PhysicalSortExpr>,
-    /// Dynamic filters over the output columns; rows for which one is not true may be left out.
-    filters: Vec<PhysicalExprRef>,
     /// Columns of the array's schema whose NULL rows are not needed.
     non_null_columns: Vec<usize>,
     /// The sort key whose best chunks make the filters strict soonest.
     priority: Option<Priority>,
     /// Bytes that the chunks of slabs may take, in all partitions together.
     budget: u64,
-    metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    frame: Frame,
 }
 
 /// The columns, order and filters that the optimizer pushed down to a scan.
@@ -115,7 +103,8 @@ impl GridScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
-        let properties = Arc::new(order::properties(&array, &plan, &projection, &schema, &[])?);
+        let columns = sources(&array, &projection);
+        let properties = order::properties(&array, &plan, &columns, &schema, &[])?;
         Ok(Self {
             budget: budget(&array, &MemoryLimit::Unknown),
             array,
@@ -124,11 +113,9 @@ impl GridScanExec {
             projection,
             schema,
             ordering: vec![],
-            filters: vec![],
             non_null_columns: vec![],
             priority: None,
-            metrics: ExecutionPlanMetricsSet::new(),
-            properties,
+            frame: Frame::new(properties),
         })
     }
 
@@ -161,7 +148,7 @@ impl GridScanExec {
         PushedDown {
             projection: self.projection.clone(),
             ordering: self.ordering.clone(),
-            filters: self.filters.clone(),
+            filters: self.frame.filters().to_vec(),
             non_null_columns: self.non_null_columns.clone(),
             priority: self.priority.map(|it| (it.column, it.options)),
         }
@@ -186,7 +173,8 @@ impl GridScanExec {
         let scan = scan.ordered(plan, pushed.ordering)?;
         let priority = pushed.priority.map(|(column, options)| Priority { column, options });
         let non_null_columns = pushed.non_null_columns;
-        Ok(Self { filters: pushed.filters, non_null_columns, priority, ..scan })
+        let frame = scan.frame.clone().with_filters(pushed.filters);
+        Ok(Self { frame, non_null_columns, priority, ..scan })
     }
 
     /// Returns the array that is scanned.
@@ -223,16 +211,16 @@ impl GridScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let properties =
-            order::properties(&self.array, &plan, &self.projection, &self.schema, &ordering)?;
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { plan, ordering, properties: Arc::new(properties), metrics, ..self.clone() })
+            order::properties(&self.array, &plan, &self.columns(), &self.schema, &ordering)?;
+        let frame = Frame::new(properties).with_filters(self.frame.filters().to_vec());
+        Ok(Self { plan, ordering, frame, ..self.clone() })
     }
 
     /// Returns the dynamic filters, and the columns that they refer to.
-    fn filters(&self) -> DynamicFilters {
+    fn chunk_filters(&self) -> DynamicFilters {
         let is_non_null = |at: &usize| self.non_null_columns.contains(&self.projection[*at]);
         DynamicFilters {
-            filters: self.filters.clone(),
+            filters: self.frame.filters().to_vec(),
             columns: self.columns(),
             schema: Arc::clone(&self.schema),
             non_null_columns: (0..self.projection.len()).filter(is_non_null).collect(),
@@ -278,17 +266,6 @@ impl GridScanExec {
         self.budget
     }
 
-    /// Whether neither a limit, an order nor a filter was pushed down. Masks of chunk statistics may have left out chunks.
-    pub(super) fn is_as_planned(&self) -> bool {
-        let plan = &self.plan;
-        plan.limit().is_none() && plan.reordered().is_none() && self.filters.is_empty()
-    }
-
-    /// Whether the scan returns all selected cells, in the order of their chunks.
-    pub(super) fn is_plain(&self) -> bool {
-        self.plan.is_selection() && self.plan.reordered().is_none() && self.filters.is_empty()
-    }
-
     /// Returns the schema of the output.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         &self.schema
@@ -296,109 +273,85 @@ impl GridScanExec {
 
     /// Returns the source of each output column.
     pub fn columns(&self) -> Vec<ColumnSource> {
-        self.projection.iter().map(|&column| self.array.columns()[column]).collect()
+        sources(&self.array, &self.projection)
     }
 }
 
-impl DisplayAs for GridScanExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns: Vec<&str> =
-            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+/// Returns the sources of some columns of an array's schema.
+fn sources(array: &GridArray, projection: &[usize]) -> Vec<ColumnSource> {
+    projection.iter().map(|&column| array.columns()[column]).collect()
+}
+
+shown_by_text!(GridScanExec);
+
+impl Operator for GridScanExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
+    }
+
+    fn text(&self) -> Vec<String> {
         let mut parts = display::parts(&self.array, &self.plan);
-        parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.push(display::projection(&self.schema));
         parts.extend(display::order(&self.array, &self.plan));
         parts.extend(self.plan.limit().map(|limit| format!("limit={limit}")));
-        parts.extend(display::filters(&self.filters));
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "GridScanExec: {}", parts.join(", "))
-            }
-            DisplayFormatType::TreeRender => display::tree(&parts, f),
-        }
-    }
-}
-
-impl ExecutionPlan for GridScanExec {
-    fn name(&self) -> &'static str {
-        "GridScanExec"
+        parts
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn usable(&self, filters: Vec<PhysicalExprRef>) -> Vec<PhysicalExprRef> {
+        // The plan's limit counts rows before filters, and slabs are read whole.
+        let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
+        if is_free { filters } else { vec![] }
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn apply_expressions(
+    fn pushed(
         &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit_all(&self.filters, visit)
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+    ) -> FilterPushdownPropagation<Arc<dyn ExecutionPlan>> {
+        if phase != FilterPushdownPhase::Pre {
+            return take_filters(self, phase, pushed);
+        }
+        // Planning has applied static filters. They still show which NULL rows are not needed.
+        let filters = pushed.parent_filters.iter().map(|parent| &parent.filter);
+        let non_null = never_null(filters).into_iter().map(|column| self.projection[column]);
+        let non_null_columns = [self.non_null_columns.clone(), non_null.collect()].concat();
+        let result = FilterPushdownPropagation::all_unsupported(pushed);
+        result.with_updated_node(Arc::new(Self { non_null_columns, ..self.clone() }))
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        stats::statistics(&self.array, &self.plan, &self.columns(), partition)
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        if partition >= self.plan.partition_count() {
-            return internal_err!("GridScanExec has no partition {partition}");
-        }
-        let metrics =
-            ScanMetrics::new(&self.metrics, partition, self.plan.grid(), self.plan.pruned());
+        let (grid, pruned) = (self.plan.grid(), self.plan.pruned());
+        let metrics = ScanMetrics::new(self.frame.metrics(), partition, grid, pruned);
         let input = StreamInput {
             array: Arc::clone(&self.array),
             plan: Arc::clone(&self.plan),
             columns: self.columns(),
             schema: Arc::clone(&self.schema),
-            filters: self.filters(),
+            filters: self.chunk_filters(),
             priority: self.priority(),
         };
-        let stream = GridStream::new(input, partition, &context, metrics);
-        // Nothing runs before the first poll. The stream owns the state and passes it from batch to batch.
-        let batches = futures::stream::try_unfold(stream, |mut stream| async move {
-            let batch = stream.next().await?;
-            Ok(batch.map(|batch| (batch, stream)))
-        });
-        let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), Box::pin(batches));
-        Ok(Box::pin(cooperative(stream)))
+        let batches = GridStream::new(input, partition, &context, metrics).into_stream();
+        Ok(stream_of(Arc::clone(&self.schema), batches))
     }
+}
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let statistics =
-            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition())?;
-        // With dynamic filters, some of the planned rows do not come.
-        let exact = self.filters.is_empty();
-        Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
-    }
+impl ExecutionPlan for GridScanExec {
+    operator_methods!();
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        if !self.filters.is_empty() {
+        if !self.frame.filters().is_empty() {
             return None; // the plan's limit would count rows that the filters may leave out
         }
         let limited = self.over_plan(self.plan.with_limit(limit.map(|limit| limit as u64)));
@@ -409,35 +362,11 @@ impl ExecutionPlan for GridScanExec {
         self.plan.limit().map(|limit| limit as usize)
     }
 
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        pushed: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        if phase == FilterPushdownPhase::Pre {
-            // Planning has applied static filters. They still show which NULL rows are not needed.
-            let filters = pushed.parent_filters.iter().map(|parent| &parent.filter);
-            let non_null = never_null(filters).into_iter().map(|column| self.projection[column]);
-            let non_null_columns = [self.non_null_columns.clone(), non_null.collect()].concat();
-            let result = FilterPushdownPropagation::all_unsupported(pushed);
-            let scan = Self { non_null_columns, ..self.clone() };
-            return Ok(result.with_updated_node(Arc::new(scan)));
-        }
-        Ok(dynamic_filters(phase, pushed, |filters| {
-            // The plan's limit counts rows before filters, and slabs are read whole.
-            let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
-            let filters = [self.filters.clone(), filters].concat();
-            let metrics = ExecutionPlanMetricsSet::new();
-            is_free.then(|| Self { filters, metrics, ..self.clone() })
-        }))
-    }
-
     fn try_pushdown_sort(
         &self,
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        if self.plan.limit().is_some() || !self.filters.is_empty() {
+        if self.plan.limit().is_some() || !self.frame.filters().is_empty() {
             // A limit has chosen rows in the current order, and filters need chunks that are read one by
             // one.
             return Ok(SortOrderPushdownResult::Unsupported);
@@ -462,30 +391,17 @@ impl ExecutionPlan for GridScanExec {
         })
     }
 
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // After a reset, operators above make new filters, which they do not push down again.
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
-    }
-
     /// Returns a scan of fewer or reordered columns, which replaces the projection; `None` if the
     /// projection computes or renames anything.
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if !self.filters.is_empty() || !self.ordering.is_empty() {
+        if !self.frame.filters().is_empty() || !self.ordering.is_empty() {
             return Ok(None); // they refer to the current output columns
         }
-        let kept = |projected: &ProjectionExpr| {
-            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
-            // A column under another name needs a node that renames it.
-            (column.name() == projected.alias).then(|| self.projection[column.index()])
-        };
-        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
-        else {
-            return Ok(None);
-        };
+        let Some(columns) = picked(projection) else { return Ok(None) };
+        let columns = columns.into_iter().map(|column| self.projection[column]).collect();
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
         let (non_null_columns, origin) = (self.non_null_columns.clone(), self.origin.clone());
         let (priority, budget) = (self.priority, self.budget);

@@ -17,6 +17,7 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
+use super::batches::Batches;
 use super::blocks::{columns, own_columns, values_of};
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
@@ -114,9 +115,11 @@ impl GridStream {
             metrics,
         }
     }
+}
 
+impl Batches for GridStream {
     /// Returns the next batch, or `None` at the end. Cuts the last batch off at the limit.
-    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let Some(batch) = self.next_batch().await? else { return Ok(None) };
         let rows = (batch.num_rows() as u64).min(self.remaining);
         self.remaining -= rows;
@@ -127,7 +130,9 @@ impl GridStream {
         self.metrics.baseline.record_output(rows as usize);
         Ok(Some(batch.slice(0, rows as usize)))
     }
+}
 
+impl GridStream {
     /// Returns the next batch, without regard to how many of its rows the limit allows.
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.remaining == 0 {

@@ -53,8 +53,8 @@ fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
     let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
         return false;
     };
-    let formats = GridfusionConfig::of(context.context_provider().options()).formats;
-    ArrayFunction::all(&formats).iter().any(|it| it.name() == name)
+    let config = GridfusionConfig::of(context.context_provider().options());
+    ArrayFunction::all(&config.formats).iter().any(|it| it.name() == name)
 }
 
 /// Returns the arguments without names, each name as a text before its value.

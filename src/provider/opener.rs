@@ -31,7 +31,7 @@ use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
     MosaicOptions, Opening, OriginPlace, Place, Places, Stores, TableArrays, TableOrigin,
-    described, is_pattern, mosaic_options,
+    is_pattern, mosaic_options,
 };
 
 /// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
@@ -83,7 +83,7 @@ impl ArrayOpener {
     }
 
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
-        let config = GridfusionConfig::of(session.options());
+        let config = GridfusionConfig::of(session.options()).into_owned();
         let maker = MakesStores::of(session);
         let (remote, root) = (config.remote, config.root);
         let stores = Arc::new(RuntimeStores { runtime, maker, remote, root });

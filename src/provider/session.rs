@@ -157,7 +157,7 @@ impl GridfusionSessionContextExt for SessionContext {
         let state = self.state_ref();
         {
             let mut state = state.write();
-            let mut config = GridfusionConfig::of(state.config_options());
+            let mut config = GridfusionConfig::of(state.config_options()).into_owned();
             config.formats = config.formats.with(format);
             state.config_mut().options_mut().extensions.insert(config);
         }

@@ -6,22 +6,16 @@ use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::shown_names::ShownNames;
 use super::table_functions::ArrayFunction;
-use crate::exec::mended::{
-    self, ForgottenConstantsRule, LossyFiltersRule, MendedEnd, MendedLogic, WhenExecuted,
-};
+use crate::exec::mended::{self, MendedEnd, MendedLogic, WhenExecuted};
 use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
-    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
-    GridWindowRule, GridfusionConfig, JsonFloatsRule, ParquetTypesRule, SingleLabelPlanner,
-    SingleLabelRule, SparseAnswerRule, WindowReduceRule,
+    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner, SingleLabelRule, gridfusion_rules,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -51,34 +45,29 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the aggregate function `weighted_avg(value, weight)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
-    /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
-    /// - [`WindowReduceRule`], which reduces arrays by the partitions of windows
-    /// - [`GridWindowRule`] and [`GridTopRule`], which run windows on arrays instead of over sorted rows
-    /// - [`EagerAggregateRule`], which reduces arrays before they are joined with tables
-    /// - [`AlignJoinsRule`], which joins arrays on their dimensions by index
-    /// - [`GridLookupRule`], which looks up rows by label instead of hashing
-    /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
-    /// - [`BestFirstRule`], which orders the chunks that a TopK reads
-    /// - [`ParquetTypesRule`] and [`JsonFloatsRule`], which write files whose values other programs read alike
+    /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
+    /// - a rule that casts columns of `COPY` to types that Parquet has
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
-    /// - [`SingleLabelRule`], which compares labels of single precision in singles, and a planner that computes with them in singles
+    /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
     ///
-    /// Does not change rules and settings that exist already, nor the formats in these settings.
+    /// Does not change settings that exist already, nor the formats in these settings. A second call changes nothing.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }
 
 impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     fn with_gridfusion(mut self) -> Self {
-        add_rules(&mut self);
+        let rules = &mut self.physical_optimizers().get_or_insert_default().rules;
+        *rules = gridfusion_rules(std::mem::take(rules));
+        add_analyzer_rule(&mut self, Arc::new(ParquetTypesRule));
         add_mended(&mut self);
         add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
         }
-        let formats = GridfusionConfig::of(config).formats;
+        let formats = GridfusionConfig::of(config).formats.clone();
         let aggregates = self.aggregate_functions().get_or_insert_default();
         if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
             aggregates.push(weighted_avg_udaf());
@@ -118,13 +107,18 @@ fn add_functions(builder: &mut SessionStateBuilder) {
             *function = own;
         }
     }
+    add_analyzer_rule(builder, Arc::new(OwnFunctionsRule));
+}
+
+/// Adds a rule behind those of the analyzer, if the session lacks it.
+fn add_analyzer_rule(builder: &mut SessionStateBuilder, rule: Arc<dyn AnalyzerRule + Send + Sync>) {
     let is_there = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
-        rules.iter().any(|rule| rule.name() == OwnFunctionsRule.name())
+        rules.iter().any(|it| it.name() == rule.name())
     };
     let of_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_there(&it.rules));
     let rules = builder.analyzer_rules().get_or_insert_default();
     if !of_analyzer && !is_there(rules) {
-        rules.push(Arc::new(OwnFunctionsRule));
+        rules.push(rule);
     }
 }
 
@@ -139,47 +133,6 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     let at = rules.iter().position(|it| it.name() == before.name());
     rules.insert(at.unwrap_or(0), Arc::new(rule));
     builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
-}
-
-/// Adds the optimizer rules that the session lacks.
-fn add_rules(builder: &mut SessionStateBuilder) {
-    let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 10] = [
-        Arc::new(WindowReduceRule),
-        Arc::new(GridWindowRule),
-        Arc::new(GridTopRule),
-        Arc::new(EagerAggregateRule),
-        Arc::new(AlignJoinsRule),
-        Arc::new(GridReduceRule),
-        Arc::new(GridLookupRule),
-        Arc::new(BestFirstRule),
-        Arc::new(LossyFiltersRule),
-        Arc::new(ForgottenConstantsRule),
-    ];
-    for rule in ours {
-        if !rules.iter().any(|it| it.name() == rule.name()) {
-            // Reductions replace aggregations, so repartitioning is added only for the remaining operators.
-            let before = EnsureRequirements::new();
-            let at = rules.iter().position(|it| it.name() == before.name());
-            rules.insert(at.unwrap_or(rules.len()), rule);
-        }
-    }
-    // Statistics of tiles answer stages of aggregations, and the rules before make these stages.
-    let last: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
-        [Arc::new(SparseAnswerRule), Arc::new(JsonFloatsRule)];
-    for rule in last {
-        if !rules.iter().any(|it| it.name() == rule.name()) {
-            rules.push(rule);
-        }
-    }
-    let is_known = |rules: &[Arc<dyn AnalyzerRule + Send + Sync>]| {
-        rules.iter().any(|it| it.name() == ParquetTypesRule.name())
-    };
-    let in_analyzer = builder.analyzer().as_ref().is_some_and(|it| is_known(&it.rules));
-    let added = builder.analyzer_rules().get_or_insert_default();
-    if !in_analyzer && !is_known(added) {
-        added.push(Arc::new(ParquetTypesRule));
-    }
 }
 
 /// Adds the rules and functions that avoid faults of DataFusion, if the session lacks them.

@@ -48,7 +48,7 @@ fn a_reduction_and_what_zone_maps_answer() {
 fn each_statement_in_each_format() {
     let query = "SELECT a FROM overlap ORDER BY r, c";
     let sql = format!(
-        "SET gridfusion.reduce = false; {query}; SHOW TABLES; ; EXPLAIN ANALYZE SELECT a FROM overlap"
+        "SET gridfusion.optimizer.enable_reduce = false; {query}; SHOW TABLES; ; EXPLAIN ANALYZE SELECT a FROM overlap"
     );
     let overlap = tiledb("overlap");
     for format in ["table", "csv", "tsv", "json", "nd-json", "automatic"] {

@@ -16,7 +16,7 @@ pub use netcdf::NetCdf;
 
 /// Opens a NetCDF or HDF5 file, and reads its metadata.
 ///
-/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+/// An [`Opener`] has options, object stores and several formats.
 ///
 /// # Errors
 /// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.

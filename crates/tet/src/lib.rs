@@ -33,7 +33,7 @@ pub use verify::verify;
 
 /// Opens a `.tet` file or package, and reads its metadata.
 ///
-/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+/// An [`Opener`] has options, object stores and several formats.
 ///
 /// # Errors
 /// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.

@@ -27,7 +27,7 @@ pub use view::TileDbView;
 
 /// Opens a TileDB array, group or folder of arrays, and reads its metadata.
 ///
-/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+/// An [`Opener`] has options, object stores and several formats.
 ///
 /// # Errors
 /// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.

@@ -14,7 +14,7 @@ pub use format::Zarr;
 
 /// Opens a Zarr store, or a file of references, and reads its metadata.
 ///
-/// An [`Opener`](gridfusion_core::read::Opener) has options, object stores and several formats.
+/// An [`Opener`] has options, object stores and several formats.
 ///
 /// # Errors
 /// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.

@@ -19,13 +19,35 @@ use crate::exec::columns::{
     columns_of, have_same_types, output_columns, over_columns, replace_columns,
 };
 use crate::exec::config::GridfusionConfig;
-use crate::exec::fallible::may_fail;
+use crate::exec::eager::reduce_below_joins;
+use crate::exec::matching::may_fail;
+use crate::exec::rules::walk::up;
 use crate::plan::{ScanPlan, ScanRequest};
 use crate::source::{AlignedArray, JoinedOrigin, TableOrigin};
 
+/// Puts arrays side by side, if a query joins them on all dimensions of one of them. The labels that both have must be a range of
+/// both.
+pub(in crate::exec) fn put_side_by_side(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    // From the bottom up, because a join of three arrays is a join of one with two.
+    let put = up(plan, |node| {
+        let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+        let Some(sides) = Sides::of(join)? else { return Ok(None) };
+        aligned(join, &sides, config)
+    })?;
+    let reduces = config.optimizer.enable_reduce && config.optimizer.enable_eager_aggregation;
+    match put.transformed && reduces {
+        // Arrays side by side may be joined with a table, too.
+        true => reduce_below_joins(put.data, config),
+        false => Ok(put.data),
+    }
+}
+
 /// Returns a scan of both arrays side by side instead of `join`, with the operators above it. `None` if they cannot be
 /// combined.
-pub(super) fn aligned(
+fn aligned(
     join: &HashJoinExec,
     sides: &Sides,
     config: &GridfusionConfig,
@@ -33,7 +55,7 @@ pub(super) fn aligned(
     let Some(one) = OneScan::of(sides)? else { return Ok(None) };
     let columns = output_columns(join).into_iter().map(|(side, column)| {
         let (side, below) = (number(side), &sides.below[number(side)]);
-        one.over_array(&below.columns[column], side)
+        one.over_array(&below.operators.columns[column], side)
     });
     let columns: Vec<PhysicalExprRef> = columns.collect::<Result<_>>()?;
     if guards(join, sides) {
@@ -67,7 +89,7 @@ pub(super) fn aligned(
 /// Whether a predicate below the join may keep rows away on which the condition of the join fails.
 fn guards(join: &HashJoinExec, sides: &Sides) -> bool {
     let may_fail = join.filter().is_some_and(|it| may_fail(it.expression(), it.schema()));
-    may_fail && sides.below.iter().any(|below| below.predicate.is_some())
+    may_fail && sides.below.iter().any(|below| below.operators.predicate.is_some())
 }
 
 fn number(side: JoinSide) -> usize {
@@ -86,9 +108,7 @@ impl OneScan {
     /// Puts the arrays of both sides side by side; `None` if they are no table.
     fn of(sides: &Sides) -> Result<Option<Self>> {
         let (first, other) = (sides.first, 1 - sides.first);
-        let (Some(of_first), Some(of_other)) = (sides.scan(first), sides.scan(other)) else {
-            return Ok(None);
-        };
+        let (of_first, of_other) = (sides.scan(first), sides.scan(other));
         let own: Vec<usize> = (0..of_first.array().grid().rank()).collect();
         let both =
             [(of_first, &own, first), (of_other, &sides.axes, other)].map(|(scan, axes, side)| {
@@ -136,13 +156,14 @@ impl OneScan {
     fn predicate(&self, join: &HashJoinExec, sides: &Sides) -> Result<Option<PhysicalExprRef>> {
         let mut predicates = vec![];
         for (side, below) in sides.below.iter().enumerate() {
-            predicates.extend(below.predicate.as_ref().map(|it| self.over_array(it, side)));
+            predicates
+                .extend(below.operators.predicate.as_ref().map(|it| self.over_array(it, side)));
         }
         if let Some(filter) = join.filter() {
             predicates.push(replace_columns(filter.expression(), &|column| {
                 let column = filter.column_indices().get(column.index())?;
                 let side = number(column.side);
-                self.over_array(sides.below[side].columns.get(column.index)?, side).ok()
+                self.over_array(sides.below[side].operators.columns.get(column.index)?, side).ok()
             }));
         }
         Ok(conjunction_opt(predicates.into_iter().collect::<Result<Vec<_>>>()?))
@@ -156,19 +177,16 @@ impl OneScan {
         config: &GridfusionConfig,
     ) -> Result<GridScanExec> {
         let scans = [0, 1].map(|side| sides.scan(side));
-        let partitions = scans.iter().flatten().map(|scan| scan.plan().partition_count()).max();
+        let partitions = scans.iter().map(|scan| scan.plan().partition_count()).max();
         let request = ScanRequest {
             selection: sides.selection.clone(),
             partitions: partitions.unwrap_or(1),
-            declares_range: config.declare_range,
+            declares_range: config.optimizer.declare_range,
             ..ScanRequest::all(self.array.grid())
         };
         let plan = ScanPlan::new(self.array.grid().clone(), request)?;
         let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?;
-        let scan = match scans[sides.first] {
-            Some(first) => scan.with_budget_of(first),
-            None => scan,
-        };
+        let scan = scan.with_budget_of(scans[sides.first]);
         Ok(scan.with_origin(self.origin.clone().map(Arc::new)))
     }
 }

@@ -14,12 +14,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `rule` | the optimizer rule |
 //! | `sides` | the two scans of a join, and how their axes correspond |
-//! | `aligned` | the plan with one scan |
+//! | `aligned` | the plan with one scan, and the rule `AlignJoins` that makes it |
 
 mod aligned;
-mod rule;
 mod sides;
 
-pub use rule::AlignJoinsRule;
+pub(super) use aligned::put_side_by_side;

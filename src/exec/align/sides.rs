@@ -1,6 +1,7 @@
 //! [`Sides`]: the two scans of a join, and which axes of theirs correspond.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use datafusion::common::{JoinSide, JoinType};
 use datafusion::error::Result;
@@ -11,13 +12,13 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::reduce::InputOperators;
+use crate::exec::matching::{Cells, ScanBelow};
 use crate::grid::Selection;
 
 /// The scans of a join of arrays.
 pub(super) struct Sides {
     /// The operators between the join and the scan of each side: left, right.
-    pub(super) below: [InputOperators; 2],
+    pub(super) below: [ScanBelow; 2],
     /// The number of the side whose dimensions the result has.
     pub(super) first: usize,
     /// For each axis of the other side, the axis of the first one.
@@ -35,11 +36,8 @@ impl Sides {
         if join.null_aware || join.fetch().is_some() {
             return Ok(None);
         }
-        let below = [join.left(), join.right()];
-        let [Some(left), Some(right)] = [
-            InputOperators::above(below[0], &is_whole_scan)?,
-            InputOperators::above(below[1], &is_whole_scan)?,
-        ] else {
+        let [Some(left), Some(right)] = [whole_scan(join.left())?, whole_scan(join.right())?]
+        else {
             return Ok(None);
         };
         let below = [left, right];
@@ -47,10 +45,7 @@ impl Sides {
         // The probe side is the larger one.
         let first = usize::from(ranks[1] >= ranks[0]);
         let Some(axes) = axes(join, &below, first) else { return Ok(None) };
-        let (Some(of_first), Some(of_other)) = (scan(&below[first]), scan(&below[1 - first]))
-        else {
-            return Ok(None);
-        };
+        let (of_first, of_other) = (&below[first].scan, &below[1 - first].scan);
         let whole = |scan: &GridScanExec| -> Vec<Range<u64>> {
             scan.array().grid().shape().iter().map(|len| 0..*len).collect()
         };
@@ -76,21 +71,18 @@ impl Sides {
 
     /// Whether a side has labels that the other one has not.
     fn is_sliced(&self, side: usize) -> bool {
-        self.scan(side).is_some_and(|scan| {
-            let shape = scan.array().grid().shape();
-            self.ranges[side].iter().zip(shape).any(|(range, len)| *range != (0..*len))
-        })
+        let shape = self.scan(side).array().grid().shape();
+        self.ranges[side].iter().zip(shape).any(|(range, len)| *range != (0..*len))
     }
 
     /// Whether a side shows indices, which count from the first label of its own array.
     fn shows_indices(&self, side: usize) -> bool {
-        let columns = self.scan(side).map(GridScanExec::columns).unwrap_or_default();
-        columns.iter().any(|column| matches!(column, ColumnSource::Index(_)))
+        self.scan(side).columns().iter().any(|column| matches!(column, ColumnSource::Index(_)))
     }
 
     /// The scan of a side.
-    pub(super) fn scan(&self, side: usize) -> Option<&GridScanExec> {
-        scan(&self.below[side])
+    pub(super) fn scan(&self, side: usize) -> &GridScanExec {
+        &self.below[side].scan
     }
 
     /// Whether each row that an outer join keeps has a match, so that it is an inner one.
@@ -111,12 +103,13 @@ impl Sides {
     /// Whether the other side has a row for each row of the `kept` one.
     fn covers(&self, kept: usize) -> bool {
         let other = 1 - kept;
-        let (Some(of_kept), Some(_)) = (self.scan(kept), self.scan(other)) else { return false };
         // With a predicate, some rows of the other side are missing. An array of fewer dimensions repeats.
-        if self.below[other].predicate.is_some() || kept != self.first && !self.is_of_one_rank() {
+        if self.below[other].operators.predicate.is_some()
+            || kept != self.first && !self.is_of_one_rank()
+        {
             return false;
         }
-        let selection = of_kept.plan().selection();
+        let selection = self.scan(kept).plan().selection();
         let common = within(selection, &self.ranges[kept]);
         // Labels that only the kept side has are rows without a match.
         if common.cells() != selection.cells() {
@@ -138,13 +131,11 @@ impl Sides {
     }
 }
 
-/// Whether a node is a scan of all chunks that hold a selected cell, in their own order.
-fn is_whole_scan(plan: &dyn ExecutionPlan) -> bool {
-    plan.downcast_ref::<GridScanExec>().is_some_and(|scan| {
-        let is_whole = scan.plan().is_selection() && scan.plan().reordered().is_none();
-        let has_files = scan.columns().iter().any(|it| matches!(it, ColumnSource::File(_)));
-        is_whole && !has_files && scan.array().grid().rank() > 0
-    })
+/// Returns a scan of all selected cells below a join. `None` if it shows the files of rows, which the result cannot.
+fn whole_scan(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<ScanBelow>> {
+    let below = ScanBelow::find(plan, Cells::Selected)?;
+    let is_file = |column: &ColumnSource| matches!(column, ColumnSource::File(_));
+    Ok(below.filter(|it| !it.scan.columns().iter().any(is_file)))
 }
 
 /// Returns the selected indices within a range of each axis, counted from its start.
@@ -157,17 +148,13 @@ fn within(selection: &Selection, ranges: &[Range<u64>]) -> Selection {
     within
 }
 
-fn scan(below: &InputOperators) -> Option<&GridScanExec> {
-    below.input.downcast_ref()
-}
-
-fn rank(below: &InputOperators) -> usize {
-    scan(below).map_or(0, |scan| scan.array().grid().rank())
+fn rank(below: &ScanBelow) -> usize {
+    below.scan.array().grid().rank()
 }
 
 /// Returns for each axis of the other side the axis of the first one that it is joined with. `None` if an axis of the other
 /// side is not joined, or anything else is.
-fn axes(join: &HashJoinExec, below: &[InputOperators; 2], first: usize) -> Option<Vec<usize>> {
+fn axes(join: &HashJoinExec, below: &[ScanBelow; 2], first: usize) -> Option<Vec<usize>> {
     let mut axes = vec![None; rank(&below[1 - first])];
     for (left, right) in join.on() {
         let pair = [axis_of(left, &below[0])?, axis_of(right, &below[1])?];
@@ -182,10 +169,10 @@ fn axes(join: &HashJoinExec, below: &[InputOperators; 2], first: usize) -> Optio
 }
 
 /// Returns the axis whose labels an expression over the output of a side shows.
-fn axis_of(expr: &PhysicalExprRef, below: &InputOperators) -> Option<usize> {
-    let expr = below.over_input(expr).ok()?;
+fn axis_of(expr: &PhysicalExprRef, below: &ScanBelow) -> Option<usize> {
+    let expr = below.over_scan(expr).ok()?;
     let column = expr.downcast_ref::<PhysicalColumn>()?;
-    match scan(below)?.columns().get(column.index())? {
+    match below.scan.columns().get(column.index())? {
         ColumnSource::Label(axis) => Some(*axis),
         _ => None,
     }

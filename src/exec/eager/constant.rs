@@ -18,7 +18,7 @@ use datafusion::physical_expr::expressions::{CastExpr, is_not_null, lit};
 
 use super::expressions::{binary, either, product};
 use super::single_state::empty_state;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
 
 /// An aggregate of an argument of the other side.
 pub(super) struct Constant {

@@ -16,7 +16,6 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `rule` | the optimizer rule |
 //! | `joined` | the join: its sides, and which columns come from which |
 //! | `keys` | the keys of the reduction below the join; expressions over its output |
 //! | `states` | the aggregates below the join, and the states above it as expressions over theirs |
@@ -24,7 +23,7 @@
 //! | `constant` | arguments of the other side only |
 //! | `single_state` | the states of one row, or of none |
 //! | `expressions` | small expressions of which states are made |
-//! | `pushed` | the plan with the reduction below the join |
+//! | `pushed` | the plan with the reduction below the join, and the rule `EagerAggregate` that finds it |
 
 mod affine;
 mod constant;
@@ -32,9 +31,8 @@ mod expressions;
 mod joined;
 mod keys;
 mod pushed;
-mod rule;
 mod scaled;
 mod single_state;
 mod states;
 
-pub use rule::EagerAggregateRule;
+pub(super) use pushed::reduce_below_joins;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::JoinSide;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
@@ -19,13 +20,28 @@ use super::keys::Keys;
 use super::states::States;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::reduce::InputOperators;
-use crate::exec::zeros::with_one_zero;
+use crate::exec::matching::{InputOperators, with_one_zero};
+use crate::exec::rules::walk::down;
 use crate::exec::{GridReduceExec, GridScanExec};
+
+/// Reduces arrays before they are joined with tables. The aggregation above a join must need no more than states of cells with
+/// equal join keys.
+pub(in crate::exec) fn reduce_below_joins(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let replace = |node: &Arc<dyn ExecutionPlan>| match node.downcast_ref::<AggregateExec>() {
+        Some(aggregate) if *aggregate.mode() == AggregateMode::Partial => {
+            pushed_below(aggregate, config)
+        }
+        _ => Ok(None),
+    };
+    down(plan, replace).data()
+}
 
 /// Returns a plan with the same states as `aggregate`, a first stage above a join, with reductions below the join. `None` if
 /// there is none, or if it would save nothing.
-pub(super) fn pushed_below(
+fn pushed_below(
     aggregate: &AggregateExec,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {

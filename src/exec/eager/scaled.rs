@@ -17,7 +17,7 @@ use datafusion::physical_expr::expressions::{case, is_not_null, lit};
 
 use super::affine::{Affine, uncast};
 use super::expressions::{binary, either, product, wide};
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
 use crate::exec::own_functions::own_aggregate;
 
 /// The states of an aggregate of numbers.

@@ -30,8 +30,7 @@ use super::keys::Keys;
 use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
-use crate::exec::fallible::may_fail;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::{known_aggregate, may_fail};
 use crate::exec::own_functions::is_own_aggregate;
 use crate::exec::reduce::is_never_nan;
 

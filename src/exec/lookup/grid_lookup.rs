@@ -13,9 +13,9 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::exec::GridScanExec;
-use crate::exec::columns::axes_of;
-use crate::exec::reduce::{InputOperators, number_axis};
-use crate::exec::zeros::with_one_zero;
+use crate::exec::matching::{
+    Cells, InputOperators, KeysByAxis, NumberedKeys, ScanBelow, group_count, with_one_zero,
+};
 use crate::reduce::AxisGroups;
 
 /// Which rows of the array a join returns.
@@ -61,24 +61,18 @@ pub(super) struct GridLookup {
     pub(super) schema: SchemaRef,
 }
 
-/// A lookup, with the operators between the join and the scan.
-pub(super) struct OverScan {
-    pub(super) lookup: GridLookup,
-    pub(super) below: InputOperators,
-}
-
 impl GridLookup {
-    /// Takes a join apart; `None` if neither side is a whole scan of a grid whose keys are each over one dimension. Also `None`
-    /// if the other side seems to have more rows than the array.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<OverScan>> {
+    /// Takes a join apart. Also returns the operators between it and the scan. `None` if no side is a scan whose keys are each
+    /// over one dimension. `None` too if the other side seems to have more rows than the array.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, InputOperators)>> {
         // DataFusion keeps the left side in memory, so it takes it for the smaller one.
         for side in [JoinSide::Right, JoinSide::Left] {
-            let Some(found) = Self::on_side(plan, side)? else { continue };
-            let Some(other) = found.lookup.other() else { continue };
+            let Some((lookup, below)) = Self::on_side(plan, side)? else { continue };
+            let Some(other) = lookup.other() else { continue };
             let rows = rows_of(other)?;
-            let is_smaller = |rows| rows as u64 <= found.lookup.scan.plan().rows(None);
+            let is_smaller = |rows| rows as u64 <= lookup.scan.plan().rows(None);
             if rows.map_or(side == JoinSide::Right, is_smaller) {
-                return Ok(Some(found));
+                return Ok(Some((lookup, below)));
             }
         }
         Ok(None)
@@ -88,7 +82,7 @@ impl GridLookup {
     pub(super) fn on_side(
         plan: &Arc<dyn ExecutionPlan>,
         side: JoinSide,
-    ) -> Result<Option<OverScan>> {
+    ) -> Result<Option<(Self, InputOperators)>> {
         let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
         if join.null_aware || join.fetch().is_some() {
             return Ok(None);
@@ -107,7 +101,7 @@ impl GridLookup {
         plan: &Arc<dyn ExecutionPlan>,
         join: &HashJoinExec,
         side: JoinSide,
-    ) -> Result<Option<OverScan>> {
+    ) -> Result<Option<(Self, InputOperators)>> {
         let Some(kept) = kept(*join.join_type(), side) else { return Ok(None) };
         if join.filter().is_some() && kept != Kept::Matches {
             return Ok(None);
@@ -116,23 +110,18 @@ impl GridLookup {
             JoinSide::Left => (join.left(), join.right()),
             _ => (join.right(), join.left()),
         };
-        let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
-            return Ok(None);
-        };
-        let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_as_planned())
-        else {
-            return Ok(None);
-        };
-        if below.columns.iter().chain(&below.predicate).any(is_volatile) {
+        let Some(below) = ScanBelow::find(input, Cells::Read)? else { return Ok(None) };
+        if below.expressions().any(is_volatile) {
             return Ok(None);
         }
+        let ScanBelow { scan, operators } = below;
         let mut keys: Vec<(PhysicalExprRef, PhysicalExprRef)> = vec![];
         for (left, right) in join.on() {
             let (own, built) = if side == JoinSide::Left { (left, right) } else { (right, left) };
-            let own = with_one_zero(&below.over_input(own)?, scan.schema_ref())?;
+            let own = with_one_zero(&operators.over_input(own)?, scan.schema_ref())?;
             keys.push((own, with_one_zero(built, &other.schema())?));
         }
-        let Some((groups, keys)) = number(&keys, scan, &other.schema()) else { return Ok(None) };
+        let Some((groups, keys)) = number(&keys, &scan, &other.schema()) else { return Ok(None) };
         let mut fields: Vec<Arc<Field>> = scan.schema_ref().fields().iter().cloned().collect();
         if matches!(kept, Kept::Matches | Kept::All) {
             let nullable = |field: &Arc<Field>| match kept {
@@ -144,22 +133,20 @@ impl GridLookup {
         let lookup = Self {
             join: Arc::clone(plan),
             side,
-            scan: scan.clone(),
+            scan,
             kept,
             groups,
             keys,
-            predicate: below.predicate.clone(),
+            predicate: operators.predicate.clone(),
             null_equals_null: join.null_equality() == NullEquality::NullEqualsNull,
             schema: Arc::new(Schema::new(fields)),
         };
-        Ok(Some(OverScan { lookup, below }))
+        Ok(Some((lookup, operators)))
     }
 
     /// Returns the greatest number of places of the table.
     pub(super) fn places(&self) -> u64 {
-        let selected = self.scan.plan().selection().axes();
-        let count = |(axis, groups): (usize, &AxisGroups)| groups.count(selected[axis].count());
-        self.groups.iter().enumerate().map(count).fold(1, u64::saturating_mul)
+        group_count(&self.groups, &self.scan).unwrap_or(u64::MAX)
     }
 }
 
@@ -184,36 +171,29 @@ fn kept(join: JoinType, side: JoinSide) -> Option<Kept> {
     }
 }
 
-/// Numbers the keys of the array along their axes. `None` if one is over several axes or over a variable.
+/// Numbers the keys of the array along their axes. `None` if one is over several axes, over a variable, or constant.
 fn number(
     keys: &[(PhysicalExprRef, PhysicalExprRef)],
     scan: &GridScanExec,
     other: &Schema,
 ) -> Option<(Vec<AxisGroups>, Vec<AxisKeys>)> {
-    let columns = scan.columns();
-    let rank = scan.array().grid().rank();
-    let mut of_axis: Vec<Vec<&(PhysicalExprRef, PhysicalExprRef)>> = vec![vec![]; rank];
-    for key in keys {
-        match axes_of(&key.0, &columns)?.as_slice() {
-            [axis] => of_axis[*axis].push(key),
-            _ => return None,
-        }
-    }
-    let mut groups = vec![AxisGroups::One; rank];
+    let own: Vec<PhysicalExprRef> = keys.iter().map(|(own, _)| Arc::clone(own)).collect();
+    let by_axis = KeysByAxis::of(&own, scan).filter(|it| it.constants.is_empty())?;
+    let NumberedKeys { groups, values } = by_axis.number()?;
     let mut numbered = vec![];
-    for (axis, keys) in of_axis.into_iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
-        let own: Vec<PhysicalExprRef> = keys.iter().map(|(own, _)| Arc::clone(own)).collect();
-        let (of_axis, values) = number_axis(scan, axis, &own)?;
-        // Planning gives both sides one type, but a message may not.
-        let is_same = |(values, (_, built)): (&ArrayRef, &&(_, PhysicalExprRef))| {
-            built.data_type(other).is_ok_and(|it| it == *values.data_type() && !it.is_null())
-        };
-        if !values.iter().zip(&keys).all(is_same) {
-            return None;
+    for (axis, of_axis) in by_axis.axes.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
+        let (mut of_labels, mut built) = (vec![], vec![]);
+        for &at in of_axis {
+            let (values, key) = (values[at].as_ref()?, &keys[at].1);
+            // Planning gives both sides one type, but a message may not.
+            let data_type = key.data_type(other).ok()?;
+            if data_type != *values.data_type() || data_type.is_null() {
+                return None;
+            }
+            of_labels.push(Arc::clone(values));
+            built.push(Arc::clone(key));
         }
-        let built = keys.iter().map(|(_, built)| Arc::clone(built)).collect();
-        groups[axis] = of_axis;
-        numbered.push(AxisKeys { axis, values, built });
+        numbered.push(AxisKeys { axis, values: of_labels, built });
     }
     (!numbered.is_empty()).then_some((groups, numbered))
 }

@@ -31,6 +31,8 @@ mod matches;
 mod node;
 mod rule;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use node::GridLookupExec;
-pub use rule::GridLookupRule;
+pub(super) use rule::look_up_rows;

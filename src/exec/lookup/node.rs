@@ -3,27 +3,14 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinSide, Statistics, internal_err};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
-};
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
-};
+use datafusion::physical_plan::{Distribution, ExecutionPlan};
 use futures::FutureExt;
 
 use super::built::{Built, SharedRows};
@@ -32,8 +19,8 @@ use super::joined_rows::Joined;
 use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
-use crate::exec::columns::{move_columns, projected, visit_all};
-use crate::exec::pruning::dynamic::dynamic_filters;
+use crate::exec::columns::{move_columns, projected};
+use crate::exec::operator::{Frame, Operator, operator_methods, shown_by_text};
 use crate::exec::{GridScanExec, display, order};
 
 /// An operator that joins an array with the rows of another input. The labels of a cell tell the place of its matches in a
@@ -44,18 +31,19 @@ use crate::exec::{GridScanExec, display, order};
 ///   DataSourceExec: partitions=1
 /// ```
 ///
-/// [`GridLookupRule`](super::GridLookupRule) plans the operator. It returns the columns of the scan and behind them those of
+/// The rule `GridLookup` plans the operator. It returns the columns of the scan and behind them those of
 /// the input, in the order of the scan. A semi or anti join returns the columns of the scan only.
 ///
 /// The operator holds the scan's array and plan, so no optimizer rule that runs later changes either. All rows of the input
 /// are held in memory.
 #[derive(Clone)]
 pub struct GridLookupExec {
+    /// The join, without dynamic filters.
     joined: Joined,
     input: Arc<dyn ExecutionPlan>,
     rows: Arc<OnceLock<SharedRows>>,
-    metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    /// Each dynamic filter is over columns of the scan only.
+    frame: Frame,
 }
 
 impl fmt::Debug for GridLookupExec {
@@ -79,15 +67,15 @@ impl GridLookupExec {
         projection: Vec<usize>,
     ) -> Result<Self> {
         let schema = Arc::new(lookup.schema.project(&projection)?);
-        let properties = properties(lookup, &projection, &schema)?;
+        // Only dimensions have an order, so columns of the input may count as variables.
+        let of_scan = lookup.scan.columns();
+        let source =
+            |column: &usize| of_scan.get(*column).copied().unwrap_or(ColumnSource::Value(0));
+        let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
+        let (array, plan) = (lookup.scan.array(), lookup.scan.plan());
+        let frame = Frame::new(order::properties(array, plan, &columns, &schema, &[])?);
         let joined = Joined { lookup: Arc::clone(lookup), projection, schema, filters: vec![] };
-        Ok(Self {
-            joined,
-            input,
-            rows: Arc::default(),
-            metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
-        })
+        Ok(Self { joined, input, rows: Arc::default(), frame })
     }
 
     /// Makes an operator that was planned before, instead of `join`, with the array on `side`.
@@ -99,7 +87,7 @@ impl GridLookupExec {
         side: JoinSide,
         projection: Vec<usize>,
     ) -> Result<Self> {
-        let lookup = GridLookup::on_side(join, side)?.map(|found| Arc::new(found.lookup));
+        let lookup = GridLookup::on_side(join, side)?.map(|(lookup, _)| Arc::new(lookup));
         let input = lookup.as_ref().and_then(|lookup| lookup.other().cloned());
         match (lookup, input) {
             (Some(lookup), Some(input)) => Self::of(&lookup, input, projection),
@@ -115,33 +103,34 @@ impl GridLookupExec {
         &self.joined.projection
     }
 
-    /// Returns the dynamic filters over columns of the output.
-    pub fn filters(&self) -> Vec<PhysicalExprRef> {
-        let place = |column: usize| self.joined.projection.iter().position(|it| *it == column);
-        self.joined.filters.iter().filter_map(|it| move_columns(it, &place).ok()).collect()
+    /// Returns the dynamic filters over the output.
+    pub fn filters(&self) -> &[PhysicalExprRef] {
+        self.frame.filters()
     }
 
-    /// Adds dynamic filters over columns of the output. Filters over columns of the input rule out no chunk, and are left out.
+    /// Returns the same operator with those of these dynamic filters over the output that it can use.
+    #[must_use = "the operator is not changed in place"]
+    pub fn with_filters(self, filters: Vec<PhysicalExprRef>) -> Self {
+        let filters = self.usable(filters);
+        Self { frame: self.frame.with_filters(filters), ..self }
+    }
+
+    /// Returns a filter over columns of the scan instead of the output. `None` if it uses a column of the input.
     ///
     /// DataFusion finds the columns of a filter by name when it pushes it down. Both sides of a join may have columns of one
-    /// name, so filters over these are left out too: they may mean the other side.
-    #[must_use]
-    pub fn with_filters(mut self, filters: &[PhysicalExprRef]) -> Self {
-        let Joined { lookup, projection, .. } = &self.joined;
+    /// name, so `None` for filters over these, too: they may mean the other side.
+    fn over_scan(&self, filter: &PhysicalExprRef) -> Option<PhysicalExprRef> {
+        let Joined { lookup, projection, schema, .. } = &self.joined;
         let scanned = lookup.scan.columns().len();
-        let fields = self.joined.schema.fields();
         let is_only = |column: usize| {
-            let name = fields.get(column).map(|field| field.name());
-            fields.iter().filter(|field| Some(field.name()) == name).count() == 1
+            let name = schema.fields().get(column).map(|field| field.name());
+            schema.fields().iter().filter(|field| Some(field.name()) == name).count() == 1
         };
         let of_scan = |column: usize| {
             let source = projection.get(column).copied().filter(|_| is_only(column));
             source.filter(|source| *source < scanned)
         };
-        let filters = filters.iter().filter_map(|it| move_columns(it, &of_scan).ok());
-        let filters: Vec<PhysicalExprRef> = filters.collect();
-        self.joined.filters.extend(filters);
-        self
+        move_columns(filter, &of_scan).ok()
     }
 
     /// Returns the scan whose rows are joined.
@@ -159,19 +148,6 @@ impl GridLookupExec {
         self.joined.lookup.side
     }
 
-    /// Returns the same operator over another input.
-    fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[_; 1]>::try_from(inputs) {
-            Ok([input]) => Ok(Arc::new(Self { input, rows: Arc::default(), ..self.anew() })),
-            Err(inputs) => internal_err!("GridLookupExec over {} inputs", inputs.len()),
-        }
-    }
-
-    /// Returns the operator without metrics.
-    fn anew(&self) -> Self {
-        Self { metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
-    }
-
     /// Returns the rows of the input; starts to read them with the first poll.
     fn rows(&self, context: &Arc<TaskContext>) -> SharedRows {
         let read = || {
@@ -181,8 +157,19 @@ impl GridLookupExec {
         };
         self.rows.get_or_init(read).clone()
     }
+}
 
-    /// Returns the parts of the text in `EXPLAIN`.
+shown_by_text!(GridLookupExec);
+
+impl Operator for GridLookupExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, rows: Arc::default(), ..self.clone() }
+    }
+
     fn text(&self) -> Vec<String> {
         let scan = &self.joined.lookup.scan;
         let mut parts = vec![];
@@ -192,59 +179,55 @@ impl GridLookupExec {
             parts.push(format!("join_type={}", join.join_type()));
             parts.push(format!("on=[{}]", on.join(", ")));
         }
-        let names = self.joined.schema.fields().iter().map(|field| field.name().as_str());
-        let columns: Vec<&str> = names.collect();
         parts.extend(self.joined.lookup.predicate.as_ref().map(|it| format!("predicate={it}")));
         parts.extend(display::parts(scan.array(), scan.plan()));
-        parts.push(format!("projection=[{}]", columns.join(", ")));
-        parts.extend(display::filters(&self.joined.filters));
+        parts.push(display::projection(&self.joined.schema));
         parts
     }
-}
 
-/// Returns what the operator declares: the orders and partitions of the scan.
-fn properties(
-    lookup: &GridLookup,
-    projection: &[usize],
-    schema: &SchemaRef,
-) -> Result<PlanProperties> {
-    // Only dimensions have an order, so columns of the input may count as variables.
-    let of_scan = lookup.scan.columns();
-    let source = |column: &usize| of_scan.get(*column).copied().unwrap_or(ColumnSource::Value(0));
-    let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
-    let (array, plan) = (lookup.scan.array(), lookup.scan.plan());
-    Ok(PlanProperties::new(
-        order::equivalences(array, plan, &columns, schema, &[]),
-        order::partitioning(array, plan, &columns, schema)?,
-        EmissionType::Incremental,
-        Boundedness::Bounded,
-    )
-    .with_scheduling_type(SchedulingType::Cooperative))
-}
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
 
-impl DisplayAs for GridLookupExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "GridLookupExec: {}", self.text().join(", "))
-            }
-            DisplayFormatType::TreeRender => display::tree(&self.text(), f),
+    fn over(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        let [input] = inputs else { return internal_err!("a lookup of no rows") };
+        Ok(Self { input: Arc::clone(input), ..self.with_frame(self.frame.anew()) })
+    }
+
+    fn expressions(&self) -> Vec<PhysicalExprRef> {
+        self.joined.lookup.keys.iter().flat_map(|keys| keys.built.clone()).collect()
+    }
+
+    fn usable(&self, filters: Vec<PhysicalExprRef>) -> Vec<PhysicalExprRef> {
+        // Filters over columns of the input rule out no chunk.
+        filters.into_iter().filter(|filter| self.over_scan(filter).is_some()).collect()
+    }
+
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        let mut statistics = Statistics::new_unknown(&self.joined.schema);
+        let rows = self.joined.lookup.scan.plan().rows(partition);
+        if let (Ok(rows), Kept::All | Kept::Matches) =
+            (usize::try_from(rows), self.joined.lookup.kept)
+        {
+            statistics.num_rows = Precision::Inexact(rows);
         }
+        Ok(statistics)
+    }
+
+    fn stream(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let rows = self.rows(&context);
+        let filters = self.frame.filters().iter().filter_map(|it| self.over_scan(it)).collect();
+        let joined = Joined { filters, ..self.joined.clone() };
+        Ok(stream::joined(joined, rows, partition, self.frame.metrics(), context))
     }
 }
 
 impl ExecutionPlan for GridLookupExec {
-    fn name(&self) -> &'static str {
-        "GridLookupExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    operator_methods!();
 
     fn required_input_distribution(&self) -> Vec<Distribution> {
         vec![Distribution::SinglePartition]
@@ -254,94 +237,18 @@ impl ExecutionPlan for GridLookupExec {
         vec![false]
     }
 
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        // DataFusion computes a dynamic filter only if it finds it here.
-        let keys = self.joined.lookup.keys.iter().flat_map(|keys| &keys.built);
-        visit_all(keys.chain(&self.joined.filters), visit)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.over(children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.over(children)
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        if partition >= self.joined.lookup.scan.plan().partition_count() {
-            return internal_err!("GridLookupExec has no partition {partition}");
-        }
-        let rows = self.rows(&context);
-        Ok(stream::joined(&self.joined, rows, partition, &self.metrics, &context))
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        pushed: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(dynamic_filters(phase, pushed, |filters| {
-            let node = self.anew().with_filters(&filters);
-            (!node.joined.filters.is_empty()).then_some(node)
-        }))
-    }
-
     /// Returns an operator of fewer columns, below what a projection computes.
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Joined { lookup, projection: own, filters, .. } = &self.joined;
+        if !self.frame.filters().is_empty() {
+            return Ok(None); // they refer to the current output columns
+        }
+        let Joined { lookup, projection: own, .. } = &self.joined;
         projected(projection, own.len(), |columns| {
             let columns = columns.into_iter().map(|column| own[column]).collect();
-            let mut node = Self::of(lookup, Arc::clone(&self.input), columns)?;
-            node.joined.filters.clone_from(filters);
-            Ok(Arc::new(node))
+            Ok(Arc::new(Self::of(lookup, Arc::clone(&self.input), columns)?))
         })
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.joined.schema);
-        let rows = self.joined.lookup.scan.plan().rows(args.partition());
-        if let (Ok(rows), Kept::All | Kept::Matches) =
-            (usize::try_from(rows), self.joined.lookup.kept)
-        {
-            statistics.num_rows = Precision::Inexact(rows);
-        }
-        Ok(Arc::new(statistics))
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // After a reset, operators above make new filters, which they do not push down again.
-        let joined = Joined { filters: vec![], ..self.joined.clone() };
-        Ok(Arc::new(Self { joined, rows: Arc::default(), ..self.anew() }))
     }
 }

@@ -1,69 +1,30 @@
-//! [`GridLookupRule`]: replaces hash joins by lookups.
+//! The rule `GridLookup`: replaces hash joins by lookups.
 
 use std::sync::Arc;
 
 use datafusion::common::JoinSide;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::grid_lookup::{GridLookup, OverScan};
+use super::grid_lookup::GridLookup;
 use super::node::GridLookupExec;
 use crate::exec::columns::{have_same_types, output_columns, replace_columns};
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rules::walk::up;
 
-/// A physical optimizer rule for hash joins with an array on one side, if each key of the array is over one dimension. The
-/// rows of the other side are put into a table by label, where cells look them up.
-///
-/// It belongs behind [`GridReduceRule`](crate::exec::GridReduceRule), where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
-/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
-/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-/// use gridfusion::exec::GridLookupRule;
-///
-/// let mut rules = PhysicalOptimizer::new().rules;
-/// // Behind that rule, windows are reversed and rows are repartitioned already.
-/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
-/// rules.insert(at, Arc::new(GridLookupRule));
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct GridLookupRule;
-
-impl PhysicalOptimizerRule for GridLookupRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let config = GridfusionConfig::of(options);
-        if !config.lookup_joins {
-            return Ok(plan);
-        }
-        plan.transform_up(|plan| {
-            let joined = looked_up(&plan, &config)?;
-            Ok(joined.map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GridLookup"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Replaces hash joins with an array on one side, if each key of the array is over one dimension. The rows of the other side are
+/// put into a table by label, where cells look them up.
+pub(in crate::exec) fn look_up_rows(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, |node| looked_up(node, config)).data()
 }
 
 /// Returns a plan with the rows of a join that looks them up; `None` for another plan.
@@ -72,12 +33,12 @@ fn looked_up(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
-    let Some(OverScan { lookup, below }) = GridLookup::of(plan)? else { return Ok(None) };
+    let Some((lookup, below)) = GridLookup::of(plan)? else { return Ok(None) };
     let partitions = lookup.scan.plan().partition_count() as u64;
     let bytes = lookup.places().saturating_mul(size_of::<u32>() as u64).saturating_mul(partitions);
     let side = lookup.side;
     let Some(input) = lookup.other().cloned() else { return Ok(None) };
-    if bytes > config.reduce_memory as u64 {
+    if bytes > config.optimizer.reduce_memory as u64 {
         return Ok(None);
     }
     let scanned = lookup.scan.columns().len();

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 
 use super::built::{Built, SharedRows};
 use super::joined_rows::{Joined, JoinedRows, OwnColumns};
 use super::matches::Matches;
+use crate::exec::batches::{Batches, stream_of};
 use crate::exec::block_stream::BlockStream;
 use crate::exec::blocks::values_of;
 use crate::exec::chunks::ChunkReader;
@@ -22,23 +21,21 @@ use crate::exec::reads::Reads;
 
 /// Returns the joined rows of a partition of the scan. `rows` are those of the other side.
 pub(super) fn joined(
-    joined: &Joined,
+    joined: Joined,
     rows: SharedRows,
     partition: usize,
     metrics: &ExecutionPlanMetricsSet,
-    context: &Arc<TaskContext>,
+    context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
     let plan = joined.lookup.scan.plan();
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let schema = Arc::clone(&joined.schema);
-    let (joined, context) = (joined.clone(), Arc::clone(context));
     let opened = async move {
         let built = rows.await.map_err(DataFusionError::Shared)?;
         let stream = stream(joined, built, partition, metrics, &context)?;
-        Ok::<_, DataFusionError>(stream.batches())
+        Ok::<_, DataFusionError>(stream.into_stream())
     };
-    let batches = futures::stream::once(opened).try_flatten().boxed();
-    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, batches)))
+    stream_of(schema, futures::stream::once(opened).try_flatten())
 }
 
 /// Puts the rows of the other side into their places, and reads the chunks that may have matches.

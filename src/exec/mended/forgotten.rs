@@ -1,4 +1,4 @@
-//! [`ForgottenConstantsRule`]: grouping sets over constants and equal columns.
+//! The rule `GridForgottenConstants`: grouping sets over constants and equal columns.
 //!
 //! Grouping sets replace keys by NULL. DataFusion still takes a constant key as constant, and equal keys as equal. So it leaves out
 //! sorts, and returns groups several times:
@@ -11,43 +11,26 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExprRef};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-/// A physical optimizer rule. It belongs before `EnsureRequirements`, which relies on what plans declare.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct ForgottenConstantsRule;
+use crate::exec::rules::walk::up;
 
-impl PhysicalOptimizerRule for ForgottenConstantsRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let forgetful = plan.downcast_ref::<AggregateExec>().map(forgetful).transpose()?;
-            Ok(forgetful.flatten().map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
+/// Replaces inputs of grouping sets that declare wrong constants. It belongs before `EnsureRequirements`, which relies on what plans
+/// declare.
+pub(in crate::exec) fn with_forgotten_constants(
+    plan: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, |node| Ok(node.downcast_ref::<AggregateExec>().map(forgetful).transpose()?.flatten()))
         .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "GridForgottenConstants"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
 }
 
 /// Returns an aggregation by grouping sets whose input declares nothing. `None` if it declares nothing about keys.

@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use super::constants::constant;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
 
 const DAY: i128 = 86_400_000_000_000;
 const MONTH: i128 = 30 * DAY;

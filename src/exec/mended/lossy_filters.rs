@@ -1,4 +1,4 @@
-//! [`LossyFiltersRule`]: filters by equality of an expression that has one value for several inputs.
+//! The rule `GridLossyFilters`: filters by equality of an expression that has one value for several inputs.
 //!
 //! DataFusion computes the range of `x` from `CAST(x AS INT) = 3` as `[3, 3]`, and then takes `x` as constant. So it leaves out sorts,
 //! and orders of windows. It does so for every expression that loses digits.
@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::{TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
@@ -15,35 +14,17 @@ use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, Nega
 use datafusion::physical_expr::intervals::utils::check_support;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{ConstExpr, PhysicalExprRef, conjunction, split_conjunction};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-/// A physical optimizer rule. It belongs before `EnsureRequirements`, which relies on what filters declare, and behind the rules that
-/// push predicates down.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct LossyFiltersRule;
+use crate::exec::rules::walk::up;
 
-impl PhysicalOptimizerRule for LossyFiltersRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let honest = plan.downcast_ref::<FilterExec>().map(honest).transpose()?;
-            Ok(honest.flatten().map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "GridLossyFilters"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Replaces filters that declare wrong constants. It belongs before `EnsureRequirements`, which relies on what filters declare, and
+/// behind the rules that push predicates down.
+pub(in crate::exec) fn with_honest_filters(
+    plan: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, |node| Ok(node.downcast_ref::<FilterExec>().map(honest).transpose()?.flatten())).data()
 }
 
 /// Returns a filter that declares no column as constant that is not. `None` if the filter is one already.

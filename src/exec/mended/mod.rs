@@ -38,8 +38,8 @@ use datafusion::logical_expr::{AggregateUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
 pub(crate) use before::{MendedLogic, with_names};
-pub(crate) use forgotten::ForgottenConstantsRule;
-pub(crate) use lossy_filters::LossyFiltersRule;
+pub(super) use forgotten::with_forgotten_constants;
+pub(super) use lossy_filters::with_honest_filters;
 pub(crate) use when_executed::WhenExecuted;
 
 /// Returns the functions that rewritten plans call. Other processes need them, too.

@@ -13,7 +13,6 @@
 //!
 //! Masks only leave out chunks. DataFusion evaluates their filters again, row by row.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -32,7 +31,7 @@ use super::zones::ReadExtent;
 use crate::array::GridArray;
 use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
-use crate::grid::{AxisSelection, ChunkGrid, Selection};
+use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest, TouchedCounts};
 
 /// The greatest number of combinations of chunks to examine. With more, a query is planned without the
@@ -89,7 +88,8 @@ pub(crate) async fn request(
     }
     request.limit = limit.map(|limit| limit as u64);
     request.partitions = session.config().target_partitions();
-    request.declares_range = GridfusionConfig::of(session.config_options()).declare_range;
+    let config = GridfusionConfig::of(session.config_options());
+    request.declares_range = config.optimizer.declare_range;
     Ok(request)
 }
 

@@ -27,7 +27,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use super::number::{is_never_null, number_of, plain_value};
 use super::query::Aggregate;
 use crate::exec::GridScanExec;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
 use crate::exec::nans::one_nan;
 use crate::reduce::{GroupStats, Moments, Requested, WeightedStates};
 

@@ -12,8 +12,9 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr};
 use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
 
-use super::number::{Over, number, number_of, plain_value};
+use super::number::{number, number_of, plain_value};
 use crate::exec::GridScanExec;
+use crate::exec::matching::Over;
 use crate::reduce::{Limit, Number, ValueRange};
 
 /// A condition that the kernels test: all parts must be true.

@@ -21,7 +21,7 @@ use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
 use crate::exec::GridScanExec;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
 use crate::reduce::{CellWeights, Requested, RequestedMember, ValueRange, reducer};
 
 /// A plan to compute aggregates with the dense kernels.

@@ -24,9 +24,10 @@ use datafusion::physical_expr::expressions::{
 
 use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
-use super::number::{Over, number, number_of};
+use super::number::{number, number_of};
 
 use crate::exec::GridScanExec;
+use crate::exec::matching::Over;
 use crate::reduce::{Number, ValueRange};
 
 /// A statistic of a group of cells. `value` is the number of a variable, and values outside `range` do not

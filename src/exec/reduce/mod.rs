@@ -24,7 +24,6 @@ mod dense_stream;
 mod extremes;
 mod factors;
 mod group_pruning;
-mod input;
 mod keys;
 mod linear;
 mod node;
@@ -38,8 +37,6 @@ mod strategy;
 mod stream;
 
 pub(super) use group_pruning::elements;
-pub(super) use input::{InputOperators, is_never_nan};
-pub(super) use keys::number_axis;
 pub use node::GridReduceExec;
-pub use rule::GridReduceRule;
-pub(super) use rule::reduced_aggregation;
+pub(super) use number::is_never_nan;
+pub(super) use rule::{reduce_arrays, reduced_aggregation};

@@ -1,38 +1,24 @@
 //! [`GridReduceExec`]: the operator for aggregations over dimensions, as reductions of chunks.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Statistics, internal_err};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalExprRef};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExprRef};
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
-};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::reduction::{Output, Reduction};
 use super::stream;
 use crate::error::Error;
-use crate::exec::GridScanExec;
-use crate::exec::columns::{columns_of, visit_all};
+use crate::exec::columns::columns_of;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::display;
-use crate::exec::leaf::without_children;
-use crate::exec::pruning::dynamic::dynamic_filters;
+use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
+use crate::exec::{GridScanExec, display};
 
 /// An operator that aggregates the chunks of a scan by group, without making rows of them.
 ///
@@ -40,7 +26,7 @@ use crate::exec::pruning::dynamic::dynamic_filters;
 /// GridReduceExec: mode=whole, gby=[time], aggr=[avg(temperature.value)], tier=dense, groups=1440, dataset=temperature, chunks=6/6
 /// ```
 ///
-/// [`GridReduceRule`](super::GridReduceRule) plans the operator. In `mode=partial` it yields the states of
+/// The rule `GridReduce` plans the operator. In `mode=partial` it yields the states of
 /// DataFusion's partial aggregation, which the final stage merges. In `mode=whole` it yields final values.
 /// If the memory pool refuses memory for the groups, the partition is aggregated over rows instead, unless
 /// rows would take as much.
@@ -50,11 +36,8 @@ use crate::exec::pruning::dynamic::dynamic_filters;
 #[derive(Debug, Clone)]
 pub struct GridReduceExec {
     reduction: Arc<Reduction>,
-    /// Dynamic filters over the output; groups for which one is not true may be left out. Each is over a
-    /// key at least in part.
-    filters: Vec<PhysicalExprRef>,
-    metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    /// Each dynamic filter is over a key at least in part.
+    frame: Frame,
 }
 
 impl GridReduceExec {
@@ -74,19 +57,12 @@ impl GridReduceExec {
     fn of(reduction: Reduction) -> Self {
         // Declares no order, and no partitioning by key: DataFusion sorts the groups itself if a query
         // needs that.
-        let properties = PlanProperties::new(
+        let properties = declared(
             EquivalenceProperties::new(Arc::clone(&reduction.schema)),
             Partitioning::UnknownPartitioning(reduction.partitions.len()),
             EmissionType::Final,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
-        Self {
-            reduction: Arc::new(reduction),
-            filters: vec![],
-            metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
-        }
+        );
+        Self { reduction: Arc::new(reduction), frame: Frame::new(properties) }
     }
 
     /// Returns `count` operators that together yield what this one yields, in as many partitions each. Operators that
@@ -96,7 +72,7 @@ impl GridReduceExec {
     /// Internal errors only.
     pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
         let shares = self.reduction.shares(count)?.into_iter();
-        Ok(shares.map(|share| Self { filters: self.filters.clone(), ..Self::of(share) }).collect())
+        Ok(shares.map(|share| Self::of(share).with_filters(self.filters().to_vec())).collect())
     }
 
     /// Returns the scan whose chunks are reduced.
@@ -116,15 +92,14 @@ impl GridReduceExec {
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
         weighs: bool,
-        filters: Vec<PhysicalExprRef>,
     ) -> Result<Self> {
         // It was worth its memory where it was planned.
-        let config = GridfusionConfig { reduce_weights: weighs, ..GridfusionConfig::unlimited() };
+        let config = GridfusionConfig::unlimited(weighs);
         let output = whole.map_or(Output::States, Output::Whole);
         let reduction = Reduction::replacing(aggregate, output, &config)?.ok_or_else(|| {
             Error::unsupported("the aggregation cannot be reduced here as it was planned")
         })?;
-        Ok(Self { filters, ..Self::of(reduction) })
+        Ok(Self::of(reduction))
     }
 
     /// Returns partial states instead of `aggregate`, a first stage; `None` if it cannot be reduced.
@@ -161,11 +136,28 @@ impl GridReduceExec {
 
     /// Returns the dynamic filters over the output.
     pub fn filters(&self) -> &[PhysicalExprRef] {
-        &self.filters
+        self.frame.filters()
     }
 
-    /// Returns the parts of the text in `EXPLAIN`.
-    fn parts(&self) -> Vec<String> {
+    /// Returns the same operator with these dynamic filters over the output.
+    #[must_use = "the operator is not changed in place"]
+    pub fn with_filters(self, filters: Vec<PhysicalExprRef>) -> Self {
+        Self { frame: self.frame.with_filters(filters), ..self }
+    }
+}
+
+shown_by_text!(GridReduceExec);
+
+impl Operator for GridReduceExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
+    }
+
+    fn text(&self) -> Vec<String> {
         let Reduction { array, plan, keys, strategy, whole, predicate, rows, .. } =
             self.reduction.as_ref();
         let key_names: Vec<&str> =
@@ -187,108 +179,40 @@ impl GridReduceExec {
         }
         parts.extend(predicate.as_ref().map(|predicate| format!("predicate={predicate}")));
         parts.extend(display::parts(array, plan));
-        parts.extend(display::filters(&self.filters));
         parts
     }
-}
 
-impl DisplayAs for GridReduceExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "GridReduceExec: {}", self.parts().join(", "))
-            }
-            DisplayFormatType::TreeRender => display::tree(&self.parts(), f),
+    fn expressions(&self) -> Vec<PhysicalExprRef> {
+        self.reduction.strategy.expressions().into_iter().cloned().collect()
+    }
+
+    fn usable(&self, filters: Vec<PhysicalExprRef>) -> Vec<PhysicalExprRef> {
+        let keys = self.reduction.keys.columns.len();
+        // Filters over aggregates alone cannot skip cells: an aggregate is known only at the end.
+        let of_keys =
+            |filter: &PhysicalExprRef| columns_of([filter]).first().is_some_and(|at| *at < keys);
+        filters.into_iter().filter(of_keys).collect()
+    }
+
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        let mut statistics = Statistics::new_unknown(&self.reduction.schema);
+        if partition.is_none() {
+            // Groups without rows are not in the output, so this is an upper bound for final values.
+            statistics.num_rows = Precision::Inexact(self.reduction.keys.groups as usize);
         }
-    }
-}
-
-impl ExecutionPlan for GridReduceExec {
-    fn name(&self) -> &'static str {
-        "GridReduceExec"
+        Ok(statistics)
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let of_strategy = self.reduction.strategy.expressions();
-        visit_all(of_strategy.into_iter().chain(&self.filters), visit)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        if partition >= self.reduction.partitions.len() {
-            return internal_err!("GridReduceExec has no partition {partition}");
-        }
-        let (reduction, filters) = (Arc::clone(&self.reduction), self.filters.clone());
-        Ok(stream::reduce(reduction, filters, partition, &self.metrics, context))
+        let (reduction, filters) = (Arc::clone(&self.reduction), self.filters().to_vec());
+        Ok(stream::reduce(reduction, filters, partition, self.frame.metrics(), context))
     }
+}
 
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        pushed: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(dynamic_filters(phase, pushed, |filters| {
-            let keys = self.reduction.keys.columns.len();
-            // Filters over aggregates alone cannot skip cells: an aggregate is known only at the end.
-            let of_keys = |filter: &PhysicalExprRef| {
-                columns_of([filter]).first().is_some_and(|at| *at < keys)
-            };
-            let filters: Vec<PhysicalExprRef> = filters.into_iter().filter(of_keys).collect();
-            let metrics = ExecutionPlanMetricsSet::new();
-            let filters = [self.filters.clone(), filters].concat();
-            (!filters.is_empty()).then(|| Self { filters, metrics, ..self.clone() })
-        }))
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.reduction.schema);
-        if args.partition().is_none() {
-            // Groups without rows are not in the output, so this is an upper bound for final values.
-            statistics.num_rows = Precision::Inexact(self.reduction.keys.groups as usize);
-        }
-        Ok(Arc::new(statistics))
-    }
+impl ExecutionPlan for GridReduceExec {
+    operator_methods!();
 }

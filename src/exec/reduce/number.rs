@@ -1,13 +1,17 @@
 //! Expressions of a query that the kernels read as numbers: variables, casts of them, and literals.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn, Literal};
+use datafusion::physical_plan::ExecutionPlan;
 
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::columns::columns_of;
+use crate::exec::matching::{Cells, ScanBelow};
 use crate::reduce::Number;
 
 /// Returns the source of the scan's column `expr`; `None` if `expr` is not a column.
@@ -75,34 +79,13 @@ pub(super) fn number(expr: &PhysicalExprRef) -> Option<Number> {
     }
 }
 
-/// The dimensions that an expression is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
-    /// No dimension: the expression is constant.
-    Nothing,
-    /// Labels of this axis.
-    Axis(usize),
-    /// Labels of several axes.
-    Axes,
-    /// A variable, at least in part.
-    Variable,
-}
-
-impl Over {
-    /// Returns the dimensions that `expr`, over the scan's columns, is over.
-    pub(super) fn of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Self {
-        let columns = scan.columns();
-        let mut over = Self::Nothing;
-        for column in columns_of([expr]) {
-            let Some(axis) = columns.get(column).and_then(|column| column.axis()) else {
-                return Self::Variable;
-            };
-            over = match over {
-                Self::Nothing => Self::Axis(axis),
-                Self::Axis(other) if other == axis => over,
-                _ => Self::Axes,
-            };
-        }
-        over
-    }
+/// Whether an expression over `plan` is a number of an array that is never NaN.
+pub(in crate::exec) fn is_never_nan(
+    expr: &PhysicalExprRef,
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Result<bool> {
+    let Some(below) = ScanBelow::find(plan, Cells::Read)? else { return Ok(false) };
+    let scan = &below.scan;
+    let Some((value, _)) = number_of(&below.over_scan(expr)?, scan) else { return Ok(false) };
+    Ok(scan.array().value(value).as_number().is_some_and(|number| !number.may_be_nan()))
 }

@@ -13,18 +13,17 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
-use super::input::InputOperators;
 use crate::exec::GridScanExec;
 use crate::exec::columns::over_columns;
+use crate::exec::matching::{Cells, ScanBelow};
 
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
-    /// The scan, which has no limit. Its dynamic filters are ignored, because they only save work.
-    pub(super) scan: Arc<dyn ExecutionPlan>,
+    /// The scan, which may be replaced.
+    pub(super) scan: GridScanExec,
     /// Group keys, in order.
     pub(super) keys: Vec<PhysicalExprRef>,
     pub(super) aggregates: Vec<Aggregate>,
@@ -69,12 +68,10 @@ impl Query {
         if group_by.has_grouping_set() {
             return Ok(None);
         }
-        let Some(below) = InputOperators::above(aggregate.input(), &can_be_reduced)? else {
-            return Ok(None);
-        };
+        let Some(below) = ScanBelow::find(aggregate.input(), Cells::Read)? else { return Ok(None) };
         let mut keys = Vec::new();
         for (key, _) in group_by.expr() {
-            keys.push(below.over_input(key)?);
+            keys.push(below.over_scan(key)?);
         }
         let mut aggregates = Vec::new();
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
@@ -83,12 +80,13 @@ impl Query {
             }
             let mut args = Vec::new();
             for arg in function.expressions() {
-                args.push(below.over_input(&arg)?);
+                args.push(below.over_scan(&arg)?);
             }
-            let filter = filter.as_ref().map(|filter| below.over_input(filter)).transpose()?;
+            let filter = filter.as_ref().map(|filter| below.over_scan(filter)).transpose()?;
             aggregates.push(Aggregate { function: Arc::clone(function), args, filter });
         }
-        let query = Self { scan: below.input, keys, aggregates, predicate: below.predicate };
+        let ScanBelow { scan, operators } = below;
+        let query = Self { scan, keys, aggregates, predicate: operators.predicate };
         let volatile = query.expressions().any(is_volatile);
         Ok((!volatile).then_some(query))
     }
@@ -98,15 +96,4 @@ impl Query {
         let of_aggregates = self.aggregates.iter().flat_map(Aggregate::expressions);
         self.keys.iter().chain(of_aggregates).chain(&self.predicate)
     }
-}
-
-/// Whether a node is a scan that can be reduced. A scalar has one row, and no axis to group by; a limit keeps only some rows.
-///
-/// Nor can a scan that took over a sort. A query may rely on that order of the groups, and a reduction has another. Such
-/// scans are seen only if the rule runs after DataFusion has pushed sorts down.
-fn can_be_reduced(plan: &dyn ExecutionPlan) -> bool {
-    plan.downcast_ref::<GridScanExec>().is_some_and(|scan| {
-        let is_scalar = scan.array().grid().rank() == 0;
-        !is_scalar && scan.plan().limit().is_none() && scan.plan().reordered().is_none()
-    })
 }

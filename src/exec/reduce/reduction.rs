@@ -65,7 +65,7 @@ impl Reduction {
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
         let Some(query) = Query::of(aggregate)? else { return Ok(None) };
-        let Some(scan) = query.scan.downcast_ref::<GridScanExec>() else { return Ok(None) };
+        let scan = &query.scan;
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
         let Some(strategy) = ReduceStrategy::of(&query, scan, &keys, config)? else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Reduction {
             keys: Arc::new(keys),
             strategy: Arc::new(strategy),
             whole,
-            weighs: config.reduce_weights,
+            weighs: config.optimizer.enable_reduce_weights,
             predicate: query.predicate.clone(),
             schema,
             rows: aggregate.clone(),
@@ -108,8 +108,7 @@ impl Reduction {
     /// # Errors
     /// Internal errors only.
     pub(super) fn shares(&self, count: usize) -> Result<Vec<Self>> {
-        let config =
-            GridfusionConfig { reduce_weights: self.weighs, ..GridfusionConfig::unlimited() };
+        let config = GridfusionConfig::unlimited(self.weighs);
         // Groups are numbered anew, because a share selects fewer labels.
         let share = |plan: ScanPlan| {
             let (rows, output) = (

@@ -23,9 +23,10 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::is_not_null;
 
 use super::factors::{Factor, FactorId, Factors};
-use super::keys::{Keys, number_axis};
+use super::keys::Keys;
 use super::query::Query;
 use crate::exec::GridScanExec;
+use crate::exec::matching::number_axis;
 use crate::reduce::{AxisGroups, CellWeights, GroupTable};
 
 /// The fine groups of a query, and the values of its functions for them.

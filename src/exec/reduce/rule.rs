@@ -1,4 +1,4 @@
-//! [`GridReduceRule`]: replaces aggregations over scans by reductions.
+//! The rule `GridReduce`: replaces aggregations over scans by reductions.
 //!
 //! ```text
 //!   plan node                 if partitions share no group    otherwise
@@ -9,65 +9,25 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use super::node::GridReduceExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rules::walk::down;
 
-/// A physical optimizer rule that turns aggregations over a [`crate::exec::GridScanExec`], whose keys
-/// are each over one dimension, into a [`GridReduceExec`].
+/// Turns aggregations over a [`crate::exec::GridScanExec`], whose keys are each over one dimension, into a [`GridReduceExec`].
 ///
-/// The best place is before `EnsureRequirements`, where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts the rule: a
-/// reduction that needs no final stage then replaces both stages. After all other rules, a reduction
-/// still replaces the first stage.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
-/// use gridfusion::exec::GridReduceRule;
-///
-/// let state = SessionStateBuilder::new()
-///     .with_default_features()
-///     .with_physical_optimizer_rule(Arc::new(GridReduceRule))
-///     .build();
-/// # let _ = state;
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct GridReduceRule;
-
-impl PhysicalOptimizerRule for GridReduceRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let config = GridfusionConfig::of(config);
-        if !config.reduce {
-            return Ok(plan);
-        }
-        plan.transform_down(|plan| {
-            Ok(match reduced_aggregation(&plan, &config)? {
-                Some(reduced) => Transformed::yes(reduced),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GridReduce"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Before `EnsureRequirements`, a reduction that needs no final stage replaces both stages. Behind it, a reduction still replaces
+/// the first stage.
+pub(in crate::exec) fn reduce_arrays(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    down(plan, |node| reduced_aggregation(node, config)).data()
 }
 
 /// Returns the replacement of `plan`, if `plan` is an aggregation that can be reduced: a reduction, or a final stage above one.

@@ -29,7 +29,9 @@ impl ReduceStrategy {
         keys: &Keys,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
-        if let Some(dense) = DensePlan::of(query, scan, keys, config.reduce_weights) {
+        if let Some(dense) =
+            DensePlan::of(query, scan, keys, config.optimizer.enable_reduce_weights)
+        {
             return Ok(Some(Self::Dense(dense)));
         }
         Ok(AccumulatePlan::of(query, scan)?.map(Self::Accumulators))
@@ -113,7 +115,8 @@ impl ReduceStrategy {
         const SMALL: u64 = 1 << 16;
         let groups = self.groups(keys);
         let bytes = groups.saturating_mul(tables).saturating_mul(self.bytes_per_group(keys));
-        bytes <= config.reduce_memory as u64 && (groups <= SMALL || groups <= plan.rows(None))
+        bytes <= config.optimizer.reduce_memory as u64
+            && (groups <= SMALL || groups <= plan.rows(None))
     }
 
     /// Whether aggregating rows instead may take less memory. DataFusion spills the states of groups, and

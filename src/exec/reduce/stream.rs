@@ -21,7 +21,6 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt};
@@ -32,6 +31,7 @@ use super::group_pruning::needed_elements;
 use super::partitions::ReducePartition;
 use super::reduction::Reduction;
 use super::strategy::ReduceStrategy;
+use crate::exec::batches::stream_of;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
@@ -73,8 +73,7 @@ pub(super) fn reduce(
             reduced => reduced,
         }
     };
-    let batches = futures::stream::once(opened).try_flatten();
-    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
+    stream_of(schema, futures::stream::once(opened).try_flatten())
 }
 
 /// Whether the memory pool refused memory, directly or below other errors.

@@ -19,8 +19,7 @@ use super::function::Function;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
-use crate::exec::debug_text::{Reading, unfiltered_aggregate};
-use crate::exec::known_function::{known_aggregate, known_window};
+use crate::exec::matching::{Reading, known_aggregate, known_window, unfiltered_aggregate};
 use crate::exec::order_keys::has_order_keys;
 
 /// A function of a window.

@@ -10,14 +10,13 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::call::Call;
 use super::frames::KnownFrames;
-use super::functions::window_functions;
 use super::parts::{ColumnSize, WindowPart, bytes, divided};
 use super::window_axis::WindowAxis;
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::config::GridfusionConfig;
-use crate::exec::reduce::InputOperators;
+use crate::exec::matching::{Cells, ScanBelow, window_functions};
 use crate::grid::AxisChunks;
 use crate::plan::ChunkColumns;
 
@@ -36,25 +35,19 @@ pub(super) struct GridWindow {
     pub(super) schema: SchemaRef,
 }
 
-/// A window with its input columns over the columns of the scan.
-pub(super) struct OverScan {
-    pub(super) window: GridWindow,
-    pub(super) input: Vec<PhysicalExprRef>,
-}
-
 impl GridWindow {
-    /// Takes a window apart. `None` unless its input is a whole scan of a grid and its functions run along one axis.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<OverScan>> {
+    /// Takes a window apart. Also returns its input columns over the columns of the scan. `None` unless its input is a whole scan of
+    /// a grid and its functions run along one axis.
+    pub(super) fn of(
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> Result<Option<(Self, Vec<PhysicalExprRef>)>> {
         let inputs = plan.children();
         let (Some(functions), [input]) = (window_functions(plan.as_ref()), inputs.as_slice())
         else {
             return Ok(None);
         };
-        let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
-            return Ok(None);
-        };
-        let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(None) };
-        let is_whole = below.predicate.is_none() && scan.is_plain();
+        let Some(below) = ScanBelow::find(input, Cells::Selected)? else { return Ok(None) };
+        let (scan, is_whole) = (&below.scan, below.operators.predicate.is_none());
         let Some(first) = functions.first().filter(|_| is_whole) else { return Ok(None) };
         let is_same = |other: &Arc<dyn WindowExpr>| {
             other.partition_by() == first.partition_by() && other.order_by() == first.order_by()
@@ -62,7 +55,7 @@ impl GridWindow {
         if !functions.iter().all(is_same) {
             return Ok(None);
         }
-        let over_scan = |expr: &PhysicalExprRef| below.over_input(expr);
+        let over_scan = |expr: &PhysicalExprRef| below.over_scan(expr);
         let partition_by =
             first.partition_by().iter().map(over_scan).collect::<Result<Vec<_>>>()?;
         let mut order_by = first.order_by().to_vec();
@@ -101,7 +94,7 @@ impl GridWindow {
             argument_columns,
             schema,
         };
-        Ok(Some(OverScan { window, input: below.columns }))
+        Ok(Some((window, below.operators.columns)))
     }
 
     /// Divides the window among so many partitions of the plan. `None` if it takes more memory than `config` allows.
@@ -114,7 +107,8 @@ impl GridWindow {
         let mut parts = divided(&whole, &self.columns, &self.calls, partitions);
         let bytes = bytes(&self.columns, &self.calls, &self.column_size());
         let bytes = bytes.saturating_mul(parts.len() as u64);
-        let budget = self.scan.budget().saturating_mul(2).min(config.reduce_memory as u64);
+        let budget =
+            self.scan.budget().saturating_mul(2).min(config.optimizer.reduce_memory as u64);
         // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
         parts.resize(partitions.max(1), WindowPart::EMPTY);
         (bytes <= budget).then_some(parts)

@@ -9,9 +9,8 @@ use datafusion::physical_plan::windows::{
     BoundedWindowAggExec, WindowAggExec, create_udwf_window_expr,
 };
 
-use super::functions::window_functions;
 use crate::error::Error;
-use crate::exec::debug_text::{Reading, standard_function};
+use crate::exec::matching::{Reading, standard_function, window_functions};
 
 /// Returns, for each function of a window, whether it has `IGNORE NULLS`. Empty for another plan.
 ///

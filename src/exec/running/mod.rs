@@ -26,7 +26,7 @@
 //! | `grid_window` | a window over an array, taken apart |
 //! | `window_axis` | the axis, and its partitions and order |
 //! | `frames`, `range_frames` | the frame of each position |
-//! | `functions`, `call`, `function`, `shift` | the functions of the window |
+//! | `call`, `function`, `shift` | the functions of the window |
 //! | `parts` | the division among partitions of the plan, and the memory |
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
@@ -37,7 +37,6 @@
 mod call;
 mod frames;
 mod function;
-mod functions;
 mod grid_window;
 #[cfg(feature = "codec")]
 mod ignored_nulls;
@@ -52,13 +51,14 @@ mod running_state;
 mod shift;
 mod steps;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod window_axis;
 
-pub(super) use functions::window_functions;
 #[cfg(feature = "codec")]
 pub(crate) use ignored_nulls::{ignored_nulls, with_ignored_nulls};
 pub use node::GridWindowExec;
 pub use parts::WindowPart;
-pub use rule::GridWindowRule;
+pub(super) use rule::run_on_arrays;
 pub(in crate::exec) use steps::{Extreme, Steps, Summed, Variance};

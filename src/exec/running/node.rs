@@ -1,32 +1,24 @@
 //! [`GridWindowExec`]: the operator for windows along a dimension.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalExprRef};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExprRef};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, EmissionType};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::grid_window::GridWindow;
 use super::parts::{WindowPart, divided};
 use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
-use crate::exec::columns::{projected, visit_all};
-use crate::exec::leaf::without_children;
+use crate::exec::columns::projected;
+use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
 use crate::exec::{GridScanExec, display, order};
 
 /// An operator that computes the functions of a window along one dimension of an array, in all partitions of the window
@@ -36,7 +28,7 @@ use crate::exec::{GridScanExec, display, order};
 /// GridWindowExec: along=time, functions=[avg(t.value) …], dataset=t, chunks=256/256, projection=[time, station]
 /// ```
 ///
-/// [`GridWindowRule`](super::GridWindowRule) plans the operator. Each row of the scan is one row of the output, with a
+/// The rule `GridWindow` plans the operator. Each row of the scan is one row of the output, with a
 /// column more per function. Rows come in the order of the array if chunks lie one behind the other along the dimension.
 /// Otherwise they come column of chunks by column of chunks.
 ///
@@ -49,8 +41,7 @@ pub struct GridWindowExec {
     /// The columns of the window's schema, in output order.
     projection: Vec<usize>,
     schema: SchemaRef,
-    metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    frame: Frame,
 }
 
 impl GridWindowExec {
@@ -61,15 +52,12 @@ impl GridWindowExec {
         projection: Vec<usize>,
     ) -> Result<Self> {
         let schema = Arc::new(window.schema.project(&projection)?);
-        let properties = PlanProperties::new(
+        let frame = Frame::new(declared(
             equivalences(&window, &projection, &schema),
             Partitioning::UnknownPartitioning(parts.len()),
             EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
-        let (metrics, properties) = (ExecutionPlanMetricsSet::new(), Arc::new(properties));
-        Ok(Self { window, parts, projection, schema, metrics, properties })
+        ));
+        Ok(Self { window, parts, projection, schema, frame })
     }
 
     /// Makes an operator that was planned before.
@@ -81,10 +69,9 @@ impl GridWindowExec {
         parts: Vec<WindowPart>,
         projection: Vec<usize>,
     ) -> Result<Self> {
-        let planned = GridWindow::of(rows)?.ok_or_else(|| {
+        let (window, _) = GridWindow::of(rows)?.ok_or_else(|| {
             Error::unsupported("the window cannot run along an axis here as it was planned")
         })?;
-        let window = planned.window;
         let (columns, chunks) = (window.columns.count(), window.columns.len());
         let has = |part: &WindowPart| part.columns.end <= columns && part.chunks.end <= chunks;
         let width = window.schema.fields().len();
@@ -146,25 +133,6 @@ impl GridWindowExec {
     pub fn projection(&self) -> &[usize] {
         &self.projection
     }
-
-    /// Returns the parts of the text in `EXPLAIN`.
-    fn text(&self) -> Vec<String> {
-        let GridWindow { scan, axis, schema, .. } = self.window.as_ref();
-        let scanned = scan.columns().len();
-        let (columns, functions): (Vec<usize>, Vec<usize>) =
-            self.projection.iter().partition(|column| **column < scanned);
-        let names = |columns: Vec<usize>| {
-            let names = columns.into_iter().map(|column| schema.field(column).name().as_str());
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let mut parts = vec![
-            format!("along={}", scan.array().dims()[*axis].name()),
-            format!("functions=[{}]", names(functions)),
-        ];
-        parts.extend(display::parts(scan.array(), scan.plan()));
-        parts.push(format!("projection=[{}]", names(columns)));
-        parts
-    }
 }
 
 /// Returns the orders of the rows. Rows of several columns of chunks are in no order.
@@ -182,91 +150,69 @@ fn equivalences(
     order::equivalences(window.scan.array(), window.scan.plan(), &columns, schema, &[])
 }
 
-impl DisplayAs for GridWindowExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "GridWindowExec: {}", self.text().join(", "))
-            }
-            DisplayFormatType::TreeRender => display::tree(&self.text(), f),
+shown_by_text!(GridWindowExec);
+
+impl Operator for GridWindowExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
+    }
+
+    fn text(&self) -> Vec<String> {
+        let GridWindow { scan, axis, schema, .. } = self.window.as_ref();
+        let scanned = scan.columns().len();
+        let (columns, functions): (Vec<usize>, Vec<usize>) =
+            self.projection.iter().partition(|column| **column < scanned);
+        let names = |columns: Vec<usize>| {
+            let names = columns.into_iter().map(|column| schema.field(column).name().as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let mut parts = vec![
+            format!("along={}", scan.array().dims()[*axis].name()),
+            format!("functions=[{}]", names(functions)),
+        ];
+        parts.extend(display::parts(scan.array(), scan.plan()));
+        parts.push(format!("projection=[{}]", names(columns)));
+        parts
+    }
+
+    fn expressions(&self) -> Vec<PhysicalExprRef> {
+        self.window.calls.iter().filter_map(|call| call.argument.clone()).collect()
+    }
+
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if partition.is_none() {
+            let rows = usize::try_from(self.window.scan.plan().rows(None));
+            // A share returns fewer rows.
+            statistics.num_rows = rows.map_or(Precision::Absent, Precision::Inexact);
         }
-    }
-}
-
-impl ExecutionPlan for GridWindowExec {
-    fn name(&self) -> &'static str {
-        "GridWindowExec"
+        Ok(statistics)
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        let arguments: Vec<&PhysicalExprRef> =
-            self.window.calls.iter().filter_map(|call| call.argument.as_ref()).collect();
-        visit_all(arguments, visit)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let Some(part) = self.parts.get(partition) else {
-            return internal_err!("GridWindowExec has no partition {partition}");
+            return internal_err!("a window of no part");
         };
         let output = stream::Output {
             projection: self.projection.clone(),
             schema: Arc::clone(&self.schema),
             partitions: self.parts.len(),
         };
-        Ok(stream::rows(&self.window, output, part, partition, &self.metrics, &context))
+        let metrics = self.frame.metrics();
+        Ok(stream::rows(&self.window, output, part, partition, metrics, &context))
     }
+}
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.schema);
-        if args.partition().is_none() {
-            let rows = usize::try_from(self.window.scan.plan().rows(None));
-            // A share returns fewer rows.
-            statistics.num_rows = rows.map_or(Precision::Absent, Precision::Inexact);
-        }
-        Ok(Arc::new(statistics))
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self { metrics: ExecutionPlanMetricsSet::new(), ..Self::clone(&self) }))
-    }
+impl ExecutionPlan for GridWindowExec {
+    operator_methods!();
 
     /// Returns an operator of fewer columns, below what a projection computes.
     fn try_swapping_with_projection(

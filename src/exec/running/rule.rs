@@ -1,67 +1,28 @@
-//! [`GridWindowRule`]: replaces windows along a dimension.
+//! The rule `GridWindow`: replaces windows along a dimension.
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::grid_window::{GridWindow, OverScan};
+use super::grid_window::GridWindow;
 use super::node::GridWindowExec;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rules::walk::up;
 
-/// A physical optimizer rule for windows whose frames move along one dimension: rolling means, running sums, `lag`,
-/// `row_number` and the like. The other dimensions must be among the keys of `PARTITION BY`, or have one label.
-///
-/// It belongs behind [`WindowReduceRule`](crate::exec::WindowReduceRule), where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
-/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
-/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-/// use gridfusion::exec::GridWindowRule;
-///
-/// let mut rules = PhysicalOptimizer::new().rules;
-/// // Behind that rule, windows are reversed and rows are repartitioned already.
-/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
-/// rules.insert(at, Arc::new(GridWindowRule));
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct GridWindowRule;
-
-impl PhysicalOptimizerRule for GridWindowRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let config = GridfusionConfig::of(options);
-        if !config.grid_windows {
-            return Ok(plan);
-        }
-        let partitions = options.execution.target_partitions;
-        plan.transform_up(|plan| {
-            let window = along_axis(&plan, partitions, &config)?;
-            Ok(window.map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GridWindow"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Replaces windows whose frames move along one dimension: rolling means, running sums, `lag`, `row_number` and the like. The other
+/// dimensions must be among the keys of `PARTITION BY`, or have one label.
+pub(in crate::exec) fn run_on_arrays(
+    plan: Arc<dyn ExecutionPlan>,
+    partitions: usize,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, |node| along_axis(node, partitions, config)).data()
 }
 
 /// Returns a plan with the rows of a window along an axis; `None` for another plan.
@@ -70,7 +31,7 @@ fn along_axis(
     partitions: usize,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(OverScan { window, input }) = GridWindow::of(plan)? else { return Ok(None) };
+    let Some((window, input)) = GridWindow::of(plan)? else { return Ok(None) };
     let Some(parts) = window.parts(partitions, config) else {
         log::debug!("a window runs over rows, because its cells take too much memory");
         return Ok(None);

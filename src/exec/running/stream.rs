@@ -10,14 +10,13 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
 use super::grid_window::GridWindow;
 use super::open_column::{ColumnRange, OpenColumn, arguments};
 use super::parts::{WindowPart, chunks_to_read};
 use crate::array::ColumnSource;
+use crate::exec::batches::{Batches, stream_of};
 use crate::exec::blocks::{columns, own_columns, values_of};
 use crate::exec::chunks::{ChunkReader, OpenChunk};
 use crate::exec::compact::copied;
@@ -51,11 +50,7 @@ pub(super) fn rows(
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), pruned);
     let schema = Arc::clone(&output.schema);
     let rows = WindowStream::new(Arc::clone(window), output, part, partition, metrics, context);
-    let batches = futures::stream::try_unfold(rows, |mut rows| async move {
-        let batch = rows.next().await?;
-        Ok(batch.map(|batch| (batch, rows)))
-    });
-    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
+    stream_of(schema, rows.into_stream())
 }
 
 /// A producer of the batches of one partition.
@@ -147,8 +142,9 @@ impl WindowStream {
             window,
         }
     }
+}
 
-    /// Returns the next batch, or `None` at the end.
+impl Batches for WindowStream {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.coalescer.next_completed_batch() {
@@ -171,7 +167,9 @@ impl WindowStream {
             }
         }
     }
+}
 
+impl WindowStream {
     /// Returns the next rows of the chunk that is being returned; `None` at its end.
     fn next_block(&mut self) -> Result<Option<RecordBatch>> {
         let Some(chunk) = &mut self.returned else { return Ok(None) };

@@ -9,8 +9,7 @@ use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 
 use crate::exec::GridScanExec;
-use crate::exec::columns::axes_of;
-use crate::exec::reduce::number_axis;
+use crate::exec::matching::{KeysByAxis, Over, has_merged_zeros, number_axis};
 use crate::reduce::AxisGroups;
 
 /// The greatest number of positions. More frames would take more than 64 MiB, and planning too long.
@@ -42,27 +41,19 @@ impl WindowAxis {
         if partition_by.iter().chain(sort_keys).any(is_volatile) {
             return Ok(None);
         }
-        let rank = scan.array().grid().rank();
-        let mut keys: Vec<Vec<PhysicalExprRef>> = vec![vec![]; rank];
-        for key in partition_by {
-            match axes_of(key, &scan.columns()).as_deref() {
-                Some([]) => {}
-                Some([axis]) => keys[*axis].push(PhysicalExprRef::clone(key)),
-                _ => return Ok(None),
-            }
-        }
-        let Some((axis, order)) = ordered_axis(&keys, order_by, scan) else { return Ok(None) };
+        let Some(keys) = KeysByAxis::of(partition_by, scan) else { return Ok(None) };
+        let Some((axis, order)) = ordered_axis(&keys.axes, order_by, scan) else { return Ok(None) };
         if scan.plan().selection().axes()[axis].count() > MOST_POSITIONS {
             return Ok(None);
         }
-        for (other, keys) in keys.iter().enumerate().filter(|(other, _)| *other != axis) {
-            let numbered = || Some(number_axis(scan, other, keys)?.0);
+        for other in (0..keys.axes.len()).filter(|other| *other != axis) {
+            let are_apart = || Some(keys.number_axis(other)?.0 == AxisGroups::Each);
             let is_single = scan.plan().selection().axes()[other].count() == 1;
-            if !is_single && (keys.is_empty() || numbered() != Some(AxisGroups::Each)) {
+            if !is_single && are_apart() != Some(true) {
                 return Ok(None);
             }
         }
-        let Some(partitions) = partitions(scan, axis, &keys[axis]) else { return Ok(None) };
+        let Some(partitions) = partitions(scan, axis, &keys) else { return Ok(None) };
         let key = match order {
             None => None,
             Some(order) => match key_of(scan, axis, &order)? {
@@ -101,15 +92,15 @@ impl WindowAxis {
 
 /// Returns the axis of the order, and its sort key. Without an order, it is the one axis whose labels are not told apart.
 fn ordered_axis(
-    keys: &[Vec<PhysicalExprRef>],
+    keys: &[Vec<usize>],
     order_by: &[PhysicalSortExpr],
     scan: &GridScanExec,
 ) -> Option<(usize, Option<PhysicalSortExpr>)> {
     let mut order = None;
     for key in order_by {
-        match axes_of(&key.expr, &scan.columns())?.as_slice() {
-            [] => {}
-            [axis] if order.is_none() => order = Some((*axis, Some(key.clone()))),
+        match Over::of(&key.expr, scan) {
+            Over::Nothing => {}
+            Over::Axis(axis) if order.is_none() => order = Some((axis, Some(key.clone()))),
             _ => return None,
         }
     }
@@ -125,16 +116,15 @@ fn ordered_axis(
 fn partitions(
     scan: &GridScanExec,
     axis: usize,
-    keys: &[PhysicalExprRef],
+    keys: &KeysByAxis<'_>,
 ) -> Option<Vec<Range<usize>>> {
     let len = scan.plan().selection().axes()[axis].count() as usize;
-    if keys.is_empty() {
-        return Some((len > 0).then_some(0..len).into_iter().collect());
+    let (groups, values) = keys.number_axis(axis)?;
+    if has_merged_zeros(&groups, &values) {
+        return None;
     }
-    let (groups, values) = number_axis(scan, axis, keys)?;
     match groups {
-        // Zeros of both signs are one group, and two partitions of a window.
-        AxisGroups::Numbered { .. } if values.iter().any(|it| it.data_type().is_floating()) => None,
+        AxisGroups::One => Some((len > 0).then_some(0..len).into_iter().collect()),
         AxisGroups::Numbered { numbers, groups } => {
             let runs = numbers.chunk_by(|a, b| a == b).scan(0, |end, run| {
                 let start = *end;
@@ -144,7 +134,7 @@ fn partitions(
             let runs: Vec<Range<usize>> = runs.collect();
             (runs.len() == groups as usize).then_some(runs)
         }
-        _ => Some((0..len).map(|at| at..at + 1).collect()),
+        AxisGroups::Each => Some((0..len).map(|at| at..at + 1).collect()),
     }
 }
 
@@ -152,11 +142,12 @@ fn partitions(
 fn key_of(scan: &GridScanExec, axis: usize, order: &PhysicalSortExpr) -> Result<Option<ArrayRef>> {
     let exprs = [PhysicalExprRef::clone(&order.expr)];
     let Some((groups, values)) = number_axis(scan, axis, &exprs) else { return Ok(None) };
+    if has_merged_zeros(&groups, &values) {
+        return Ok(None);
+    }
     let Some(values) = values.into_iter().next() else { return Ok(None) };
     Ok(match groups {
         AxisGroups::Each => Some(values),
-        // These may be zeros of both signs, which are one group, and differ in their order.
-        _ if values.data_type().is_floating() => None,
         AxisGroups::Numbered { numbers, .. } => {
             Some(take(&values, &UInt32Array::from(numbers.to_vec()), None)?)
         }

@@ -13,7 +13,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, cast};
 
 use super::columns::Columns;
-use crate::exec::known_function::known_scalar;
+use crate::exec::matching::known_scalar;
 
 /// Functions of which the arguments are compared with each other, or one is the result.
 const OF_EQUALS: [&str; 6] = ["nullif", "coalesce", "nvl", "nvl2", "greatest", "least"];

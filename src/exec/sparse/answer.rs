@@ -19,19 +19,15 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn, Literal};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::metrics::{
-    Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
-};
+use datafusion::physical_plan::metrics::{Count, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::plan::TileTask;
@@ -39,7 +35,8 @@ use super::planning::value_zones;
 use super::scan::SparseScanExec;
 use crate::array::{SparseArray, TileNumber, ValueColumn};
 use crate::error::Error;
-use crate::exec::known_function::known_aggregate;
+use crate::exec::matching::known_aggregate;
+use crate::exec::operator::{Frame, Operator, operator_methods};
 use crate::format::{Bound, Sum, Zone};
 
 /// An operator that returns states of aggregates: those of tiles that statistics answer, and those of its
@@ -48,7 +45,7 @@ use crate::format::{Bound, Sum, Zone};
 pub struct SparseAnswerExec {
     input: Arc<dyn ExecutionPlan>,
     measures: Vec<Measure>,
-    metrics: ExecutionPlanMetricsSet,
+    frame: Frame,
 }
 
 /// An aggregate that statistics can answer, over a column of the table.
@@ -144,8 +141,8 @@ impl SparseAnswerExec {
                 .iter()
                 .zip(fields.fields())
                 .all(|(measure, field)| measure.fits(scan.array(), field.data_type()));
-        let metrics = ExecutionPlanMetricsSet::new();
-        fits.then(|| Self { input: Arc::clone(partial), measures, metrics })
+        let frame = Frame::new(Arc::clone(partial.properties()));
+        fits.then(|| Self { input: Arc::clone(partial), measures, frame })
     }
 
     /// Returns the first stage of the aggregation.
@@ -331,17 +328,6 @@ fn is_wide(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Float64)
 }
 
-/// Returns the operator above another input, the only one of `children`.
-fn over_input(
-    node: &SparseAnswerExec,
-    children: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let Ok([input]) = <[_; 1]>::try_from(children) else {
-        return internal_err!("SparseAnswerExec has one child");
-    };
-    Ok(Arc::new(SparseAnswerExec { input, ..node.clone() }))
-}
-
 impl DisplayAs for SparseAnswerExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
@@ -351,53 +337,38 @@ impl DisplayAs for SparseAnswerExec {
     }
 }
 
-impl ExecutionPlan for SparseAnswerExec {
-    fn name(&self) -> &'static str {
-        "SparseAnswerExec"
+impl Operator for SparseAnswerExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+    fn over(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        let [input] = inputs else { return internal_err!("an answer without a first stage") };
+        let frame = Frame::new(Arc::clone(input.properties()));
+        Ok(Self { input: Arc::clone(input), frame, ..self.clone() })
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        over_input(&self, children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        over_input(&self, children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let answered = MetricBuilder::new(&self.metrics).counter("tiles_answered", partition);
+        let answered =
+            MetricBuilder::new(self.frame.metrics()).counter("tiles_answered", partition);
         let states = self.clone().states(partition, context, answered);
         let stream = stream::once(states).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.input.schema(), Box::pin(stream))))
     }
+}
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
+impl ExecutionPlan for SparseAnswerExec {
+    operator_methods!();
 }

@@ -1,64 +1,22 @@
-//! [`SparseAnswerRule`]: lets stored statistics of tiles answer aggregates over sparse scans.
+//! The rule `SparseAnswer`: lets stored statistics of tiles answer aggregates over sparse scans.
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::answer::SparseAnswerExec;
 use super::scan::SparseScanExec;
-use crate::exec::config::GridfusionConfig;
+use crate::exec::rules::walk::up;
 
-/// A physical optimizer rule that puts a [`SparseAnswerExec`] above the first stage of aggregations without
-/// groups over a [`SparseScanExec`].
-///
-/// It belongs after all other rules, because these divide aggregations into stages.
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it there.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
-/// use gridfusion::exec::SparseAnswerRule;
-///
-/// let state = SessionStateBuilder::new()
-///     .with_default_features()
-///     .with_physical_optimizer_rule(Arc::new(SparseAnswerRule))
-///     .build();
-/// # let _ = state;
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct SparseAnswerRule;
-
-impl PhysicalOptimizerRule for SparseAnswerRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if !GridfusionConfig::of(config).reduce {
-            return Ok(plan);
-        }
-        plan.transform_up(|plan| {
-            Ok(match answered(&plan)? {
-                Some(node) => Transformed::yes(node),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "SparseAnswer"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// Puts a [`SparseAnswerExec`] above the first stage of aggregations without groups over a [`SparseScanExec`].
+pub(in crate::exec) fn answer_by_statistics(
+    plan: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    up(plan, answered).data()
 }
 
 /// Returns the replacement of `plan`, if `plan` is an aggregation that statistics can answer.

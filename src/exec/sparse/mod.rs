@@ -37,7 +37,7 @@ mod tile_reader;
 mod window;
 
 pub use answer::SparseAnswerExec;
-pub use answer_rule::SparseAnswerRule;
+pub(super) use answer_rule::answer_by_statistics;
 #[cfg(feature = "codec")]
 pub(crate) use bounds::KnownTiles;
 pub(crate) use filters::pushdown;

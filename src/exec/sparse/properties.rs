@@ -11,10 +11,11 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::Partitioning;
 use datafusion::physical_plan::PlanProperties;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::execution_plan::EmissionType;
 
 use super::plan::SparsePlan;
 use crate::array::SparseArray;
+use crate::exec::operator::declared;
 
 /// Returns what the scan declares. Its rows are sorted if all of them come from one fragment, and the
 /// fragment sorts its cells by coordinates.
@@ -36,8 +37,7 @@ pub(super) fn properties(
         equivalences.add_ordering(ordering);
     }
     let partitioning = Partitioning::UnknownPartitioning(plan.partition_count());
-    PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
-        .with_scheduling_type(SchedulingType::Cooperative)
+    declared(equivalences, partitioning, EmissionType::Incremental)
 }
 
 /// Returns the statistics of the rows, of one partition or of all. DataFusion answers `count(*)`, `min(x)` and

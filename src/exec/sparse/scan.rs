@@ -1,29 +1,16 @@
 //! [`SparseScanExec`]: the operator that yields the visible cells of a sparse array as record batches.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
-use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
-};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use super::display;
 use super::metrics::SparseMetrics;
 use super::plan::{SparsePlan, TileTask};
 use super::properties::{properties, statistics};
@@ -31,10 +18,10 @@ use super::pruner::Pruner;
 use super::stream::SparseStream;
 use super::tile_reader::TileReader;
 use crate::array::{SparseArray, SparseFragment};
-use crate::exec::columns::visit_all;
-use crate::exec::display::{filters as shown_filters, tree};
-use crate::exec::leaf::without_children;
-use crate::exec::pruning::dynamic::dynamic_filters;
+use crate::exec::batches::{Batches, stream_of};
+use crate::exec::columns::picked;
+use crate::exec::display::projection as shown_projection;
+use crate::exec::operator::{Frame, Operator, operator_methods, shown_by_text};
 use crate::source::TableOrigin;
 
 /// An operator that scans the tiles of a [`SparsePlan`], and returns a row per visible cell that the plan's
@@ -55,10 +42,7 @@ pub struct SparseScanExec {
     /// Columns of the array's schema, in output order.
     projection: Vec<usize>,
     schema: SchemaRef,
-    /// Dynamic filters over the output columns; rows for which one is not true may be left out.
-    filters: Vec<PhysicalExprRef>,
-    metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    frame: Frame,
 }
 
 impl SparseScanExec {
@@ -73,10 +57,8 @@ impl SparseScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
-        let properties = Arc::new(properties(&array, &plan, &projection, &schema));
-        let metrics = ExecutionPlanMetricsSet::new();
-        let (origin, filters) = (None, vec![]);
-        Ok(Self { array, origin, plan, projection, schema, filters, metrics, properties })
+        let frame = Frame::new(properties(&array, &plan, &projection, &schema));
+        Ok(Self { array, origin: None, plan, projection, schema, frame })
     }
 
     /// Sets what the array was opened from.
@@ -92,12 +74,12 @@ impl SparseScanExec {
 
     /// Returns the same scan with these dynamic filters over the output columns.
     pub fn with_filters(self, filters: Vec<PhysicalExprRef>) -> Self {
-        Self { filters, ..self }
+        Self { frame: self.frame.with_filters(filters), ..self }
     }
 
     /// Returns the columns of the array's schema, in output order, and the dynamic filters over them.
     pub fn pushed_down(&self) -> (&[usize], &[PhysicalExprRef]) {
-        (&self.projection, &self.filters)
+        (&self.projection, self.frame.filters())
     }
 
     /// Returns the array that is scanned.
@@ -128,11 +110,13 @@ impl SparseScanExec {
     pub fn shares(&self, count: usize) -> Vec<Self> {
         let fragments = self.array.source().fragments();
         let cells = |task: &TileTask| fragments[task.tile.fragment].cells_of(task.tile.tile);
-        let share = |plan: SparsePlan| {
-            let metrics = ExecutionPlanMetricsSet::new();
-            Self { plan: Arc::new(plan), metrics, ..self.clone() }
-        };
+        let share = |plan: SparsePlan| self.over_plan(plan);
         self.plan.shares(cells, count).into_iter().map(share).collect()
+    }
+
+    /// Returns the same scan by another plan of as many partitions.
+    fn over_plan(&self, plan: SparsePlan) -> Self {
+        Self { plan: Arc::new(plan), ..self.with_frame(self.frame.anew()) }
     }
 
     /// Returns the position of the first tile that is read among all tiles of the array, and their number.
@@ -152,68 +136,44 @@ impl SparseScanExec {
     }
 }
 
-impl DisplayAs for SparseScanExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns: Vec<&str> =
-            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let mut parts = display::parts(&self.array, &self.plan);
-        parts.push(format!("projection=[{}]", columns.join(", ")));
+shown_by_text!(SparseScanExec);
+
+impl Operator for SparseScanExec {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn with_frame(&self, frame: Frame) -> Self {
+        Self { frame, ..self.clone() }
+    }
+
+    fn text(&self) -> Vec<String> {
+        let mut parts = super::display::parts(&self.array, &self.plan);
+        parts.push(shown_projection(&self.schema));
         parts.extend(self.plan.limit.map(|limit| format!("limit={limit}")));
-        parts.extend(shown_filters(&self.filters));
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "SparseScanExec: {}", parts.join(", "))
-            }
-            DisplayFormatType::TreeRender => tree(&parts, f),
-        }
-    }
-}
-
-impl ExecutionPlan for SparseScanExec {
-    fn name(&self) -> &'static str {
-        "SparseScanExec"
+        parts
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    fn usable(&self, filters: Vec<PhysicalExprRef>) -> Vec<PhysicalExprRef> {
+        // A limit counts rows before filters.
+        if self.plan.limit.is_none() { filters } else { vec![] }
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
+    fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
+        statistics(&self.array, &self.plan, &self.projection, partition)
     }
 
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit_all(&self.filters, visit)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        without_children(self, &children)
-    }
-
-    fn execute(
+    fn stream(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let Some(tasks) = self.plan.partitions.get(partition) else {
-            return internal_err!("SparseScanExec has no partition {partition}");
+            return internal_err!("a sparse scan of no tiles");
         };
-        let metrics = SparseMetrics::new(&self.metrics, partition, &self.plan.counts);
-        let pruner = Pruner::new(&self.array, &self.plan.known, &self.filters, &self.projection)?;
+        let metrics = SparseMetrics::new(self.frame.metrics(), partition, &self.plan.counts);
+        let filters = self.frame.filters();
+        let pruner = Pruner::new(&self.array, &self.plan.known, filters, &self.projection)?;
         let reader = TileReader::new(
             Arc::clone(&self.array),
             Arc::clone(&self.plan),
@@ -226,61 +186,22 @@ impl ExecutionPlan for SparseScanExec {
         let batch_size = context.session_config().batch_size();
         let schema = Arc::clone(&self.schema);
         let stream = SparseStream::new(reader, tasks.clone(), schema, batch_size);
-        // Nothing runs before the first poll. The stream owns the state and passes it from batch to batch.
-        let batches = futures::stream::try_unfold(stream, |mut stream| async move {
-            let batch = stream.next().await?;
-            Ok(batch.map(|batch| (batch, stream)))
-        });
-        let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), Box::pin(batches));
-        Ok(Box::pin(cooperative(stream)))
+        Ok(stream_of(Arc::clone(&self.schema), stream.into_stream()))
     }
+}
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        _: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        let statistics = statistics(&self.array, &self.plan, &self.projection, args.partition())?;
-        // With dynamic filters, some of the planned rows do not come.
-        let exact = self.filters.is_empty();
-        Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
-    }
+impl ExecutionPlan for SparseScanExec {
+    operator_methods!();
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        if !self.filters.is_empty() {
+        if !self.frame.filters().is_empty() {
             return None; // the limit would count rows that the filters may leave out
         }
-        let plan = Arc::new(self.plan.with_limit(limit));
-        let metrics = ExecutionPlanMetricsSet::new();
-        Some(Arc::new(Self { plan, metrics, ..self.clone() }))
+        Some(Arc::new(self.over_plan(self.plan.with_limit(limit))))
     }
 
     fn fetch(&self) -> Option<usize> {
         self.plan.limit
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        pushed: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(dynamic_filters(phase, pushed, |filters| {
-            // A limit counts rows before filters.
-            let filters = [self.filters.clone(), filters].concat();
-            let metrics = ExecutionPlanMetricsSet::new();
-            self.plan.limit.is_none().then(|| Self { filters, metrics, ..self.clone() })
-        }))
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // After a reset, operators above make new filters, which they do not push down again.
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
     }
 
     /// Returns a scan of fewer or reordered columns, which replaces the projection; `None` if the
@@ -289,21 +210,13 @@ impl ExecutionPlan for SparseScanExec {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if !self.filters.is_empty() {
+        if !self.frame.filters().is_empty() {
             return Ok(None); // they refer to the current output columns
         }
-        let kept = |projected: &ProjectionExpr| {
-            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
-            // A column under another name needs a node that renames it.
-            (column.name() == projected.alias).then(|| self.projection[column.index()])
-        };
-        let columns = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>();
-        let scan =
-            |columns| Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns);
-        Ok(match columns {
-            Some(columns) => Some(Arc::new(scan(columns)?.with_origin(self.origin.clone()))),
-            None => None,
-        })
+        let Some(columns) = picked(projection) else { return Ok(None) };
+        let columns = columns.into_iter().map(|column| self.projection[column]).collect();
+        let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
+        Ok(Some(Arc::new(scan.with_origin(self.origin.clone()))))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -20,6 +20,7 @@ use super::merge::Merge;
 use super::plan::{PartitionTasks, TileTask};
 use super::tile_reader::{Selected, TileReader};
 use crate::array::TileNumber;
+use crate::exec::batches::Batches;
 use crate::exec::yield_budget::YieldBudget;
 use crate::io::counted;
 
@@ -81,9 +82,11 @@ impl SparseStream {
             yields: YieldBudget::default(),
         }
     }
+}
 
+impl Batches for SparseStream {
     /// Returns the next batch, or `None` at the end. Cuts the last batch off at the limit.
-    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
         if self.remaining == 0 {
             return Ok(None);
         }
@@ -100,7 +103,9 @@ impl SparseStream {
             batch.slice(0, rows)
         }))
     }
+}
 
+impl SparseStream {
     /// Reads the locations of all tiles at once.
     async fn prepare(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.is_prepared, true) {

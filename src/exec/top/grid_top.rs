@@ -1,16 +1,14 @@
 //! [`GridTop`]: the rows to keep of a scan, with the numbers of their partitions.
 
-use std::sync::Arc;
-
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 
 use super::best::Best;
 use super::top_of::TopOf;
 use crate::exec::GridScanExec;
-use crate::exec::columns::{axes_of, columns_of};
+use crate::exec::columns::columns_of;
+use crate::exec::matching::{KeysByAxis, group_count, has_merged_zeros};
 use crate::exec::order_keys::has_order_keys;
-use crate::exec::reduce::number_axis;
 use crate::reduce::AxisGroups;
 
 /// The greatest number of rows per partition. With more, most rows of short partitions would pass.
@@ -46,34 +44,20 @@ impl GridTop {
 
     /// Returns the bytes that the best keys take in all partitions of the plan.
     pub(super) fn bytes(&self) -> u64 {
-        let selected = self.scan.plan().selection().axes();
-        let count = |(axis, groups): (usize, &AxisGroups)| groups.count(selected[axis].count());
-        let places = self.groups.iter().enumerate().map(count).fold(1, u64::saturating_mul);
+        let places = group_count(&self.groups, &self.scan).unwrap_or(u64::MAX);
         let partitions = self.scan.plan().partition_count() as u64;
         let bytes = Best::bytes_per_place(self.top.count) as u64;
         places.saturating_mul(bytes).saturating_mul(partitions)
     }
 }
 
-/// Numbers keys along their axes. `None` if one is over several axes, or over a variable.
+/// Numbers keys along their axes. `None` if one is over several axes, or over a variable, and if partitions of the window would be
+/// one group.
 fn groups(keys: &[PhysicalExprRef], scan: &GridScanExec) -> Option<Vec<AxisGroups>> {
-    let columns = scan.columns();
-    let mut of_axis: Vec<Vec<PhysicalExprRef>> = vec![vec![]; scan.array().grid().rank()];
-    for key in keys {
-        match axes_of(key, &columns)?.as_slice() {
-            [] => {}
-            [axis] => of_axis[*axis].push(Arc::clone(key)),
-            _ => return None,
-        }
-    }
-    let number = |(axis, keys): (usize, &Vec<PhysicalExprRef>)| match keys.as_slice() {
-        [] => Some(AxisGroups::One),
-        keys => {
-            let (groups, values) = number_axis(scan, axis, keys)?;
-            let is_float = values.iter().any(|it| it.data_type().is_floating());
-            // Zeros of both signs are one group, and two partitions of a window.
-            (groups == AxisGroups::Each || !is_float).then_some(groups)
-        }
+    let by_axis = KeysByAxis::of(keys, scan)?;
+    let number = |axis| {
+        let (groups, values) = by_axis.number_axis(axis)?;
+        (!has_merged_zeros(&groups, &values)).then_some(groups)
     };
-    of_axis.iter().enumerate().map(number).collect()
+    (0..by_axis.axes.len()).map(number).collect()
 }

@@ -31,5 +31,5 @@ mod stream;
 mod top_of;
 
 pub use node::GridTopExec;
-pub use rule::GridTopRule;
+pub(super) use rule::leave_out_rows;
 pub use top_of::TopOf;

@@ -1,77 +1,37 @@
-//! [`GridTopRule`]: leaves out rows below windows of which only the first rows are needed.
+//! The rule `GridTop`: leaves out rows below windows of which only the first rows are needed.
 
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal};
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 
 use super::node::GridTopExec;
 use super::top_of::TopOf;
-use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::debug_text::standard_function;
-use crate::exec::known_function::known_window;
-use crate::exec::reduce::InputOperators;
-use crate::exec::running::window_functions;
+use crate::exec::matching::{
+    Cells, InputOperators, ScanBelow, known_window, standard_function, window_functions,
+};
+use crate::exec::rules::walk::up;
 
-/// A physical optimizer rule for `row_number` or `rank` over an array, of which a filter keeps the first few: the rows that cannot be
-/// among them are left out before the sort.
-///
-/// It belongs behind [`GridWindowRule`](crate::exec::GridWindowRule), where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
-/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
-/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-/// use gridfusion::exec::GridTopRule;
-///
-/// let mut rules = PhysicalOptimizer::new().rules;
-/// // Behind that rule, windows are reversed and rows are repartitioned already.
-/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
-/// rules.insert(at, Arc::new(GridTopRule));
-/// ```
-#[derive(Debug, Default, Clone, Copy)]
-pub struct GridTopRule;
-
-impl PhysicalOptimizerRule for GridTopRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        options: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let config = GridfusionConfig::of(options);
-        if !config.top_rows {
-            return Ok(plan);
-        }
-        plan.transform_up(|plan| {
-            let fewer = match plan.downcast_ref::<FilterExec>() {
-                Some(filter) => with_fewer_rows(&plan, filter, &config)?,
-                None => None,
-            };
-            Ok(fewer.map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "GridTop"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+/// For `row_number` or `rank` over an array, of which a filter keeps the first few: leaves out the rows that cannot be among them,
+/// before the sort.
+pub(in crate::exec) fn leave_out_rows(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let replace = |node: &Arc<dyn ExecutionPlan>| match node.downcast_ref::<FilterExec>() {
+        Some(filter) => with_fewer_rows(node, filter, config),
+        None => Ok(None),
+    };
+    up(plan, replace).data()
 }
 
 /// Returns `plan`, which is a filter above a window, with fewer rows below the window. `None` if all rows are needed.
@@ -91,20 +51,14 @@ fn with_fewer_rows(
     let predicate = above.over_input(filter.predicate())?;
     let count = split_conjunction(&predicate).into_iter().filter_map(|it| most(it, first_function));
     let Some(count) = count.min() else { return Ok(None) };
-    let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
-        return Ok(None);
-    };
-    let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_as_planned())
-    else {
-        return Ok(None);
-    };
+    let Some(below) = ScanBelow::find(input, Cells::Read)? else { return Ok(None) };
     let Some(top) = top_of(functions, count, &below)? else { return Ok(None) };
-    let Some(node) = GridTopExec::over(scan, top)? else { return Ok(None) };
-    if node.bytes() > config.reduce_memory as u64 {
+    let Some(node) = GridTopExec::over(&below.scan, top)? else { return Ok(None) };
+    if node.bytes() > config.optimizer.reduce_memory as u64 {
         return Ok(None);
     }
     let node: Arc<dyn ExecutionPlan> = Arc::new(node);
-    let replace = |it: Arc<dyn ExecutionPlan>| match Arc::ptr_eq(&it, &below.input) {
+    let replace = |it: Arc<dyn ExecutionPlan>| match Arc::ptr_eq(&it, &below.operators.input) {
         true => Ok(Transformed::yes(Arc::clone(&node))),
         false => Ok(Transformed::no(it)),
     };
@@ -142,7 +96,7 @@ fn most(conjunct: &PhysicalExprRef, first_function: usize) -> Option<i64> {
 fn top_of(
     functions: &[Arc<dyn WindowExpr>],
     count: i64,
-    below: &InputOperators,
+    below: &ScanBelow,
 ) -> Result<Option<TopOf>> {
     let Some(first) = functions.first() else { return Ok(None) };
     let mut is_numbered = true;
@@ -158,12 +112,12 @@ fn top_of(
     let ([order, ..], Ok(count)) = (first.order_by(), usize::try_from(count)) else {
         return Ok(None);
     };
-    let over_scan = |expr: &PhysicalExprRef| below.over_input(expr);
+    let over_scan = |expr: &PhysicalExprRef| below.over_scan(expr);
     let partition_by = first.partition_by().iter().map(over_scan).collect::<Result<Vec<_>>>()?;
     let any_of_ties = is_numbered && first.order_by().len() == 1;
     let mut order = order.clone();
     order.expr = over_scan(&order.expr)?;
-    let predicate = below.predicate.clone();
+    let predicate = below.operators.predicate.clone();
     if partition_by.iter().chain([&order.expr]).chain(&predicate).any(is_volatile) {
         return Ok(None);
     }

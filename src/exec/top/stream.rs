@@ -10,13 +10,12 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
 use super::best::Best;
 use super::grid_top::GridTop;
 use crate::array::ColumnSource;
+use crate::exec::batches::{Batches, stream_of};
 use crate::exec::block_stream::{BlockRows, BlockStream};
 use crate::exec::blocks::{columns, own_columns, values_of};
 use crate::exec::chunks::{ChunkReader, OpenChunk};
@@ -38,8 +37,7 @@ pub(super) fn rows(
     let plan = grid_top.scan.plan();
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let schema = Arc::clone(grid_top.scan.schema_ref());
-    let batches = stream(grid_top, partition, metrics, context)?.batches();
-    Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches)))))
+    Ok(stream_of(schema, stream(grid_top, partition, metrics, context)?.into_stream()))
 }
 
 fn stream(

@@ -12,12 +12,8 @@
 //! Nothing is sorted, and rows stay in the order of the array. Each row has exactly one partition, so the join keeps each
 //! row once.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `rule` | the optimizer rule |
-//! | `partition` | the plan with a reduction and a join |
+//! The rule `WindowReduce` finds them.
 
 mod partition;
-mod rule;
 
-pub use rule::WindowReduceRule;
+pub(super) use partition::reduce_windows;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::logical_expr::{WindowFrameBound, WindowFrameUnits};
@@ -15,16 +16,31 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
 
+use crate::exec::GridReduceExec;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::debug_text::unfiltered_aggregate;
-use crate::exec::reduce::{InputOperators, reduced_aggregation};
-use crate::exec::zeros::{has_both_zeros, with_one_zero};
-use crate::exec::{GridReduceExec, GridScanExec};
+use crate::exec::matching::{
+    Cells, ScanBelow, has_both_zeros, unfiltered_aggregate, with_one_zero,
+};
+use crate::exec::reduce::reduced_aggregation;
+use crate::exec::rules::walk::up;
+
+/// Replaces aggregates `OVER (PARTITION BY …)` whole partitions of an array, if each key is over one dimension. The aggregates
+/// become reductions, which are joined with the rows by their keys.
+pub(in crate::exec) fn reduce_windows(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let replace = |node: &Arc<dyn ExecutionPlan>| match node.downcast_ref::<WindowAggExec>() {
+        Some(window) => reduced(window, config),
+        None => Ok(None),
+    };
+    up(plan, replace).data()
+}
 
 /// Returns a plan with the rows of `window`, which aggregates partitions of an array. `None` if another kind of function is
 /// among those of the window, or if the aggregation is no reduction.
-pub(super) fn reduced(
+fn reduced(
     window: &WindowAggExec,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -66,11 +82,10 @@ impl<'a> Partitions<'a> {
 
     /// Whether zeros of both signs are keys of partitions. A reduction would take them for one.
     fn tell_zeros_apart(&self) -> Result<bool> {
-        let below = InputOperators::above(self.window.input(), &|it| it.is::<GridScanExec>())?;
+        let below = ScanBelow::find(self.window.input(), Cells::Read)?;
         let Some(below) = below else { return Ok(false) };
-        let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(false) };
         for key in &self.keys {
-            if has_both_zeros(&below.over_input(key)?, scan)? {
+            if has_both_zeros(&below.over_scan(key)?, &below.scan)? {
                 return Ok(true);
             }
         }

@@ -12,6 +12,6 @@ mod parquet_rule;
 mod parquet_types;
 
 pub use json_floats::JsonFloats;
-pub use json_rule::JsonFloatsRule;
+pub(super) use json_rule::with_json_floats;
 pub use parquet_rule::ParquetTypesRule;
 pub use parquet_types::parquet_type;

@@ -230,7 +230,7 @@ async fn settings_of_workers_do_not_matter() {
     let ctx = tables().await;
     query(&ctx, "SET datafusion.execution.time_zone = 'Asia/Kolkata'").await.unwrap();
     let mut config = gridfusion::GridfusionConfig::default();
-    (config.reduce, config.reduce_memory) = (false, 1);
+    (config.optimizer.enable_reduce, config.optimizer.reduce_memory) = (false, 1);
     let server = || {
         let other = WorkerServer::default().without_token().with_config(config.clone());
         other.with_session(|mut session| {

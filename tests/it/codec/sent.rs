@@ -85,8 +85,15 @@ fn assert_alike(sent: &Arc<dyn ExecutionPlan>, received: &Arc<dyn ExecutionPlan>
 
 /// The nodes of gridfusion in a plan.
 fn ours(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
-    const NAMES: [&str; 4] =
-        ["GridScanExec", "GridReduceExec", "SparseScanExec", "SparseAnswerExec"];
+    const NAMES: [&str; 7] = [
+        "GridScanExec",
+        "GridReduceExec",
+        "GridLookupExec",
+        "GridWindowExec",
+        "GridTopExec",
+        "SparseScanExec",
+        "SparseAnswerExec",
+    ];
     let own = NAMES.contains(&plan.name()).then(|| Arc::clone(plan));
     own.into_iter().chain(plan.children().into_iter().flat_map(ours)).collect()
 }

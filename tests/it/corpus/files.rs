@@ -4,15 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The directory of the files; `None` if `GRIDFUSION_CORPUS` is not set.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
-        eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
-        return None;
-    };
-    let files = Path::new(&root).join("tet").join("files");
+use crate::support::variable;
+
+/// The directory of the files.
+pub(crate) fn corpus() -> PathBuf {
+    let files = Path::new(&variable("GRIDFUSION_CORPUS")).join("tet").join("files");
     assert!(files.is_dir(), "GRIDFUSION_CORPUS is set, but {} is no directory", files.display());
-    Some(files)
+    files
 }
 
 pub(crate) fn read_json(path: &Path) -> Value {

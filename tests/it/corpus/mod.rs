@@ -1,8 +1,7 @@
 //! The corpus: `.tet` files that other programs wrote, with answers computed by numpy and xarray.
 //!
-//! `GRIDFUSION_CORPUS` names the directory that holds it; the files are in `tet/files` below. Without
-//! the variable these tests do nothing. Each test goes on after a failure, and lists all failures at the
-//! end.
+//! `GRIDFUSION_CORPUS` names the directory that holds it; the files are in `tet/files` below. Each
+//! test goes on after a failure, and lists all failures at the end.
 
 /// Compares each dataset with numpy's answers.
 mod answers;

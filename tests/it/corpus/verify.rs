@@ -107,8 +107,9 @@ async fn verify(location: &str) -> Report {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs GRIDFUSION_CORPUS: the shared corpora"]
 async fn every_file_is_verified_as_expected() {
-    let Some(files) = corpus() else { return };
+    let files = corpus();
     let mut report = super::Report::default();
     let mut seen = 0;
     for path in tet_files(&files) {
@@ -131,8 +132,9 @@ async fn every_file_is_verified_as_expected() {
 }
 
 #[tokio::test]
+#[ignore = "needs GRIDFUSION_CORPUS: the shared corpora"]
 async fn the_package_passes() {
-    let Some(files) = corpus() else { return };
+    let files = corpus();
     let verified = verify(files.join("package/demo.tet.d").to_str().unwrap()).await;
     assert_eq!(failed(&verified), [""; 0], "{}", findings(&verified));
     let warned = verified.checks().iter().filter(|check| check.warnings() > 0);
@@ -143,10 +145,11 @@ async fn the_package_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs GRIDFUSION_CORPUS: the shared corpora"]
 async fn arrays_pass() {
     let mut decoded = 0;
     for case in corpus_cases() {
         decoded += usize::from(assert_passes(&case).await);
     }
-    assert!(decoded > 40 || corpus().is_none(), "{decoded}");
+    assert!(decoded > 40, "{decoded}");
 }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SOURCES: [&str; 9] =
     ["src", "crates", "cli", "distributed", "plot", "benches", "examples", "fuzz", "tests"];
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "docs",
+    "crates",
     "README.md",
     "DESIGN.md",
     "CONTRIBUTING.md",
@@ -253,7 +254,7 @@ fn files(path: PathBuf, extension: &str) -> Vec<PathBuf> {
 fn style_of_comments_and_pages() {
     let root = Path::new(ROOT);
     let mut found = vec![];
-    for (places, extension) in [(&SOURCES, "rs"), (&PAGES, "md")] {
+    for (places, extension) in [(&SOURCES[..], "rs"), (&PAGES[..], "md")] {
         for path in places.iter().flat_map(|place| files(root.join(place), extension)) {
             let text = fs::read_to_string(&path).unwrap();
             let path = path.strip_prefix(root).unwrap();

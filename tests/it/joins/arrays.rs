@@ -146,7 +146,9 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<Stri
         let ours = reducing(rng.random_range(1..=4), *[3, 64, 8192].choose(&mut rng).unwrap());
         let plain = reducing(2, 8192);
         for rule in ["align_joins", "lookup_joins"] {
-            query(&plain, &format!("SET gridfusion.{rule} = false")).await.unwrap();
+            query(&plain, &format!("SET gridfusion.optimizer.enable_{rule} = false"))
+                .await
+                .unwrap();
         }
         let theirs = t.in_memory();
         for (name, case) in [("t", &t), ("p", &p.case), ("q", &q.case)] {

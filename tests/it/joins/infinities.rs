@@ -123,9 +123,13 @@ async fn arithmetic_on_states_is_that_on_rows() {
                 let scale = numbers(&ctx, &sql(&format!("max(abs({expr}))"))).await;
                 for call in &calls {
                     let with = numbers(&ctx, &sql(call)).await;
-                    query(&ctx, "SET gridfusion.eager_aggregation = false").await.unwrap();
+                    query(&ctx, "SET gridfusion.optimizer.enable_eager_aggregation = false")
+                        .await
+                        .unwrap();
                     let without = numbers(&ctx, &sql(call)).await;
-                    query(&ctx, "SET gridfusion.eager_aggregation = true").await.unwrap();
+                    query(&ctx, "SET gridfusion.optimizer.enable_eager_aggregation = true")
+                        .await
+                        .unwrap();
                     assert_eq!(with[0], without[0], "{call}");
                     for (row, (found, expected)) in with[1].iter().zip(&without[1]).enumerate() {
                         let scale = scale[1][row].unwrap_or(0.0);

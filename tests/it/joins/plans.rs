@@ -37,9 +37,9 @@ async fn text(ctx: &SessionContext, sql: &str) -> String {
 /// The rows of a query with and without a setting.
 async fn both(ctx: &SessionContext, setting: &str, sql: &str) -> [Vec<Vec<String>>; 2] {
     let with = sorted_rows_from(ctx, sql).await;
-    query(ctx, &format!("SET gridfusion.{setting} = false")).await.unwrap();
+    query(ctx, &format!("SET gridfusion.optimizer.enable_{setting} = false")).await.unwrap();
     let without = sorted_rows_from(ctx, sql).await;
-    query(ctx, &format!("SET gridfusion.{setting} = true")).await.unwrap();
+    query(ctx, &format!("SET gridfusion.optimizer.enable_{setting} = true")).await.unwrap();
     [with, without]
 }
 

@@ -231,7 +231,9 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<Stri
         let options = ArrayOptions::default().with_dataset("v");
         plain.register_array("t", case.file.location(), options).await.unwrap();
         for rule in ["eager_aggregation", "lookup_joins"] {
-            query(&plain, &format!("SET gridfusion.{rule} = false")).await.unwrap();
+            query(&plain, &format!("SET gridfusion.optimizer.enable_{rule} = false"))
+                .await
+                .unwrap();
         }
         let theirs = case.in_memory();
         for ctx in [&ours, &plain, &theirs] {

@@ -27,9 +27,9 @@ async fn text(ctx: &SessionContext, sql: &str) -> String {
 /// The rows of a query with and without a setting.
 async fn both(ctx: &SessionContext, setting: &str, sql: &str) -> [Vec<Vec<String>>; 2] {
     let with = sorted_rows_from(ctx, sql).await;
-    query(ctx, &format!("SET gridfusion.{setting} = false")).await.unwrap();
+    query(ctx, &format!("SET gridfusion.optimizer.enable_{setting} = false")).await.unwrap();
     let without = sorted_rows_from(ctx, sql).await;
-    query(ctx, &format!("SET gridfusion.{setting} = true")).await.unwrap();
+    query(ctx, &format!("SET gridfusion.optimizer.enable_{setting} = true")).await.unwrap();
     [with, without]
 }
 
@@ -237,7 +237,7 @@ async fn lookups_pass_filters_on() {
     let lookup = shown.lines().find(|line| line.contains("GridLookupExec"));
     assert!(lookup.is_some_and(|line| line.contains("DynamicFilter")), "{shown}");
     let found = rows_from(&ctx, sql).await;
-    query(&ctx, "SET gridfusion.lookup_joins = false").await.unwrap();
+    query(&ctx, "SET gridfusion.optimizer.enable_lookup_joins = false").await.unwrap();
     assert!(!text(&ctx, sql).await.contains("GridLookupExec"));
     assert_eq!(found, rows_from(&ctx, sql).await);
     assert_eq!(found.len(), 3);

@@ -4,6 +4,8 @@
 pub(crate) mod dynamic;
 /// `EXPLAIN` and `EXPLAIN ANALYZE`.
 mod explain;
+/// The contract of all operators.
+mod operators;
 /// The declared order of rows.
 mod order;
 /// Random arrays and queries, with pruning and without.

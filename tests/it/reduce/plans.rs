@@ -6,10 +6,13 @@ use arrow::util::pretty::pretty_format_batches;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
-use gridfusion::exec::{GridReduceExec, GridReduceRule};
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
+use gridfusion::{
+    ArrayOptions, GridReduceExec, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt,
+    gridfusion_rules,
+};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -183,7 +186,7 @@ async fn weights_and_conditions_are_dense() {
         RepartitionExec: partitioning=Hash([station@0], 2), input_partitions=2
           GridReduceExec: mode=partial, gby=[station], aggr=[count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))], tier=dense, groups=6, per_label=[time_idx@2 < 9], dataset=t, chunks=8/8
     "#);
-    query(&ctx, "SET gridfusion.reduce_weights = false").await.unwrap();
+    query(&ctx, "SET gridfusion.optimizer.enable_reduce_weights = false").await.unwrap();
     assert_snapshot!(explain(&ctx, sql).await, @r#"
     ProjectionExec: expr=[station@0 as station, count(Int64(1)) FILTER (WHERE t.value > Int64(300))@1 as count(*) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9))@2 as max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END)@3 as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))@4 as avg(t.value - Float64(273.15))]
       AggregateExec: mode=FinalPartitioned, gby=[station@0 as station], aggr=[count(1) FILTER (WHERE t.value > Float32(300)) as count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > 500 THEN 1 ELSE 0 END) as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))]
@@ -224,7 +227,9 @@ async fn weighted_averages_ignore_missing_values() {
              sum({weight}) FILTER (WHERE value IS NOT NULL) AS b FROM t GROUP BY station"
         );
         for reduce in [true, false] {
-            query(&ctx, &format!("SET gridfusion.reduce = {reduce}")).await.unwrap();
+            query(&ctx, &format!("SET gridfusion.optimizer.enable_reduce = {reduce}"))
+                .await
+                .unwrap();
             let differences = format!(
                 "SELECT count(*) FROM ({sql}) WHERE (a IS NULL) <> (b IS NULL) OR abs(a - b) > 1e-9 * abs(b)"
             );
@@ -262,12 +267,12 @@ async fn a_setting_turns_it_off() {
     query(&ctx, "SET gridfusion.reduce_memory = 100").await.unwrap();
     assert!(!explain(&ctx, sql).await.contains("GridReduceExec"), "six groups do not fit");
     query(&ctx, "SET gridfusion.reduce_memory = 1000000").await.unwrap();
-    query(&ctx, "SET gridfusion.reduce = false").await.unwrap();
+    query(&ctx, "SET gridfusion.optimizer.enable_reduce = false").await.unwrap();
     assert!(!explain(&ctx, sql).await.contains("GridReduceExec"));
     assert_eq!(rows_from(&ctx, sql).await, reduced);
 }
 
-/// `enable_gridfusion` adds its nine rules to an existing session once, and keeps its tables and its id.
+/// `enable_gridfusion` adds its twelve rules to an existing session once, and keeps its tables and its id.
 #[tokio::test]
 async fn an_existing_session_can_be_enabled() {
     let (ctx, file) = (session(2, 8192), file(false));
@@ -283,7 +288,35 @@ async fn an_existing_session_can_be_enabled() {
     assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 12);
 }
 
-/// `GridReduceRule` also works as the last optimizer rule.
+/// The rule `GridReduce` alone.
+fn reduce_rule() -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
+    let mut rules = gridfusion_rules(vec![]).into_iter();
+    rules.find(|rule| rule.name() == "GridReduce").unwrap()
+}
+
+/// A rule that a program put into another place moves to its own.
+#[tokio::test]
+async fn a_rule_of_the_session_moves_to_its_place() {
+    let (enabled, file) = (reducing(2, 8192), file(false));
+    let state = SessionStateBuilder::new()
+        .with_config(SessionConfig::new().with_target_partitions(2))
+        .with_default_features()
+        .with_physical_optimizer_rule(reduce_rule());
+    let moved = SessionContext::new_with_state(state.with_gridfusion().build());
+    for ctx in [&enabled, &moved] {
+        register(ctx, &file).await;
+        query(ctx, "CREATE TABLE s AS VALUES ('S1', 1), ('S2', 2)").await.unwrap();
+    }
+    for sql in [
+        "SELECT station, mean(value) FROM t GROUP BY station",
+        "SELECT column2, sum(value) FROM t JOIN s ON station = column1 GROUP BY column2",
+        "SELECT time, value, column2 FROM t JOIN s ON station = column1",
+    ] {
+        assert_eq!(explain(&moved, sql).await, explain(&enabled, sql).await, "{sql}");
+    }
+}
+
+/// The rule `GridReduce` also works as the last optimizer rule.
 #[tokio::test]
 async fn the_rule_works_in_the_last_place() {
     let file = file(false);
@@ -292,7 +325,7 @@ async fn the_rule_works_in_the_last_place() {
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_default_features()
-            .with_physical_optimizer_rule(Arc::new(GridReduceRule))
+            .with_physical_optimizer_rule(reduce_rule())
             .build();
         let last = SessionContext::new_with_state(state);
         let rows = session(1, 8192);
@@ -320,7 +353,7 @@ async fn a_scan_in_another_order_is_no_reduction() {
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
-        .with_physical_optimizer_rule(Arc::new(GridReduceRule))
+        .with_physical_optimizer_rule(reduce_rule())
         .build();
     let ctx = SessionContext::new_with_state(state);
     register(&ctx, &file).await;

@@ -54,7 +54,9 @@ async fn joins_find_their_labels() {
                 );
                 assert_eq!(rows_from(&ctx, &sql).await, [["15", "4"]], "{location}: {sql}");
             }
-            query(&ctx, &format!("SET gridfusion.{setting} = false")).await.unwrap();
+            query(&ctx, &format!("SET gridfusion.optimizer.enable_{setting} = false"))
+                .await
+                .unwrap();
         }
         let sql = "SELECT lat, lon FROM g INTERSECT SELECT lat, lon FROM doubles";
         assert_eq!(rows_from(&ctx, &format!("SELECT count(*) FROM ({sql})")).await, [["4"]]);

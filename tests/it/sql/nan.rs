@@ -77,7 +77,7 @@ async fn nan_is_the_greatest_number_with_all_settings() {
             for off in SETTINGS.iter().map(Some).chain([None]) {
                 for setting in SETTINGS {
                     let is_on = Some(&setting) != off;
-                    let sql = format!("SET gridfusion.{setting} = {is_on}");
+                    let sql = format!("SET gridfusion.optimizer.enable_{setting} = {is_on}");
                     query(&ctx, &sql).await.unwrap();
                 }
                 for (sql, expected) in queries {

@@ -1,7 +1,7 @@
 //! Options: their documentation, the interfaces that set them, and which setting wins.
 
+use datafusion::physical_plan::displayable;
 use datafusion::prelude::SessionContext;
-use gridfusion::options::SESSION;
 use gridfusion::{ArrayOptions, Formats, GridfusionSessionContextExt, OptionInfo};
 
 use crate::support::{cell, query, reducing, rows_from, shipped};
@@ -64,7 +64,7 @@ fn the_documents_agree_with_the_table() {
 fn everywhere(formats: &Formats) -> Vec<String> {
     let mut options: Vec<&OptionInfo> = Vec::new();
     let of_formats = formats.iter().flat_map(|format| format.option_table().options());
-    for option in of_formats.chain(SESSION) {
+    for option in of_formats.chain(formats.settings()) {
         if !options.iter().any(|it| it.name == option.name) {
             options.push(option);
         }
@@ -177,6 +177,69 @@ async fn settings_are_shown_and_mistakes_explained() {
     }
     // A mistake does not change a setting.
     assert_eq!(rows_from(&ctx, "SHOW gridfusion.io").await, [["gridfusion.io", "pread"]]);
+}
+
+/// Settings have names that they had before. `SHOW` and the table of settings have only the present ones.
+#[tokio::test]
+async fn former_names_of_settings_work() {
+    let ctx = reducing(2, 8192);
+    let present = "gridfusion.optimizer.enable_reduce";
+    let shown = |value: &str| vec![vec![present.to_owned(), value.to_owned()]];
+    let show = format!("SHOW {present}");
+    for (set, expected) in [("false", "false"), ("true", "true"), ("false", "false")] {
+        query(&ctx, &format!("SET gridfusion.reduce = {set}")).await.unwrap();
+        assert_eq!(rows_from(&ctx, &show).await, shown(expected));
+    }
+    query(&ctx, "SET gridfusion.reduce = 'default'").await.unwrap();
+    assert_eq!(rows_from(&ctx, &show).await, shown("true"));
+    let listed =
+        "SELECT count(*) FROM information_schema.df_settings WHERE name = 'gridfusion.reduce'";
+    assert_eq!(cell(&ctx, listed).await, "0");
+    let found = error(&ctx, "SET gridfusion.lookup_jions = true").await;
+    assert!(found.contains("did you mean 'gridfusion.optimizer.enable_lookup_joins'?"), "{found}");
+}
+
+/// One switch turns off all rules that rewrite plans over arrays.
+#[tokio::test]
+async fn all_rules_can_be_turned_off() {
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_dataset("temperature");
+    ctx.register_array("t", stations(), options).await.unwrap();
+    let sparse = ArrayOptions::default();
+    ctx.register_array("s", shipped("examples/data/ships"), sparse).await.unwrap();
+    query(&ctx, "CREATE TABLE c AS VALUES ('Oslo', 1), ('Bergen', 2)").await.unwrap();
+    let rules = [
+        ("Grid", "SELECT station, max(value) FROM t GROUP BY station ORDER BY station"),
+        (
+            "Grid",
+            "SELECT column2, max(value) FROM t JOIN c ON station = column1 GROUP BY column2 ORDER BY column2",
+        ),
+        (
+            "Grid",
+            "SELECT t.time, t.station, column2 FROM t JOIN c ON station = column1 ORDER BY t.time, t.station",
+        ),
+        (
+            "Grid",
+            "SELECT time, station, lag(value) OVER (PARTITION BY station ORDER BY time) FROM t ORDER BY time, station",
+        ),
+        (
+            "Grid",
+            "SELECT time, station, max(value) OVER (PARTITION BY station) FROM t ORDER BY time, station",
+        ),
+        ("SparseAnswerExec", "SELECT max(speed), count(depth) FROM s WHERE lon > 12"),
+    ];
+    for (kind, sql) in rules {
+        let mut answers = vec![];
+        for is_on in [true, false] {
+            query(&ctx, &format!("SET gridfusion.optimizer.enable_all = {is_on}")).await.unwrap();
+            let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+            let plan = displayable(plan.as_ref()).indent(false).to_string();
+            let is_ours = plan.replace("GridScanExec", "").contains(kind);
+            assert_eq!(is_ours, is_on, "{sql}: {plan}");
+            answers.push(rows_from(&ctx, sql).await);
+        }
+        assert_eq!(answers[0], answers[1], "{sql}");
+    }
 }
 
 #[tokio::test]

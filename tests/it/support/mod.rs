@@ -36,7 +36,8 @@ pub(crate) mod tiledb_writer;
 pub(crate) mod zoned;
 
 pub(crate) use sql::{
-    cell, nothing_reserved, query, reducing, rows_from, rows_of, session, shipped, sorted_rows_from,
+    cell, nothing_reserved, query, reducing, rows_from, rows_of, session, shipped,
+    sorted_rows_from, variable,
 };
 pub(crate) use tet_writer::{
     F32, F64, I16, I32, I64, Layout, TempTet, TestDataset, positions, tet_bytes, width,

@@ -1,5 +1,6 @@
 //! Sessions, queries, and their rows as text.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +14,12 @@ use gridfusion::GridfusionSessionContextExt;
 pub(crate) fn shipped(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     path.to_str().unwrap().to_owned()
+}
+
+/// The value of an environment variable, without which an ignored test cannot run.
+pub(crate) fn variable(name: &str) -> OsString {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.unwrap_or_else(|| panic!("set {name}, which CONTRIBUTING.md describes"))
 }
 
 /// A session with this many partitions and rows per batch.

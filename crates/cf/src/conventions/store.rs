@@ -85,7 +85,7 @@ pub struct StoreFacts {
     pub size: Option<u64>,
     /// Further facts, such as `32 records of time`.
     pub more: Vec<String>,
-    /// What a reader should know, such as attributes that were ignored.
+    /// Remarks for readers, such as on attributes that were ignored.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! [`OptionInfo`], and the tables of options that all formats share and of session settings.
+//! [`OptionInfo`], and the table of options that all formats share.
 
 use super::value::ValueKind;
 
@@ -33,8 +33,7 @@ pub struct OptionInfo {
     pub kind: ValueKind,
     /// The default value, in Markdown.
     ///
-    /// This is a text for documents: the code that reads an option applies the default itself. The exceptions
-    /// are the settings `reduce` and `reduce_memory`, which `SET … = 'default'` resets to this text.
+    /// This is a text for documents: the code that reads an option applies the default itself.
     pub default: &'static str,
     /// The meaning, in a few words of Markdown.
     pub meaning: &'static str,
@@ -42,6 +41,8 @@ pub struct OptionInfo {
     pub session: bool,
     /// Where the option may be set.
     pub scope: Scope,
+    /// The name before this one, which still works.
+    pub former: Option<&'static str>,
 }
 
 impl OptionInfo {
@@ -52,13 +53,25 @@ impl OptionInfo {
         default: &'static str,
         meaning: &'static str,
     ) -> Self {
-        Self { name, kind, default, meaning, session: false, scope: Scope::Any }
+        Self { name, kind, default, meaning, session: false, scope: Scope::Any, former: None }
     }
 
     /// Lets a session set the option for its tables too.
     #[must_use]
     pub const fn in_session(self) -> Self {
         Self { session: true, ..self }
+    }
+
+    /// Lets the option have another name, too, which it had before.
+    #[must_use]
+    pub const fn formerly(self, name: &'static str) -> Self {
+        Self { former: Some(name), ..self }
+    }
+
+    /// Whether this is the name of the option, or was it before.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.former == Some(name)
     }
 
     /// Restricts the option to one table.
@@ -144,132 +157,6 @@ pub const COMMON: &[OptionInfo] = &[
         ValueKind::Flag,
         "`true`",
         "uses the chunk statistics that the writer stored",
-    )
-    .in_session(),
-];
-
-/// The settings of a session that control queries rather than tables. `GridfusionConfig` stores them in fields
-/// of their own.
-pub const SESSION: &[OptionInfo] = &[
-    OptionInfo::new(
-        "reduce",
-        ValueKind::Flag,
-        "`true`",
-        "runs aggregations over dimensions as array reductions instead of over rows",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "reduce_weights",
-        ValueKind::Flag,
-        "`true`",
-        "applies weights, arithmetic and conditions to sums of cells instead of to each cell",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "eager_aggregation",
-        ValueKind::Flag,
-        "`true`",
-        "reduces an array before it is joined with a table, instead of after",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "align_joins",
-        ValueKind::Flag,
-        "`true`",
-        "joins arrays on their dimensions by index instead of by hashing",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "reduce_windows",
-        ValueKind::Flag,
-        "`true`",
-        "aggregates whole partitions of a window as a reduction, and joins it with the rows",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "top_rows",
-        ValueKind::Flag,
-        "`true`",
-        "leaves out rows that cannot be among the first of their partition, before `row_number` or `rank` sorts them",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "lookup_joins",
-        ValueKind::Flag,
-        "`true`",
-        "finds the rows that match a cell by the place of its labels instead of by hashing",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "grid_windows",
-        ValueKind::Flag,
-        "`true`",
-        "runs windows whose frames move along a dimension on the array instead of over sorted rows",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "reduce_memory",
-        ValueKind::Number,
-        "`1073741824`",
-        "bytes for the groups of one reduction; aggregations that need more run over rows",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "declare_range",
-        ValueKind::Flag,
-        "`true`",
-        "declares partitions that are ranges of labels to the planner; engines that divide plans need `false`",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_requests",
-        ValueKind::Number,
-        "`64`",
-        "requests to object stores that are in flight at once",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_bytes",
-        ValueKind::Number,
-        "`79691776`",
-        "bytes that the requests in flight ask for",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_timeout",
-        ValueKind::Number,
-        "`30`",
-        "seconds without progress after which a request fails",
-    )
-    .in_session(),
-    OptionInfo::new("remote_tries", ValueKind::Number, "`4`", "how often a request is tried")
-        .in_session(),
-    OptionInfo::new(
-        "remote_gap",
-        ValueKind::Number,
-        "`1048576`",
-        "the most bytes between two ranges that share a request",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_merge",
-        ValueKind::Number,
-        "`8388608`",
-        "the most bytes of one request",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_cache",
-        ValueKind::Number,
-        "`67108864`",
-        "bytes of indexes, labels and listings that are kept for later queries",
-    )
-    .in_session(),
-    OptionInfo::new(
-        "remote_check",
-        ValueKind::Number,
-        "`1`",
-        "seconds for which a listed or opened object is not checked again when a table is opened",
     )
     .in_session(),
 ];

@@ -100,7 +100,7 @@ impl<T: ArrowPrimitiveType> Cells<T> {
         &self.shape
     }
 
-    /// All cells in row-major order. Those that are NULL hold any value; see [`get`](Self::get).
+    /// All cells in row-major order. A NULL holds any value; see [`get`](Self::get).
     #[must_use]
     pub fn values(&self) -> &[T::Native] {
         &self.values
@@ -134,8 +134,8 @@ impl<T: ArrowPrimitiveType> Cells<T> {
     }
 }
 
-/// Returns how many leading axes are stepped through to copy a box of `lens` into an array of `shape`, and the cells
-/// that are copied at once: a box that spans whole axes needs no steps along these.
+/// Returns how many leading axes to step through when a box of `lens` is copied into an array of `shape`. Also returns the
+/// cells per copy. A box that spans whole axes needs no steps along these.
 fn rows(lens: &[u64], shape: &[u64]) -> (usize, usize) {
     let mut outer = lens.len();
     let mut row = 1;

@@ -90,8 +90,8 @@ impl Chunks {
     /// Returns the next chunk; `None` at the end, after a check that no object has changed meanwhile.
     ///
     /// # Errors
-    /// If a chunk cannot be located, read or decoded; `Io` if an object was written since it was read; `Corrupt` if
-    /// the chunks have other names than the metadata sets.
+    /// If a chunk cannot be located, read or decoded. At the end, `Io` if an object was written since it was read, and
+    /// `Corrupt` if the chunks have other names than the metadata sets.
     pub(super) async fn next(&mut self) -> Result<Option<DecodedChunk>> {
         if self.values.is_empty() {
             let task = self.tasks.next().map(|number| self.plan.task(number));

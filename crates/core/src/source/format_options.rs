@@ -6,7 +6,7 @@ use super::array_format::ArrayFormat;
 use super::formats::Formats;
 use super::mosaic::MosaicOptions;
 use crate::error::{Error, Result};
-use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar};
+use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, similar};
 
 impl Formats {
     /// Checks the options `given` for `format`, and takes the others from the `defaults` of a session.
@@ -21,7 +21,7 @@ impl Formats {
     ) -> Result<ResolvedOptions> {
         format.option_table().resolve(given, defaults, |name| {
             let known = format.option_table().options();
-            self.unknown("option", "", name, &known.map(|it| it.name).collect::<Vec<_>>())
+            self.unknown_option(name, &known.map(|it| it.name).collect::<Vec<_>>())
         })
     }
 
@@ -52,12 +52,15 @@ impl Formats {
                     known.push(name);
                 }
             });
-            self.unknown("option", "", name, &known)
+            self.unknown_option(name, &known)
         })
     }
 
-    /// Returns the settings of a session, `SET gridfusion.…`: those of formats, the common ones, and those of
-    /// queries.
+    fn unknown_option(&self, name: &str, known: &[&str]) -> Error {
+        self.unknown(("option", ""), name, similar(name, known), known)
+    }
+
+    /// Returns the settings of a session, `SET gridfusion.…`: those of formats, the common ones, and the session's own.
     pub fn settings(&self) -> Vec<&'static OptionInfo> {
         let mut settings: Vec<&'static OptionInfo> = Vec::new();
         // A setting applies to all formats. So a common option that a format redeclares with its own
@@ -73,7 +76,7 @@ impl Formats {
         // The sort is stable: first the options of single formats, then the common ones, each in the order
         // of declaration.
         settings.sort_by_key(|it| COMMON.iter().any(|common| common.name == it.name));
-        settings.extend(SESSION);
+        settings.extend(self.own_settings());
         settings
     }
 
@@ -83,17 +86,27 @@ impl Formats {
     /// `Usage` if there is no such setting; the message lists the settings.
     pub fn setting(&self, name: &str) -> Result<&'static OptionInfo> {
         let settings = self.settings();
-        settings.iter().find(|it| it.name == name).copied().ok_or_else(|| {
+        let find = |name: &str| settings.iter().find(|it| it.is_named(name)).copied();
+        find(name).ok_or_else(|| {
             let known: Vec<&str> = settings.iter().map(|it| it.name).collect();
-            self.unknown("setting", "gridfusion.", name, &known)
+            let former = settings.iter().filter_map(|it| it.former);
+            let named: Vec<&str> = known.iter().copied().chain(former).collect();
+            let similar = similar(name, &named).and_then(find).map(|it| it.name);
+            self.unknown(("setting", "gridfusion."), name, similar, &known)
         })
     }
 
-    /// Returns the error for a name that is not among `known`. It suggests a similar name, or where the option
+    /// Returns the error for a name that is not among `known`. It suggests the `similar` one, or where the option
     /// belongs.
-    fn unknown(&self, noun: &str, prefix: &str, name: &str, known: &[&str]) -> Error {
+    fn unknown(
+        &self,
+        (noun, prefix): (&str, &str),
+        name: &str,
+        similar: Option<&str>,
+        known: &[&str],
+    ) -> Error {
         // An option that exists elsewhere is misplaced rather than misspelt.
-        let hint = match (self.whereabouts(name), similar(name, known)) {
+        let hint = match (self.whereabouts(name), similar) {
             (Some(places), _) => format!(", which is for {places} only"),
             (None, Some(similar)) => format!(", did you mean '{prefix}{similar}'?"),
             (None, None) => String::new(),
@@ -108,8 +121,7 @@ impl Formats {
     pub fn whereabouts(&self, name: &str) -> Option<String> {
         let having = self.iter().filter(|it| it.option_table().find(name).is_some());
         let mut places: Vec<String> = having.map(|it| format!("{} tables", it.title())).collect();
-        let is_set = |it: &&'static OptionInfo| it.name == name;
-        if self.settings().iter().any(is_set) {
+        if self.settings().iter().any(|it| it.is_named(name)) {
             places.push("SET gridfusion.…".to_owned());
         }
         let last = places.pop()?;

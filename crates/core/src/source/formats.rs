@@ -27,11 +27,15 @@ use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::{MAX_CONCURRENT_IO, is_not_found};
-use crate::options::{IoMode, METADATA_LIMIT, ResolvedOptions};
+use crate::options::{IoMode, METADATA_LIMIT, OptionInfo, ResolvedOptions};
 
 /// The formats of a session, in the order in which they are tried. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Formats(Arc<Vec<Arc<dyn ArrayFormat>>>);
+pub struct Formats {
+    formats: Arc<Vec<Arc<dyn ArrayFormat>>>,
+    /// Settings of the session that are no options of formats.
+    settings: &'static [OptionInfo],
+}
 
 impl PartialEq for Formats {
     /// Compares the names of the formats.
@@ -63,7 +67,18 @@ impl Formats {
     /// Makes a list of formats, which are tried in this order.
     #[must_use]
     pub fn new(formats: Vec<Arc<dyn ArrayFormat>>) -> Self {
-        Self(Arc::new(formats))
+        Self { formats: Arc::new(formats), settings: &[] }
+    }
+
+    /// Makes the same list for a session with `settings` of its own, which messages then know.
+    #[must_use]
+    pub fn with_settings(self, settings: &'static [OptionInfo]) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Returns the settings of the session that are no options of formats.
+    pub(super) fn own_settings(&self) -> &'static [OptionInfo] {
+        self.settings
     }
 
     /// Adds a format, which is tried last. It replaces a format of the same name.
@@ -72,12 +87,12 @@ impl Formats {
         let mut formats: Vec<_> =
             self.iter().filter(|it| it.name() != format.name()).cloned().collect();
         formats.push(format);
-        Self(Arc::new(formats))
+        Self { formats: Arc::new(formats), ..self.clone() }
     }
 
     /// Returns the formats in the order in which they are tried.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn ArrayFormat>> {
-        self.0.iter()
+        self.formats.iter()
     }
 
     /// Returns the format with this name.

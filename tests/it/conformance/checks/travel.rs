@@ -59,7 +59,7 @@ pub(crate) async fn plans_travel(subject: &Subject<'_>) {
     let table = Table { rows: &subject.rows, rank: subject.array.axes.len() };
     let worker = subject.session(1, 50);
     // A session that decided again would decide otherwise.
-    for setting in ["reduce = false", "reduce_memory = 1", "nan_as_null = false"] {
+    for setting in ["optimizer.enable_reduce = false", "reduce_memory = 1", "nan_as_null = false"] {
         query(&worker, &format!("SET gridfusion.{setting}")).await.unwrap();
     }
     let mut not_empty = 0;

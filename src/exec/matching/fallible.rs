@@ -50,7 +50,7 @@ const TOTAL: [&str; 23] = [
 const TOTAL_OF_FLOATS: [&str; 4] = ["abs", "ceil", "floor", "round"];
 
 /// Whether `expr`, over columns of `schema`, may return an error for a row. True if in doubt.
-pub(super) fn may_fail(expr: &PhysicalExprRef, schema: &Schema) -> bool {
+pub(in crate::exec) fn may_fail(expr: &PhysicalExprRef, schema: &Schema) -> bool {
     let fails = expr.exists(|expr| Ok(!is_total(expr, schema)?));
     !matches!(fails, Ok(false))
 }

@@ -13,7 +13,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
-use super::running::window_functions;
+use super::windows::window_functions;
 
 /// How a function goes through the rows of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! [`InputOperators`]: projections, filters and the like below an aggregation, as expressions over their input.
+//! [`InputOperators`]: projections, filters and the like below an operator, as expressions over their input.
 
 use std::sync::Arc;
 
@@ -13,8 +13,6 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 
-use super::number::number_of;
-use crate::exec::GridScanExec;
 use crate::exec::columns::replace_columns;
 
 /// The operators between an aggregation and an input, such as a scan, as expressions over the columns of that input.
@@ -77,18 +75,6 @@ impl InputOperators {
     pub(in crate::exec) fn over_input(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         replace_columns(expr, &|column| self.columns.get(column.index()).cloned())
     }
-}
-
-/// Whether an expression over `plan` is a number of an array that is never NaN.
-pub(in crate::exec) fn is_never_nan(
-    expr: &PhysicalExprRef,
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Result<bool> {
-    let is_scan = |plan: &dyn ExecutionPlan| plan.is::<GridScanExec>();
-    let Some(below) = InputOperators::above(plan, &is_scan)? else { return Ok(false) };
-    let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(false) };
-    let Some((value, _)) = number_of(&below.over_input(expr)?, scan) else { return Ok(false) };
-    Ok(scan.array().value(value).as_number().is_some_and(|number| !number.may_be_nan()))
 }
 
 fn column(field: &Field, at: usize) -> PhysicalExprRef {

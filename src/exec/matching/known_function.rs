@@ -20,8 +20,8 @@ use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
-use super::functions::{OwnAggregate, OwnScalar};
-use super::weighted_avg::weighted_avg_udaf;
+use crate::exec::functions::{OwnAggregate, OwnScalar};
+use crate::exec::weighted_avg::weighted_avg_udaf;
 
 /// Returns the name of an aggregate function of DataFusion or of this crate; `None` for all others.
 pub(in crate::exec) fn known_aggregate(function: &AggregateUDF) -> Option<&'static str> {

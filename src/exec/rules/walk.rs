@@ -1,0 +1,33 @@
+//! Walks of rules through plans.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// The answer of a rule for one operator: what replaces it, with its inputs. `None` if it stays.
+type Replacement = Result<Option<Arc<dyn ExecutionPlan>>>;
+
+/// Replaces operators from the bottom of a plan to its top.
+pub(in crate::exec) fn up(
+    plan: Arc<dyn ExecutionPlan>,
+    replace: impl Fn(&Arc<dyn ExecutionPlan>) -> Replacement,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    plan.transform_up(|node| Ok(answer(replace(&node)?, node)))
+}
+
+/// Replaces operators from the top of a plan to its bottom.
+pub(in crate::exec) fn down(
+    plan: Arc<dyn ExecutionPlan>,
+    replace: impl Fn(&Arc<dyn ExecutionPlan>) -> Replacement,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    plan.transform_down(|node| Ok(answer(replace(&node)?, node)))
+}
+
+fn answer(
+    replacement: Option<Arc<dyn ExecutionPlan>>,
+    node: Arc<dyn ExecutionPlan>,
+) -> Transformed<Arc<dyn ExecutionPlan>> {
+    replacement.map_or_else(|| Transformed::no(node), Transformed::yes)
+}
