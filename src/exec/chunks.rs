@@ -18,7 +18,6 @@
 //! Object stores answer late, and many requests at once. So their chunks are fetched as far ahead as memory
 //! allows, in batches whose neighbours share requests. Files need few reads ahead.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,7 +32,7 @@ use super::metrics::ScanMetrics;
 use super::pruning::zones::{ReadExtent, worthwhile_zones};
 use super::pruning::{DynamicFilters, Priority};
 use super::reads::Reads;
-use crate::array::{GridArray, Workspace};
+use crate::array::{FoundChunks, GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::io::counted;
@@ -64,8 +63,8 @@ pub(super) struct ChunkReader {
     memory: ChunkMemory,
     /// The objects of the chunks so far.
     reads: Reads,
-    /// Whether a chunk was stored, by the position of its variable and the member of the objects that should have it.
-    found: HashMap<(usize, u32), bool>,
+    /// Whether chunks were stored.
+    found: FoundChunks,
 }
 
 /// A chunk that is fetched and decoded.
@@ -118,7 +117,7 @@ impl ChunkReader {
             workspace: Workspace::default(),
             zones: None,
             reads,
-            found: HashMap::new(),
+            found: FoundChunks::default(),
             array,
             plan,
             values,
@@ -186,33 +185,8 @@ impl ChunkReader {
     /// # Errors
     /// `Io` if an object was written since it was read; `Corrupt` if the chunks have other names than the metadata sets.
     pub(super) async fn finish(&mut self) -> Result<()> {
-        let found = std::mem::take(&mut self.found);
-        for ((at, member), _) in found.into_iter().filter(|(_, found)| !found) {
-            let warning = self.array.explain_absence(self.values[at], member).await?;
-            if let Some(warning) = warning {
-                log::warn!("{}: {warning}", self.array.objects().name());
-            }
-        }
+        self.found.explain(&self.array, &self.values).await?;
         Ok(self.reads.end().await?)
-    }
-
-    /// Notes the objects of a chunk before absent ones are left out.
-    fn note_requested(&mut self, stored: &[StoredChunk]) {
-        if self.array.objects().are_rewritten() {
-            let object = |payload: &Payload| (payload.at.member, Arc::clone(&payload.at.object));
-            self.reads.extend(payloads_of(stored).map(object));
-        }
-        for key in layers_of(stored) {
-            self.found.entry(key).or_insert(false);
-        }
-    }
-
-    /// Notes what was found of a chunk.
-    fn note_found(&mut self, stored: &[StoredChunk]) {
-        for (at, chunk) in stored.iter().enumerate() {
-            let members = chunk.layers.iter().map(|layer| layer.values.at.member);
-            self.found.extend(members.map(|member| ((at, member), true)));
-        }
     }
 
     /// Decodes the payloads of a chunk.
@@ -227,9 +201,13 @@ impl ChunkReader {
         let decoded = self.bytes_decoded(&task, &stored);
         self.memory.reserve(decoded, true)?;
         let reserved = reserved + decoded;
-        self.note_requested(&stored);
+        self.found.note_requested(&stored);
+        if self.array.objects().are_rewritten() {
+            let object = |payload: &Payload| (payload.at.member, Arc::clone(&payload.at.object));
+            self.reads.extend(payloads_of(&stored).map(object));
+        }
         let payloads = leave_out_absent(&mut stored, payloads);
-        self.note_found(&stored);
+        self.found.note_found(&stored);
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(received);
 
@@ -366,20 +344,7 @@ impl ChunkReader {
 }
 
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
-    stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
-}
-
-/// Returns the position of the variable and the member of each layer. A chunk of which the index has nothing counts for the
-/// first member.
-fn layers_of(stored: &[StoredChunk]) -> impl Iterator<Item = (usize, u32)> {
-    let members = |chunk: &StoredChunk| match chunk.layers.as_slice() {
-        [] => vec![0],
-        layers => layers.iter().map(|layer| layer.values.at.member).collect(),
-    };
-    stored
-        .iter()
-        .enumerate()
-        .flat_map(move |(at, chunk)| members(chunk).into_iter().map(move |it| (at, it)))
+    stored.iter().flat_map(StoredChunk::payloads)
 }
 
 fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {

@@ -24,9 +24,7 @@ use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
 use crate::error::{Error, Result, shown_location};
 use crate::exec::GridfusionConfig;
-use crate::io::{
-    MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, is_private_host, is_same_origin,
-};
+use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, check_reference};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
@@ -408,13 +406,7 @@ impl Stores for RuntimeStores {
         if let Some(maker) = &self.maker {
             return Ok(self.remote.store(maker.0.referenced(&base, by)?));
         }
-        let is_other = by.is_some_and(|by| !is_same_origin(by, url));
-        if is_other && is_private_host(url) && !self.remote.limits().private_references {
-            let shown = shown_location(url.as_str());
-            return Err(Error::usage(format!(
-                "it refers to {shown}, which is a private address; remote files may do that with `RemoteLimits::private_references`"
-            )));
-        }
+        check_reference(url, by, &self.remote.limits())?;
         self.registered(&base)
     }
 }

@@ -13,7 +13,6 @@ use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
 use crate::exec::pruning::{FilterScope, planning};
-use crate::io::last_part;
 use crate::plan::ScanPlan;
 use crate::source::{FileArrays, MosaicOptions, TableOrigin};
 
@@ -46,16 +45,8 @@ pub struct GridTable {
 
 impl GridTable {
     /// Makes a table of the variables of one file.
-    pub(super) fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
-        // A single variable needs no mosaic: its own chunks are those of the table.
-        if file.arrays.len() == 1
-            && !options.file_column
-            && let Some(array) = file.arrays.pop()
-        {
-            return Ok(Self::new(Arc::new(array)));
-        }
-        let name = last_part(&file.name).to_owned();
-        Ok(Self::new(Arc::new(GridArray::combine(name, vec![file], options)?)))
+    pub(super) fn of_file(file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
+        Ok(Self::new(Arc::new(file.into_array(options)?)))
     }
 
     /// Makes a table of an opened array, without an origin.

@@ -4,6 +4,8 @@ pub mod bytes;
 mod format;
 mod references;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

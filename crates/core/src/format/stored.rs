@@ -31,6 +31,11 @@ impl StoredChunk {
     pub fn is_whole(&self) -> bool {
         matches!(self.layers.as_slice(), [layer] if layer.placement.is_none())
     }
+
+    /// Returns the payloads of all layers, in the order in which they are decoded.
+    pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
+        self.layers.iter().flat_map(Layer::payloads)
+    }
 }
 
 /// One stored piece of a chunk.

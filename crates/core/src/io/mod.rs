@@ -43,7 +43,8 @@ pub use object::ObjectSource;
 pub use path::last_part;
 pub use remote::counted;
 pub use remote::{
-    Remote, RemoteLimits, RemoteStore, RequestCounts, is_private_host, is_public, is_same_origin,
+    Remote, RemoteLimits, RemoteStore, RequestCounts, check_reference, is_private_host, is_public,
+    is_same_origin,
 };
 pub use reopened::{OpenFiles, ReopenedSource};
 pub use root::Root;

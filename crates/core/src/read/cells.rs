@@ -5,6 +5,8 @@
 //!                            ├─ row ─┤ ├─ row ─┤     the last axes are copied whole
 //! ```
 
+use std::fmt;
+
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 
@@ -12,12 +14,20 @@ use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel};
 
 /// The cells of a variable in row-major order, and which of them are NULL.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Cells<T: ArrowPrimitiveType> {
     shape: Vec<usize>,
     values: Vec<T::Native>,
     /// Whether each cell has a value; empty while all have one.
     valid: Vec<bool>,
+}
+
+/// Shows no cells, of which there may be millions.
+impl<T: ArrowPrimitiveType> fmt::Debug for Cells<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shape, nulls) = (&self.shape, self.null_count());
+        f.debug_struct("Cells").field("shape", shape).field("nulls", &nulls).finish_non_exhaustive()
+    }
 }
 
 impl<T: ArrowPrimitiveType> Cells<T> {

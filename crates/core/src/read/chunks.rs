@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::array::{GridArray, Workspace};
+use crate::array::{FoundChunks, GridArray, Workspace};
 use crate::error::{Error, Result};
 use crate::format::{Location, Payload, StoredChunk};
 use crate::grid::{ChunkTask, Selection};
@@ -49,8 +49,8 @@ pub(super) struct Chunks {
     workspace: Workspace,
     /// The objects that were read or found absent, by member, if objects may be written again.
     read: HashMap<u32, HashSet<Arc<str>>>,
-    /// Whether a chunk was stored, by the position of its variable and the member that should have it.
-    found: HashMap<(usize, u32), bool>,
+    /// Whether chunks were stored.
+    found: FoundChunks,
 }
 
 impl Chunks {
@@ -66,7 +66,8 @@ impl Chunks {
         let (touched, most) = (TouchedCounts::new(array.grid(), selection), array.most_chunks());
         if touched.chunks() > most || touched.cells.is_none() {
             let message = format!(
-                "the selection has more than {most} chunks or 2^64 cells of \"{}\"; select less",
+                "the selection has {} chunks of \"{}\", and at most {most} with less than 2^64 cells are allowed; select less",
+                touched.chunks(),
                 array.name()
             );
             return Err(array.objects().named(Error::usage(message)));
@@ -83,7 +84,7 @@ impl Chunks {
             fetched: VecDeque::new(),
             workspace: Workspace::default(),
             read: HashMap::new(),
-            found: HashMap::new(),
+            found: FoundChunks::default(),
         })
     }
 
@@ -94,8 +95,11 @@ impl Chunks {
     /// `Corrupt` if the chunks have other names than the metadata sets.
     pub(super) async fn next(&mut self) -> Result<Option<DecodedChunk>> {
         if self.values.is_empty() {
-            let task = self.tasks.next().map(|number| self.plan.task(number));
-            return Ok(task.map(|task| DecodedChunk { task, tiles: vec![], locations: vec![] }));
+            let Some(number) = self.tasks.next() else {
+                return self.finish().await.map(|()| None);
+            };
+            let (task, tiles, locations) = (self.plan.task(number), vec![], vec![]);
+            return Ok(Some(DecodedChunk { task, tiles, locations }));
         }
         if self.fetched.is_empty() {
             self.fetch().await?;
@@ -153,9 +157,14 @@ impl Chunks {
         mut stored: Vec<StoredChunk>,
         fetched: Vec<Option<Bytes>>,
     ) -> Result<DecodedChunk> {
-        self.note(&stored, false);
+        self.found.note_requested(&stored);
+        if self.array.objects().are_rewritten() {
+            for Location { member, object, .. } in payloads(&stored).map(|payload| &payload.at) {
+                self.read.entry(*member).or_default().insert(Arc::clone(object));
+            }
+        }
         let present = leave_out_absent(&mut stored, fetched);
-        self.note(&stored, true);
+        self.found.note_found(&stored);
         let locations: Vec<Location> = payloads(&stored).map(|it| it.at.clone()).collect();
         let Self { array, values, workspace, .. } = self;
         match array.decode(&task, values, &stored, present, workspace) {
@@ -171,42 +180,23 @@ impl Chunks {
         }
     }
 
-    /// Notes the layers of a chunk: those that were looked for, or those that were found.
-    fn note(&mut self, stored: &[StoredChunk], is_found: bool) {
-        for (at, chunk) in stored.iter().enumerate() {
-            if !is_found && chunk.layers.is_empty() {
-                self.found.entry((at, 0)).or_insert(false);
-            }
-            for member in chunk.layers.iter().map(|layer| layer.values.at.member) {
-                *self.found.entry((at, member)).or_insert(false) |= is_found;
-            }
-        }
-        if !is_found && self.array.objects().are_rewritten() {
-            for payload in payloads(stored) {
-                self.read
-                    .entry(payload.at.member)
-                    .or_default()
-                    .insert(Arc::clone(&payload.at.object));
-            }
-        }
-    }
-
-    /// Proves that what was not found is absent, and that no object has changed since it was read.
+    /// Proves that what was not found is absent, and that no object has changed since it was read, labels among them.
     async fn finish(&mut self) -> Result<()> {
-        let found = std::mem::take(&mut self.found);
-        for ((at, member), _) in found.into_iter().filter(|(_, found)| !found) {
-            if let Some(warning) = self.array.explain_absence(self.values[at], member).await? {
-                log::warn!("{}: {warning}", self.array.objects().name());
-            }
+        self.found.explain(&self.array, &self.values).await?;
+        let objects = self.array.objects();
+        let mut read = std::mem::take(&mut self.read);
+        if objects.are_rewritten() && read.is_empty() {
+            // Labels are metadata, which each check of a member includes.
+            read.insert(0, HashSet::new());
         }
-        for (member, objects) in std::mem::take(&mut self.read) {
-            let objects: Vec<_> = objects.into_iter().collect();
-            self.array.objects().check_read(member, &objects).await?;
+        for (member, read) in read {
+            let read: Vec<_> = read.into_iter().collect();
+            objects.check_read(member, &read).await?;
         }
         Ok(())
     }
 }
 
 fn payloads(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
-    stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
+    stored.iter().flat_map(StoredChunk::payloads)
 }

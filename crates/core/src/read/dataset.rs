@@ -1,38 +1,63 @@
 //! [`Dataset`]: the arrays of a place that was opened.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::array_reader::ArrayReader;
-use crate::array::GridArray;
-use crate::error::{Error, Result};
-use crate::io::last_part;
-use crate::source::{ArrayGroup, MosaicOptions, TableArrays};
+use crate::error::{Error, Result, shown_location};
+use crate::options::ResolvedOptions;
+use crate::source::{
+    ArrayFormat, ArrayGroup, Formats, OpenedArray, Place, TableArrays, mosaic_options,
+};
 
 /// The arrays of a file, package, store or folder. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Dataset(Arc<dyn ArrayGroup>);
+#[derive(Clone)]
+pub struct Dataset {
+    group: Arc<dyn ArrayGroup>,
+    formats: Formats,
+    format: Arc<dyn ArrayFormat>,
+    place: Place,
+    options: Arc<ResolvedOptions>,
+}
+
+/// Shows no password and no signature of a URL.
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = shown_location(self.location());
+        f.debug_struct("Dataset")
+            .field("location", &location)
+            .field("format", &self.format.name())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Dataset {
-    pub(super) fn new(group: Arc<dyn ArrayGroup>) -> Self {
-        Self(group)
+    pub(super) async fn open(
+        formats: &Formats,
+        format: Arc<dyn ArrayFormat>,
+        place: Place,
+        options: ResolvedOptions,
+    ) -> Result<Self> {
+        let group = formats.open(&format, &place, &options).await?;
+        Ok(Self { group, formats: formats.clone(), format, place, options: Arc::new(options) })
     }
 
     /// The path or URL. It may hold a password or a signature.
     #[must_use]
     pub fn location(&self) -> &str {
-        self.0.location()
+        self.group.location()
     }
 
     /// The names of the arrays, coordinates among them.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.0.names()
+        self.group.names()
     }
 
     /// Why arrays are missing among [`names`](Self::names), if some cannot be read.
     #[must_use]
     pub fn left_out(&self) -> &[Error] {
-        self.0.left_out()
+        self.group.left_out()
     }
 
     /// Returns a reader of one array, and reads its labels.
@@ -41,30 +66,27 @@ impl Dataset {
     /// `Usage` for a name that no array has; `Unsupported` for a sparse array; otherwise if the metadata or the labels
     /// cannot be read.
     pub async fn array(&self, name: &str) -> Result<ArrayReader> {
-        self.0.array(name).await?.into_grid().map(ArrayReader::new)
+        self.group.array(name).await?.into_grid().map(ArrayReader::new)
     }
 
-    /// Returns a reader of all data variables side by side, which must have the same dimensions.
+    /// Returns a reader of the columns that the place has as a SQL table: all data variables side by side, or those that the
+    /// option `dataset` names. They must have the same dimensions.
     ///
     /// # Errors
     /// As [`array`](Self::array), and `Usage` for variables of different dimensions.
     pub async fn variables(&self) -> Result<ArrayReader> {
-        let arrays = match self.0.columns(None).await? {
-            TableArrays::Grids(arrays) => arrays,
-            TableArrays::Sparse(array) => {
-                let message =
-                    format!("\"{}\" is a sparse array, which has no grid of cells", array.name());
-                return Err(Error::unsupported(message).in_file(self.location()));
-            }
+        let has_index_columns = self.options.read(&self.format.read_defaults()).index_columns;
+        let options = mosaic_options(&self.options, has_index_columns);
+        let array = match self.formats.table(&self.format, &self.place, &self.options).await? {
+            TableArrays::Grids(arrays) => arrays.into_array(&options)?,
+            TableArrays::Sparse(array) => OpenedArray::from(array).into_grid()?,
         };
-        let name = last_part(&arrays.name).to_owned();
-        let array = GridArray::combine(name, vec![arrays], &MosaicOptions::default())?;
         Ok(ArrayReader::new(array))
     }
 
     /// The arrays as formats give them, to verify or describe them.
     #[must_use]
     pub fn group(&self) -> &Arc<dyn ArrayGroup> {
-        &self.0
+        &self.group
     }
 }

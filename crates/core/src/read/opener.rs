@@ -1,5 +1,6 @@
 //! [`Opener`]: opens places with some formats and object stores.
 
+use std::fmt;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -7,7 +8,7 @@ use url::Url;
 
 use super::dataset::Dataset;
 use crate::error::{Error, Result, shown_location};
-use crate::io::{Remote, RemoteStore, is_private_host, is_same_origin};
+use crate::io::{Remote, RemoteLimits, RemoteStore, check_reference, is_same_origin};
 use crate::options::ArrayOptions;
 use crate::source::{ArrayFormat, Formats, Place, Stores};
 
@@ -38,11 +39,18 @@ impl Opener {
         Self { formats: Formats::new(formats), stores, options }
     }
 
-    /// Reads URLs with the scheme and host of `url` from an object store.
+    /// Reads URLs with the scheme and host of `url` from an object store. Stores share the limits.
     #[must_use]
     pub fn with_store(mut self, url: &Url, store: Arc<dyn ObjectStore>) -> Self {
         let store = self.stores.remote.store(store);
         self.stores.stores.push((url.clone(), store));
+        self
+    }
+
+    /// Sets the limits of requests to object stores.
+    #[must_use]
+    pub fn with_limits(self, limits: RemoteLimits) -> Self {
+        self.stores.remote.set_limits(limits);
         self
     }
 
@@ -61,16 +69,24 @@ impl Opener {
         let place = Place::new(location, Arc::new(self.stores.clone()))?;
         let format = self.formats.of_place(&place, None).await?;
         let options = self.formats.resolve(&format, &self.options, &ArrayOptions::default())?;
-        Ok(Dataset::new(self.formats.open(&format, &place, &options).await?))
+        Dataset::open(&self.formats, format, place, options).await
     }
 }
 
 /// Object stores by scheme and host.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 struct OwnStores {
     stores: Vec<(Url, RemoteStore)>,
-    /// The limits that the stores share.
     remote: Remote,
+}
+
+/// Shows no password and no signature of a URL, and nothing of a store, which may hold a key.
+impl fmt::Debug for OwnStores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.stores.iter().map(|(url, _)| shown_location(url.as_str())))
+            .finish()
+    }
 }
 
 impl Stores for OwnStores {
@@ -85,13 +101,7 @@ impl Stores for OwnStores {
     }
 
     fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<RemoteStore> {
-        let is_other = by.is_some_and(|by| !is_same_origin(by, url));
-        if is_other && is_private_host(url) && !self.remote.limits().private_references {
-            let shown = shown_location(url.as_str());
-            return Err(Error::usage(format!(
-                "it refers to {shown}, which is a private address; remote files may not do that"
-            )));
-        }
+        check_reference(url, by, &self.remote.limits())?;
         self.store(url)
     }
 }

@@ -6,10 +6,12 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBat
 use arrow::datatypes::{Float32Type, Float64Type, Int64Type};
 use async_trait::async_trait;
 use futures::TryStreamExt;
+use object_store::memory::InMemory;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use url::Url;
 
-use super::ArrayReader;
+use super::{ArrayReader, Opener};
 use crate::array::{ChunkSource, Dimension, GridArrayBuilder, Labels, ReadOptions, Value};
 use crate::error::{ErrorKind, Result};
 use crate::format::{Codec, ElementType, Layer, Location, Payload, StoredChunk};
@@ -175,6 +177,18 @@ fn rows_of(batch: &RecordBatch) -> Vec<(Vec<u64>, Option<f64>)> {
             (index, value.is_valid(row).then(|| value.value(row)))
         })
         .collect()
+}
+
+#[tokio::test]
+async fn openers_show_no_secrets_and_name_what_they_lack() {
+    let url = Url::parse("https://user:secret@example.org/x.zarr?sig=secret").unwrap();
+    let opener = Opener::new(vec![]).with_store(&url, Arc::new(InMemory::new()));
+    let shown = format!("{opener:?}");
+    assert!(shown.contains("example.org") && !shown.contains("secret"), "{shown}");
+    let other = "s3://bucket/x.zarr?key=secret";
+    let error = opener.open(other).await.unwrap_err().to_string();
+    let known = error.contains("s3://bucket") && error.contains("`Opener::with_store`");
+    assert!(known && !error.contains("secret"), "{error}");
 }
 
 #[tokio::test]

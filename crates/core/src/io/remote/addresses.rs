@@ -4,6 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
+use super::limits::RemoteLimits;
+use crate::error::{Error, Result, shown_location};
+
 /// The address at which Azure serves keys to its machines. All other clouds use private addresses.
 const AZURE: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
@@ -41,6 +44,22 @@ pub fn is_same_origin(one: &Url, other: &Url) -> bool {
         (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default())
     };
     origin(one) == origin(other)
+}
+
+/// Refuses a URL with a private address that another server refers to, unless `limits` allow it. `by` is the URL of what
+/// refers to it; files of this machine may refer to anything.
+///
+/// # Errors
+/// `Usage`; the message names the address and the limit.
+pub fn check_reference(url: &Url, by: Option<&Url>, limits: &RemoteLimits) -> Result<()> {
+    let is_other = by.is_some_and(|by| !is_same_origin(by, url));
+    if !is_other || !is_private_host(url) || limits.private_references {
+        return Ok(());
+    }
+    let shown = shown_location(url.as_str());
+    Err(Error::usage(format!(
+        "it refers to {shown}, which is a private address; remote files may do that with `RemoteLimits::private_references`"
+    )))
 }
 
 /// Whether a URL names this machine, or an address that is not public. Other names tell nothing before they are resolved.

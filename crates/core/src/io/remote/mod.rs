@@ -31,7 +31,7 @@ mod threads;
 mod under_way;
 
 pub use access::Remote;
-pub use addresses::{is_private_host, is_public, is_same_origin};
+pub use addresses::{check_reference, is_private_host, is_public, is_same_origin};
 pub use counts::RequestCounts;
 pub use counts::counted;
 pub(super) use identity::Identity;

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::options::MosaicOptions;
 use crate::array::{Contents, Dimension, GridArray};
+use crate::error::Result;
+use crate::io::last_part;
 use crate::tile::ObjectVersion;
 
 /// The variables of one file that become columns.
@@ -15,6 +18,21 @@ pub struct FileArrays {
 }
 
 impl FileArrays {
+    /// Makes one array of the variables. A single one needs no mosaic: its own chunks are those of the array.
+    ///
+    /// # Errors
+    /// As [`GridArray::combine`].
+    pub fn into_array(mut self, options: &MosaicOptions) -> Result<GridArray> {
+        if self.arrays.len() == 1
+            && !options.file_column
+            && let Some(array) = self.arrays.pop()
+        {
+            return Ok(array);
+        }
+        let name = last_part(&self.name).to_owned();
+        GridArray::combine(name, vec![self], options)
+    }
+
     /// Sorts the variables in the order of `names`. Variables without a name there come last.
     pub(super) fn order_variables(&mut self, names: &[&str]) {
         let places: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
