@@ -67,7 +67,7 @@
 //!
 //! Each minor version of gridfusion works with one major version of DataFusion, because the interface contains types
 //! of DataFusion: this version with 55. The minimum Rust version is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and
-//! fields in a patch release. Modules that the documentation does not show are internals for benches, fuzzing and the
+//! fields in a patch release. Modules that the documentation does not show are internals for benches, tests and the
 //! command line. They change without notice.
 //!
 //! # Examples
@@ -86,7 +86,7 @@
 //!
 //! [DataFusion]: https://datafusion.apache.org
 
-// Hidden modules are public for benches, fuzzing, tests and the command line.
+// Hidden modules are public for benches, tests and the command line.
 #[cfg(feature = "codec")]
 #[doc(hidden)]
 pub mod codec;

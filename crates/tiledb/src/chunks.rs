@@ -1,7 +1,7 @@
 //! The chunk source of a TileDB array: the locations of its tiles, and their stored statistics.
 //!
 //! A chunk of the table is a tile of the array, clipped to the window that the table shows. Statistics pass
-//! two filters: `format::tiledb` rejects those that cannot be true, and this module those that are wrong
+//! two filters: `crate::bytes` rejects those that cannot be true, and this module those that are wrong
 //! for the table's NULLs.
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A machine of each format reads metadata into a [`Hierarchy`]. The meaning of attributes (labels, missing values,
-//! packing, times) is the same for all of these formats, and `source::hierarchy` finds it. This module depends
+//! packing, times) is the same for all of these formats, and `conventions` finds it. This module depends
 //! on no format.
 
 mod attribute;

@@ -1,6 +1,6 @@
 //! NetCDF files: the classic format (NetCDF-3), and NetCDF-4 and other HDF5 files with the feature `hdf5`.
 //!
-//! The bytes are parsed in `crate::netcdf3` and `crate::hdf5`, and `source::hierarchy` makes tables of
+//! The bytes are parsed in `crate::netcdf3` and `crate::hdf5`, and `crate::conventions` makes tables of
 //! the variables.
 
 mod classic;

@@ -2,21 +2,17 @@
 //!
 //! ```text
 //!   location ──▶ Place ──▶ Formats: which format? ──▶ ArrayFormat::open ──▶ ArrayGroup ──▶ GridArray
-//!                                     ├ tet                                     many places ──▶ mosaic
-//!                                     ├ tiledb
-//!                                     ├ zarr, netcdf: groups of variables (hierarchy)
-//!                                     └ formats that a session adds
+//!                                     │                                       many places ──▶ mosaic
+//!                                     └ formats of other crates, and those that a session adds
 //! ```
 //!
 //! | files | contents |
 //! |---|---|
 //! | `place`, `locations` | a path or URL that can be read; several of them, and patterns |
 //! | `origin` | what a table was opened from |
-//! | `array_format`, `formats` | the traits of a format; which format a place has |
+//! | `array_format`, `formats`, `place_format` | the traits of a format; which format a place has |
 //! | `format_options` | the options of all formats |
 //! | `opened_array` | an array of either kind, and the arrays of one table |
-//! | `tet`, `tiledb`, `zarr`, `netcdf` | the built-in formats |
-//! | `hierarchy` | groups of variables, which Zarr and NetCDF share |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
 //! | `digest` | tells versions of arrays apart |
