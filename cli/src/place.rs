@@ -35,7 +35,7 @@ impl Place {
         let opener = ArrayOpener::of(&ctx.state());
         let place = opener.place(path)?;
         let (array_options, formats) = (options.for_arrays(), opener.formats());
-        let looked = opener.format_at(&place).await;
+        let looked = formats.at(&place).await;
         // A folder that is no array may be a directory of arrays. If it is not, the first error is reported.
         if !matches!(looked, Ok(Some(_))) && may_be_folder(path, formats) {
             match GridCatalog::find(path, array_options, &opener).await {

@@ -261,15 +261,6 @@ impl ArrayOpener {
         self.formats.open(&format, &place, &resolved).await
     }
 
-    /// Returns the format of the arrays at `place`, where the caller expects arrays; `None` if no format
-    /// recognises `place`.
-    ///
-    /// # Errors
-    /// `Io` if there is nothing at `place`, or it cannot be read.
-    pub async fn format_at(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
-        self.formats.at(place).await
-    }
-
     /// Opens the arrays at `location` as a schema, whose tables have a [`TableOrigin`].
     ///
     /// # Errors

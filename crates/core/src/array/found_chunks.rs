@@ -36,7 +36,7 @@ impl FoundChunks {
     }
 
     /// Proves that what was not found is absent, and warns of variables of which nothing is stored. `values` has the
-    /// number of the variable at each position. Forgets what was noted.
+    /// number of the variable at each position. Forgets all notes.
     ///
     /// # Errors
     /// `Corrupt` if chunks are stored under other names than the metadata sets.
