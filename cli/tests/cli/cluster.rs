@@ -4,13 +4,12 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::support::{Outcome, STATIONS, gridfusion, run, tet};
+use crate::support::{Outcome, Running, STATIONS, gridfusion, run, tet, until_open};
 
 const SQL: &str = "SELECT station, avg(value) FROM temperature GROUP BY station ORDER BY station";
 
@@ -151,21 +150,15 @@ fn workers_that_are_killed() {
         let urls = urls(&workers);
         let args =
             ["--workers", &urls, "--task-size", "1", "--retries", retries, "--format", "csv"];
-        let mut query =
-            gridfusion(&[&[path.as_str()][..], &args, &["-c", &sql]].concat()).spawn().unwrap();
-        let (begin, moment) = (Instant::now(), whole.mul_f64(random.random_range(0.0..1.2)));
-        while begin.elapsed() < moment && query.try_wait().unwrap().is_none() {
-            thread::sleep(Duration::from_millis(2));
-        }
-        if query.try_wait().unwrap().is_some() {
+        let begin = Instant::now();
+        let mut query = Running::start(&[&[path.as_str()][..], &args, &["-c", &sql]].concat());
+        if query.ends_within(whole.mul_f64(random.random_range(0.0..1.2))) {
             // The first query also connects, and a busy machine becomes idle.
             whole = begin.elapsed();
         }
         let killed = random.random_range(0..2);
         workers[killed].kill();
-        let begin = Instant::now();
-        let outcome = Outcome::from(query.wait_with_output().unwrap());
-        assert!(begin.elapsed() < Duration::from_secs(30), "{outcome:?}");
+        let outcome = query.ended();
         match outcome.code {
             Some(0) => {
                 assert!(outcome.stdout.starts_with(&expected.stdout), "round {round}: {outcome:?}");
@@ -204,14 +197,14 @@ fn workers_that_freeze() {
         }
         let urls = urls(&workers);
         let args = ["--workers", &urls, "--task-size", "1", "-q", "-c", &sql];
-        let begin = Instant::now();
-        let query = gridfusion(&[&[path.as_str()][..], &args].concat()).spawn().unwrap();
+        let query = Running::start(&[&[path.as_str()][..], &args].concat());
         if !before {
-            thread::sleep(Duration::from_millis(100));
+            if cfg!(target_os = "linux") {
+                until_open(workers[1].process.id(), Path::new(&path));
+            }
             workers[1].freeze();
         }
-        let outcome = Outcome::from(query.wait_with_output().unwrap());
-        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}: {outcome:?}", begin.elapsed());
+        let outcome = query.ended();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(&workers[1].url), "{outcome:?}");
     }

@@ -89,9 +89,8 @@ fn a_copy_that_succeeds_is_whole() {
 #[test]
 fn an_interrupted_copy_leaves_no_file() {
     use std::process::Command;
-    use std::time::{Duration, Instant};
 
-    use crate::support::gridfusion;
+    use crate::support::{gridfusion, until};
 
     let target = tempfile::tempdir().unwrap();
     let sql = format!(
@@ -99,10 +98,7 @@ fn an_interrupted_copy_leaves_no_file() {
         target.path().display()
     );
     let child = gridfusion(&["-c", &sql]).spawn().unwrap();
-    let start = Instant::now();
-    while names(target.path()).is_empty() && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("no file is begun", || !names(target.path()).is_empty());
     assert_eq!(names(target.path()), ["long.csv#1"]);
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());

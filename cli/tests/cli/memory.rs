@@ -1,13 +1,16 @@
 //! `--memory-limit`, and files that change while they are mapped.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Outcome, gridfusion, run, tet};
+use crate::support::{Outcome, Running, gridfusion, run, tet};
 
 /// Returns a pseudorandom number for a cell; few cells have equal numbers.
 fn scattered(cell: u64) -> f32 {
@@ -85,12 +88,11 @@ fn aggregates_keep_to_the_limit() {
 fn peak_of(args: &[&str], sql: &str) -> (u64, Outcome) {
     let mut child = gridfusion(args).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        peak = crate::support::memory_of(child.id()).unwrap_or(0).max(peak);
-        std::thread::sleep(std::time::Duration::from_millis(2));
+    let (mut peak, mut program) = (0, Running::of(child));
+    while !program.ends_within(Duration::from_millis(2)) {
+        peak = crate::support::memory_of(program.id()).unwrap_or(0).max(peak);
     }
-    (peak, child.wait_with_output().unwrap().into())
+    (peak, program.ended())
 }
 
 fn cut(path: &Path, bytes: u64) {
@@ -98,10 +100,12 @@ fn cut(path: &Path, bytes: u64) {
 }
 
 /// The error names a file that is truncated or overwritten after it was opened.
+#[cfg(unix)]
 #[test]
 fn a_file_that_changed_is_an_error() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("t.tet");
+    let (path, sql) = (folder.path().join("t.tet"), folder.path().join("statements.sql"));
+    assert!(Command::new("mkfifo").arg(&sql).status().unwrap().success());
     type Change = fn(&Path);
     let changes: [(Change, &str); 2] = [
         (|path| cut(path, 400), "t.tet: the file has shrunk"),
@@ -119,32 +123,26 @@ fn a_file_that_changed_is_an_error() {
             // An old modification time makes every change visible, however coarse the clock.
             let long_ago = std::time::SystemTime::UNIX_EPOCH;
             OpenOptions::new().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-            let args = [path.to_str().unwrap(), "-o", io, "-q", "-f", "/dev/stdin"];
-            let mut child = gridfusion(&args).stdin(Stdio::piped()).spawn().unwrap();
-            let mut stdin = child.stdin.take().unwrap();
-            wait_until_open(child.id(), &path);
+            let args = [path.to_str().unwrap(), "-o", io, "-q", "-f", sql.to_str().unwrap()];
+            let program = Running::start(&args);
+            // The program opens its files before it reads the statements.
+            let mut statements = open_pipe(&sql);
             change(&path);
-            stdin.write_all(b"SELECT sum(value) FROM t").unwrap();
-            drop(stdin);
-            let outcome = Outcome::from(child.wait_with_output().unwrap());
+            statements.write_all(b"SELECT sum(value) FROM t").unwrap();
+            drop(statements);
+            let outcome = program.ended();
             assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
             assert!(outcome.stderr.contains(message), "{io}: {outcome:?}");
         }
     }
 }
 
-/// Waits until a process has opened a file, or 5 s where the system does not show open files.
-fn wait_until_open(process: u32, path: &Path) {
-    for _ in 0..500 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
-        let is_it = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|it| it == path);
-        if files.flatten().any(is_it) {
-            // The program opens the file before it reads its size and time.
-            std::thread::sleep(std::time::Duration::from_millis(200));
-            return;
-        }
-    }
+/// Opens a pipe for writing, which waits until the program reads it.
+fn open_pipe(pipe: &Path) -> File {
+    let (sender, opened) = mpsc::channel();
+    let pipe = pipe.to_owned();
+    thread::spawn(move || sender.send(File::options().write(true).open(pipe)));
+    opened.recv_timeout(Duration::from_secs(120)).expect("a hang").unwrap()
 }
 
 /// If a file is truncated while a query reads its mapping, the program ends with a message.

@@ -1,11 +1,12 @@
 //! Runs the program and makes its input files.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
 
 pub(crate) const STATIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/stations.tet");
@@ -40,18 +41,79 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     gridfusion(args).output().unwrap().into()
 }
 
-/// Runs the program, which must end within a time.
-pub(crate) fn run_within(time: Duration, args: &[&str]) -> Outcome {
-    let mut child = gridfusion(args).spawn().unwrap();
-    let end = Instant::now() + time;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > end {
-            child.kill().unwrap();
-            panic!("{args:?}: still running after {time:?}: {:?}", child.wait_with_output());
-        }
-        sleep(Duration::from_millis(2));
+/// A program that runs longer hangs.
+const HANG: Duration = Duration::from_secs(120);
+
+/// A program that runs. Threads read its output, so that it never waits for a reader.
+pub(crate) struct Running {
+    child: Child,
+    /// Gets standard output and standard error when the program closes them, which it does at its end.
+    output: Receiver<(usize, Vec<u8>)>,
+    /// The texts that have come.
+    texts: [Option<Vec<u8>>; 2],
+}
+
+impl Running {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::of(gridfusion(args).spawn().unwrap())
     }
-    child.wait_with_output().unwrap().into()
+
+    pub(crate) fn of(mut child: Child) -> Self {
+        let (sender, output) = mpsc::channel();
+        let pipes: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for (number, mut pipe) in pipes.into_iter().enumerate() {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                let mut bytes = vec![];
+                pipe.read_to_end(&mut bytes).unwrap();
+                let _ = sender.send((number, bytes));
+            });
+        }
+        Self { child, output, texts: [None, None] }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the program ends, but no longer than a time. Returns whether it has ended.
+    pub(crate) fn ends_within(&mut self, time: Duration) -> bool {
+        while self.texts.iter().any(Option::is_none) {
+            let Ok((number, bytes)) = self.output.recv_timeout(time) else { return false };
+            self.texts[number] = Some(bytes);
+        }
+        true
+    }
+
+    /// Waits until the program ends. A hang fails the test.
+    pub(crate) fn ended(mut self) -> Outcome {
+        if !self.ends_within(HANG) {
+            self.child.kill().unwrap();
+            panic!("a hang: {:?}", self.texts);
+        }
+        let [stdout, stderr] = self.texts.map(|text| String::from_utf8(text.unwrap()).unwrap());
+        Outcome { code: self.child.wait().unwrap().code(), stdout, stderr }
+    }
+}
+
+/// Waits until a condition holds of which no signal tells. Fails the test if it never does.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..HANG.as_millis() / 2 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    panic!("{what}: a hang");
+}
+
+/// Waits until a process has opened a file, where the system shows that.
+pub(crate) fn until_open(process: u32, path: &Path) {
+    let is_it = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|it| it == path);
+    until("the process does not open the file", || {
+        fs::read_dir(format!("/proc/{process}/fd")).is_ok_and(|all| all.flatten().any(is_it))
+    });
 }
 
 pub(crate) fn run_with_input(args: &[&str], input: &str) -> Outcome {

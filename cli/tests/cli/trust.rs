@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::cluster::Worker;
-use crate::support::{Outcome, STATIONS, foreign, gridfusion, run, run_within};
+use crate::support::{Outcome, Running, STATIONS, foreign, gridfusion, run};
 use crate::web_server::WebServer;
 
 const SQL: &str = "SELECT station, avg(value) FROM temperature GROUP BY station ORDER BY station";
@@ -273,7 +272,7 @@ fn pipes_and_devices_are_no_files() {
     let root = at("");
     for sql in &doors {
         for args in [&[][..], &["--root", root.trim_end_matches('/')]] {
-            let outcome = run_within(Duration::from_secs(20), &[args, &["-q", "-c", sql]].concat());
+            let outcome = Running::start(&[args, &["-q", "-c", sql]].concat()).ended();
             assert_eq!(
                 (outcome.code, outcome.stdout.as_str()),
                 (Some(1), ""),
@@ -287,7 +286,7 @@ fn pipes_and_devices_are_no_files() {
         }
     }
     for command in ["info", "verify"] {
-        let outcome = run_within(Duration::from_secs(20), &[command, &at("pipe.tet")]);
+        let outcome = Running::start(&[command, &at("pipe.tet")]).ended();
         assert!((outcome.stdout + &outcome.stderr).contains("a pipe or a device"), "{command}");
     }
     // A folder has the files in it, and no pipes.
@@ -295,7 +294,7 @@ fn pipes_and_devices_are_no_files() {
         "SELECT * FROM '{0}/'; CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{0}/'; SELECT * FROM t",
         at("many")
     );
-    let outcome = run_within(Duration::from_secs(20), &["-q", "--format", "csv", "-c", &sql]);
+    let outcome = Running::start(&["-q", "--format", "csv", "-c", &sql]).ended();
     assert_eq!(outcome.stdout, "a\n1\na\n1\n", "{outcome:?}");
     for pipe in pipes {
         let kind = fs::symlink_metadata(at(pipe)).unwrap().file_type();

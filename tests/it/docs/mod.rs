@@ -4,9 +4,9 @@
 pub(crate) mod blocks;
 /// Checks the links of the rendered book.
 mod book;
-/// Checks that `CONTRIBUTING.md` describes what ignored tests need.
-mod needs;
 /// Runs the pages' blocks, and compares the output with the pages.
 pub(crate) mod pages;
 /// Checks comments and pages against the writing rules of CONTRIBUTING.md.
 mod style;
+/// Checks the tests against the rules of CONTRIBUTING.md.
+mod tests;

@@ -22,6 +22,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use super::operations::{Operation, Outcome};
 use super::remote::{Link, files, large};
 use crate::support::object_server::{Fault, ObjectServer, On, Request, Span};
+use crate::support::waiting::HANG;
 use crate::support::{query, shipped};
 
 /// A request without progress ends after this time, and a try after half of it. A busy machine must not take as
@@ -29,8 +30,6 @@ use crate::support::{query, shipped};
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The same where a request that ends early does no harm.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
-/// An operation that takes longer hangs.
-const HANG: Duration = Duration::from_secs(120);
 /// Cases at a time. Most of them wait.
 const LANES: usize = 24;
 /// The most requests of an operation that fail whatever their kind.

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 use gridfusion::io::RemoteLimits;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use tokio::task::JoinHandle;
 
-use super::remote::Link;
-use crate::support::object_server::ObjectServer;
-use crate::support::{I32, Layout, TestDataset, nothing_reserved, tet_bytes};
+use super::remote::{Link, small};
+use crate::support::object_server::{Fault, ObjectServer, On};
+use crate::support::waiting::within_hang;
+use crate::support::{I32, Layout, TestDataset, cell, nothing_reserved, rows_from, tet_bytes};
 
 /// The chunks of the file. Each takes a request.
 const CHUNKS: usize = 64;
@@ -18,8 +19,8 @@ const CHUNKS: usize = 64;
 const CHUNK: usize = 1 << 20;
 /// Requests at a time.
 const AT_ONCE: usize = 2;
-/// The time until a reply. A whole scan takes `CHUNKS / AT_ONCE` times as long.
-const LATENCY: Duration = Duration::from_millis(200);
+/// Requests that are answered before the link holds all replies back.
+const ANSWERED: usize = 8;
 
 fn file() -> Vec<u8> {
     let cells = (CHUNKS * CHUNK / 4) as u64;
@@ -29,80 +30,65 @@ fn file() -> Vec<u8> {
 }
 
 async fn session(link: &Link) -> SessionContext {
-    let limits =
-        RemoteLimits { requests: AT_ONCE, merge: CHUNK as u64, gap: 0, ..RemoteLimits::default() };
+    let limits = RemoteLimits {
+        requests: AT_ONCE,
+        merge: CHUNK as u64,
+        gap: 0,
+        timeout: Duration::from_secs(3600),
+        ..RemoteLimits::default()
+    };
     let ctx = link.session(limits);
     ctx.register_array("t", "s3://bucket/v.tet", ArrayOptions::default()).await.unwrap();
     ctx
 }
 
-async fn stream(ctx: &SessionContext, sql: &str) -> SendableRecordBatchStream {
+/// Reads the rows of a query in a task. Dropping the task's work drops the stream.
+async fn reading(ctx: &SessionContext, sql: &str) -> JoinHandle<()> {
     let mut stream = ctx.sql(sql).await.unwrap().execute_stream().await.unwrap();
-    assert!(stream.next().await.is_some_and(|batch| batch.is_ok()));
-    stream
+    tokio::spawn(async move { while stream.next().await.is_some_and(|batch| batch.is_ok()) {} })
 }
 
-/// Waits until no request has arrived for some time. A scan that goes on sends its last one first.
-///
-/// Some requests may follow the drop: those on their way, and those that take a place between two cancellations.
-async fn settled(link: &Link) {
-    let mut before = usize::MAX;
-    loop {
-        let now = link.server.requests().len();
-        if now == before {
-            return;
-        }
-        before = now;
-        tokio::time::sleep(3 * LATENCY).await;
-    }
-}
-
-/// Drops a stream after its first batch. Returns the numbers of requests before, and of all.
-async fn requests_of_dropped(link: &Link, sql: &str) -> (usize, usize) {
-    let ctx = session(link).await;
-    link.server.set_latency(LATENCY);
-    let stream = stream(&ctx, sql).await;
+/// Drops a stream while its requests take all places.
+async fn dropped(ctx: &SessionContext, reading: JoinHandle<()>) {
     assert!(ctx.runtime_env().memory_pool.reserved() > 0);
-    let before = link.server.requests().len();
-    drop(stream);
-    nothing_reserved(&ctx).await;
-    settled(link).await;
-    link.server.set_latency(Duration::ZERO);
-    (before, link.server.take_requests().len())
+    reading.abort();
+    assert!(reading.await.is_err_and(|ended| ended.is_cancelled()));
+    nothing_reserved(ctx).await;
 }
 
+/// Some requests may follow the drop: those on their way, and those that take a place between two cancellations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_stream_makes_no_more_requests() {
-    let link = Link::new(ObjectServer::start([("bucket/v.tet", file())]));
+    let objects = [("bucket/v.tet", file()), ("bucket/other.tet", small())];
+    let link = Link::new(ObjectServer::start(objects));
     for sql in ["SELECT value FROM t", "SELECT * FROM t WHERE value <> 3"] {
-        let mut tries = 0;
-        let (before, all) = loop {
-            let (before, all) = requests_of_dropped(&link, sql).await;
-            // Fetches begin side by side. On a busy machine, the first chunk may be the last to be requested.
-            if before < CHUNKS / 2 {
-                break (before, all);
-            }
-            tries += 1;
-            assert!(tries < 10, "the first batch always comes after {before} of {CHUNKS} chunks");
-        };
-        assert!(all + 4 * AT_ONCE < CHUNKS, "{before} requests, then {all} of {CHUNKS}: {sql}");
+        let ctx = session(&link).await;
+        link.server.take_requests();
+        link.server.fault(On::from(ANSWERED + 1), Fault::Hold);
+        let reading = reading(&ctx, sql).await;
+        link.server.wait_for_requests(ANSWERED + AT_ONCE);
+        dropped(&ctx, reading).await;
+        // A scan that goes on sends its requests now. The next query takes its place behind them.
+        link.server.release();
+        cell(&ctx, "SELECT sum(value) FROM read_tet('s3://bucket/other.tet', dataset => 't2m')")
+            .await;
+        let requests = link.server.take_requests();
+        let all = requests.iter().filter(|request| request.path.ends_with("v.tet")).count();
+        assert!(ANSWERED < all && all + 4 * AT_ONCE < CHUNKS, "{all} of {CHUNKS}: {sql}");
     }
 }
 
-/// Requests of a dropped stream would hold their places for half a minute.
+/// Requests of a dropped stream would hold their places until they fail, and here they never do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_stream_gives_its_places_to_others() {
-    let link = Link::new(ObjectServer::start([("bucket/v.tet", file())]));
+    let link = Link::without_timeout(ObjectServer::start([("bucket/v.tet", file())]));
     let ctx = session(&link).await;
-    link.server.set_latency(Duration::from_millis(40));
-    let mut first = stream(&ctx, "SELECT value FROM t").await;
-    // From now on, replies take longer than any test.
-    link.server.set_latency(Duration::from_secs(3600));
-    let rest = async { while first.next().await.is_some() {} };
-    assert!(tokio::time::timeout(Duration::from_millis(200), rest).await.is_err());
-    drop(first);
-    nothing_reserved(&ctx).await;
-    link.server.set_latency(Duration::ZERO);
-    let second = stream(&ctx, "SELECT value FROM t LIMIT 10");
-    tokio::time::timeout(Duration::from_secs(12), second).await.unwrap();
+    link.server.take_requests();
+    link.server.fault(On::from(ANSWERED + 1), Fault::NeverAnswer);
+    let first = reading(&ctx, "SELECT value FROM t").await;
+    link.server.wait_for_requests(ANSWERED + AT_ONCE);
+    dropped(&ctx, first).await;
+    link.server.clear_faults();
+    let second = rows_from(&ctx, "SELECT value FROM t LIMIT 10");
+    assert_eq!(within_hang("the second query", second).await.len(), 10);
 }

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use tokio::runtime::Builder;
 
 use super::remote::{Link, files};
-use crate::support::object_server::ObjectServer;
+use crate::support::object_server::{Fault, ObjectServer};
 use crate::support::{I32, Layout, TestDataset, rows_from, shipped, tet_bytes};
 
 /// Returns a file of an array of these extents in raw chunks, whose cells count up.
@@ -122,15 +122,13 @@ fn connections_outlive_runtimes() {
     let (first, second) = (runtime(), runtime());
     let open = || ObjectSource::open("t.tet".into(), Arc::clone(&link.s3), "t.tet".into());
     let opened = first.block_on(first.spawn(open())).unwrap().unwrap();
-    link.server.set_latency(Duration::from_millis(300));
     link.server.take_requests();
-    link.server.reset_most_in_flight();
+    link.server.fault(1, Fault::Hold);
     // A new store knows nothing of the object, so that this is a request.
     let reading = second.spawn(open());
-    while link.server.most_in_flight() == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    link.server.wait_for_requests(1);
     first.shutdown_background();
+    link.server.release();
     let again = second.block_on(reading).unwrap().unwrap();
     assert_eq!(again.size(), opened.size());
     let requests = link.server.take_requests();

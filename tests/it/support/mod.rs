@@ -32,13 +32,15 @@ pub(crate) mod tiledb_statistics;
 mod tiledb_tiles;
 /// Dense TileDB arrays, byte by byte.
 pub(crate) mod tiledb_writer;
+/// Waits that end with a signal or a condition.
+pub(crate) mod waiting;
 /// Random `.tet` arrays with zone maps.
 pub(crate) mod zoned;
 
 pub(crate) use sql::{
-    cell, nothing_reserved, query, reducing, rows_from, rows_of, session, shipped,
-    sorted_rows_from, variable,
+    cell, query, reducing, rows_from, rows_of, session, shipped, sorted_rows_from, variable,
 };
 pub(crate) use tet_writer::{
     F32, F64, I16, I32, I64, Layout, TempTet, TestDataset, positions, tet_bytes, width,
 };
+pub(crate) use waiting::nothing_reserved;

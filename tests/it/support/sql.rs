@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -84,15 +83,4 @@ pub(crate) async fn cell(ctx: &SessionContext, sql: &str) -> String {
         [row] if row.len() == 1 => row[0].clone(),
         _ => panic!("{sql}: expected one cell, found {rows:?}"),
     }
-}
-
-/// Waits until the memory pool has all its bytes back. Tasks that were cancelled may still run for a moment.
-pub(crate) async fn nothing_reserved(ctx: &SessionContext) {
-    for _ in 0..10_000 {
-        if ctx.runtime_env().memory_pool.reserved() == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    panic!("{} bytes are still reserved", ctx.runtime_env().memory_pool.reserved());
 }

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use async_trait::async_trait;
@@ -29,6 +28,7 @@ use crate::support::tiledb_writer::{
     Files, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
     TestStatistics, UINT32, UTF8, generic_tile, integer, put_in_folder, words,
 };
+use crate::support::waiting::within_hang;
 use crate::support::{cell, query, session, shipped};
 
 /// A folder of files in memory, which records the opened files.
@@ -217,7 +217,7 @@ impl Reader {
         guarded(self.read(files), what).await
     }
 
-    /// Opens an array, and runs one query of the table `t`. Fails the test after a panic or 20 seconds.
+    /// Opens an array, and runs one query of the table `t`. Fails the test after a panic or a hang.
     pub(crate) async fn survive_query(
         &self,
         files: &Files,
@@ -232,13 +232,10 @@ impl Reader {
     }
 }
 
-/// Waits for an outcome; fails the test after a panic or 20 seconds.
+/// Waits for an outcome; fails the test after a panic or a hang.
 async fn guarded<T>(outcome: impl Future<Output = T>, what: &str) -> T {
-    let start = Instant::now();
-    let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| panic!("{what}: a panic"));
-    assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
-    outcome
+    let outcome = within_hang(what, AssertUnwindSafe(outcome).catch_unwind()).await;
+    outcome.unwrap_or_else(|_| panic!("{what}: a panic"))
 }
 
 /// The text of an error, which must name its file and must not be `Internal`.

@@ -32,9 +32,11 @@ fn exchange(reader: &mut BufReader<&TcpStream>, shared: &Shared, request: &Reque
     }
     let mut due = Instant::now() + shared.link.latency();
     let fault = lock(&shared.faults).of(request);
+    let released = shared.stop.releases();
     let exchange = shared.log.begin(request.clone());
     match &fault {
         Some(Fault::NeverAnswer) => return until_closed(reader),
+        Some(Fault::Hold) => shared.stop.wait_for_release(released)?,
         Some(Fault::Delay(delay)) => due += *delay,
         _ => {}
     }

@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Stall(usize),
     /// The server sends nothing until the client closes the connection.
     NeverAnswer,
+    /// The reply begins when the test releases it.
+    Hold,
     /// The reply begins later, in addition to the latency.
     Delay(Duration),
     /// The body has at most so many bytes. The head agrees with that, and so the client gets less than it asked for.

@@ -1,14 +1,20 @@
 //! The requests of a server.
 
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use super::lock;
 use super::request::Request;
+
+/// Requests that have not arrived after this time never will.
+const NEVER: Duration = Duration::from_secs(120);
 
 /// The requests so far, and how many were in flight at once.
 #[derive(Default)]
 pub(super) struct Log {
     inner: Mutex<Inner>,
+    /// Wakes those who wait for requests.
+    arrives: Condvar,
 }
 
 #[derive(Default)]
@@ -30,7 +36,14 @@ impl Log {
         inner.most_in_flight = inner.most_in_flight.max(inner.in_flight);
         request.number = inner.count;
         inner.requests.push(request);
+        self.arrives.notify_all();
         Exchange { log: self, number: inner.count }
+    }
+
+    pub(super) fn wait_for(&self, count: usize) {
+        let waits = |inner: &mut Inner| inner.requests.len() < count;
+        let waited = self.arrives.wait_timeout_while(lock(&self.inner), NEVER, waits);
+        assert!(waited.is_ok_and(|(_, wait)| !wait.timed_out()), "fewer than {count} requests");
     }
 
     pub(super) fn requests(&self) -> Vec<Request> {

@@ -123,7 +123,18 @@ impl ObjectServer {
         lock(&self.shared.faults).add(on.into(), fault);
     }
 
-    /// Removes all faults. Requests that wait for ever keep waiting.
+    /// Removes all faults, and sends the replies that are held.
+    pub(crate) fn release(&self) {
+        self.clear_faults();
+        self.shared.stop.release();
+    }
+
+    /// Waits until so many requests have arrived since the log began. Fails the test if they do not arrive.
+    pub(crate) fn wait_for_requests(&self, count: usize) {
+        self.shared.log.wait_for(count);
+    }
+
+    /// Removes all faults. Requests that wait for ever keep waiting, and so do those that are held.
     pub(crate) fn clear_faults(&self) {
         lock(&self.shared.faults).clear();
     }
@@ -238,36 +249,60 @@ impl Link {
     }
 }
 
-/// Ends all waiting when the server is dropped.
+/// Ends all waiting when the server is dropped, and the waiting of held replies when they are released.
 #[derive(Default)]
 struct Stop {
-    is_set: Mutex<bool>,
+    state: Mutex<StopState>,
     wakes: Condvar,
+}
+
+#[derive(Default)]
+struct StopState {
+    is_set: bool,
+    /// How often held replies were released.
+    releases: u64,
 }
 
 impl Stop {
     fn set(&self) {
-        *lock(&self.is_set) = true;
+        lock(&self.state).is_set = true;
         self.wakes.notify_all();
     }
 
     fn is_set(&self) -> bool {
-        *lock(&self.is_set)
+        lock(&self.state).is_set
+    }
+
+    fn release(&self) {
+        lock(&self.state).releases += 1;
+        self.wakes.notify_all();
+    }
+
+    fn releases(&self) -> u64 {
+        lock(&self.state).releases
+    }
+
+    /// Waits until there are more releases; `None` if the server is dropped meanwhile.
+    fn wait_for_release(&self, before: u64) -> Option<()> {
+        let waits = |state: &mut StopState| !state.is_set && state.releases == before;
+        let woken = self.wakes.wait_while(lock(&self.state), waits);
+        let state = woken.unwrap_or_else(PoisonError::into_inner);
+        (!state.is_set).then_some(())
     }
 
     /// Waits until a time; `None` if the server is dropped meanwhile.
     fn wait_until(&self, due: Instant) -> Option<()> {
-        let mut is_set = lock(&self.is_set);
+        let mut state = lock(&self.state);
         loop {
-            if *is_set {
+            if state.is_set {
                 return None;
             }
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Some(());
             }
-            let woken = self.wakes.wait_timeout(is_set, left);
-            is_set = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let woken = self.wakes.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

@@ -85,10 +85,32 @@ impl Pace<'_> {
     /// do not drift.
     fn wait_for(&mut self, bytes: usize) -> Option<()> {
         let Some(rate) = self.shared.link.bandwidth() else { return Some(()) };
-        let now = Instant::now();
-        // A client that did not read for a while has lost the time.
-        self.due = self.due.max(now.checked_sub(SLACK).unwrap_or(now));
-        self.due += Duration::from_secs_f64(bytes as f64 / rate as f64);
+        self.due = carried(self.due, Instant::now(), bytes, rate);
         self.shared.stop.wait_until(self.due)
+    }
+}
+
+/// Returns the time at which a link of so many bytes per second has carried further bytes.
+fn carried(due: Instant, now: Instant, bytes: usize, rate: u64) -> Instant {
+    // A client that did not read for a while has lost the time.
+    let begin = due.max(now.checked_sub(SLACK).unwrap_or(now));
+    begin + Duration::from_secs_f64(bytes as f64 / rate as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_the_time_of_the_link() {
+        let (begin, second) = (Instant::now(), Duration::from_secs(1));
+        assert_eq!(carried(begin, begin, 2_000, 1_000), begin + 2 * second);
+        // A late wait does not delay the bytes after it, but a pause does.
+        assert_eq!(
+            carried(begin + second, begin + second + SLACK, 500, 1_000),
+            begin + second * 3 / 2
+        );
+        let pause = begin + 60 * second;
+        assert_eq!(carried(begin, pause, 1_000, 1_000), pause - SLACK + second);
     }
 }

@@ -1,0 +1,62 @@
+//! Rules of `CONTRIBUTING.md` for the tests themselves.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::support::shipped;
+
+/// Files that may sleep or measure time, and the reason.
+const TIMED: [(&str, &str); 6] = [
+    ("tests/it/support/waiting.rs", "asks again whether a condition holds"),
+    ("tests/it/support/object_server/", "the link of the server is slow"),
+    ("tests/it/io/lies.rs", "the server sends a byte at a time"),
+    ("tests/it/io/remote_memory.rs", "measures, and asserts nothing"),
+    ("cli/tests/cli/support.rs", "asks again whether a condition holds"),
+    ("cli/tests/cli/cluster.rs", "chooses the moment at which a worker ends"),
+];
+
+/// Calls `visit` with the path and the text of each source file of the tests.
+fn each_source(mut visit: impl FnMut(&str, &str)) {
+    let mut folders = vec!["tests/it".to_owned(), "cli/tests".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(shipped(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if Path::new(&path).extension().is_some_and(|extension| extension == "rs") {
+                visit(&path, &fs::read_to_string(entry.path()).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn needs_of_ignored_tests_are_described() {
+    let mut needs = BTreeSet::new();
+    each_source(|_, text| {
+        let reasons = text.lines().filter_map(|line| line.trim().strip_prefix("#[ignore"));
+        let needed = reasons.filter_map(|it| it.strip_prefix(" = \"needs "));
+        needs.extend(needed.filter_map(|it| Some(it.split(['"', ':']).next()?.to_owned())));
+    });
+    assert!(needs.len() >= 8, "{needs:?}");
+    let page = fs::read_to_string(shipped("CONTRIBUTING.md")).unwrap().replace('`', "");
+    let mut rows = page.lines().filter_map(|line| line.strip_prefix("| "));
+    needs.retain(|need| !rows.clone().any(|row| row.starts_with(need.as_str())));
+    assert!(needs.is_empty(), "CONTRIBUTING.md describes none of {needs:?}");
+    assert!(rows.any(|row| row.starts_with("need |")));
+}
+
+#[test]
+fn tests_wait_for_conditions_and_not_for_times() {
+    let mut faults = vec![];
+    each_source(|path, text| {
+        let may = TIMED.iter().any(|(file, _)| path.starts_with(file));
+        let is_timed = text.contains("::sleep(") || text.contains(".elapsed()");
+        if is_timed && !may && path != "tests/it/docs/tests.rs" {
+            faults.push(path.to_owned());
+        }
+    });
+    assert!(faults.is_empty(), "use support::waiting instead of sleeping or measuring: {faults:?}");
+}
