@@ -18,29 +18,29 @@ mod blocks_under_test;
 /// The checks.
 mod checks;
 /// The library's methods that open tables.
-mod doors;
+pub(crate) mod doors;
 /// The interface of a format to the suite.
-mod format;
+pub(crate) mod format;
 /// A writer of HDF5 files.
 pub(crate) mod hdf5_file;
 /// Arrays independent of any format.
-mod logical;
+pub(crate) mod logical;
 /// NetCDF's classic format in the suite.
-mod netcdf3;
+pub(crate) mod netcdf3;
 /// A writer of files of NetCDF's classic format.
 mod netcdf3_file;
 /// NetCDF-4 in the suite.
-mod netcdf4;
+pub(crate) mod netcdf4;
 /// One array in one format, and in memory.
 pub(crate) mod subject;
 /// The `.tet` format in the suite.
-mod tet;
+pub(crate) mod tet;
 /// The TileDB format in the suite.
-mod tiledb;
+pub(crate) mod tiledb;
 /// Formats with one fault each, which a check must find.
 mod wrong;
 /// Zarr in the suite, in both versions.
-mod zarr;
+pub(crate) mod zarr;
 
 /// One test per check, over all arrays.
 macro_rules! each_check {

@@ -7,6 +7,8 @@
 mod cell;
 /// Descriptions.
 mod describing;
+/// DuckDB as an oracle of SQL.
+mod duckdb;
 /// External files of HDF5.
 #[cfg(feature = "hdf5")]
 mod external_files;

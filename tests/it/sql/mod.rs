@@ -18,7 +18,7 @@ mod options;
 mod origin;
 /// Rust calls, external tables, schemas.
 mod register;
-/// `tests/slt/*.slt`.
+/// `tests/slt`.
 mod slt;
 /// Faults of DataFusion alone, which `docs/upstream.md` shows.
 mod upstream;
