@@ -180,7 +180,7 @@ impl Args {
         let matches = Self::command().try_get_matches_from(words)?;
         let mut args = Self::from_arg_matches(&matches)?;
         let commands = args.commands.iter().map(|sql| Script::Text(sql.clone()));
-        let files = args.files.iter().map(|path| Script::of_file(path));
+        let files = args.files.iter().map(|path| Script::from_file(path));
         let mut scripts: Vec<(usize, Script)> =
             places(&matches, "commands").zip(commands).collect();
         scripts.extend(places(&matches, "files").zip(files));
@@ -313,7 +313,7 @@ pub(crate) enum Script {
 
 impl Script {
     /// Returns standard input for `-` and paths such as `/dev/stdin`, else the file.
-    pub(crate) fn of_file(path: &Path) -> Self {
+    pub(crate) fn from_file(path: &Path) -> Self {
         match path.to_str() {
             Some(name) if name == "-" || is_stdin(name) => Self::Stdin,
             _ => Self::File(path.to_owned()),

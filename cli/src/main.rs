@@ -155,7 +155,7 @@ async fn execute(args: &Args) -> Result<()> {
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
     let opening =
-        session.output.progress.then(|| Progress::of_opening(&gridfusion_config(&session.ctx)));
+        session.output.progress.then(|| Progress::from_opening(&gridfusion_config(&session.ctx)));
     let opened = tables::register(&session, &args.paths, &options).await;
     drop(opening);
     opened.map_err(|error| with_hint(error, &session.ctx))?;

@@ -28,7 +28,7 @@ pub(crate) fn limited(runtime: RuntimeEnvBuilder, limit: Option<usize>) -> Runti
     let Some(limit) = limit else { return runtime };
     // In a greedy pool, the first operator would take all memory, and operators that cannot spill would fail.
     let pool = TrackConsumersPool::new(FairSpillPool::new(limit), LISTED);
-    let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(Shares::of(limit).fan_in);
+    let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(Shares::new(limit).fan_in);
     runtime.with_memory_pool(Arc::new(pool)).with_disk_manager_builder(disk)
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn limited(runtime: RuntimeEnvBuilder, limit: Option<usize>) -> Runti
 pub(crate) fn adapt(options: &mut ConfigOptions, limit: Option<usize>) -> Result<()> {
     let Some(limit) = limit else { return Ok(()) };
     let defaults = ConfigOptions::default();
-    let shares = Shares::of(limit);
+    let shares = Shares::new(limit);
     let (execution, plain) = (&mut options.execution, defaults.execution);
     if execution.target_partitions == plain.target_partitions {
         execution.target_partitions = shares.partitions.min(plain.target_partitions);
@@ -84,7 +84,7 @@ struct Shares {
 }
 
 impl Shares {
-    fn of(limit: usize) -> Self {
+    fn new(limit: usize) -> Self {
         let partitions = (limit / PARTITION).max(1);
         let partition = limit / partitions.min(cores());
         Self {
@@ -109,12 +109,12 @@ mod tests {
     #[test]
     fn shares_fit_into_the_limit() {
         for limit in [1 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30, 1 << 40] {
-            let shares = Shares::of(limit);
+            let shares = Shares::new(limit);
             let used = shares.partitions.min(cores());
             assert!(used * shares.merge <= limit / 4, "{limit}");
             assert!(shares.fan_in >= 4 && shares.row_group >= 1, "{limit}");
         }
-        assert_eq!(Shares::of(64 << 20).partitions, 2);
+        assert_eq!(Shares::new(64 << 20).partitions, 2);
     }
 
     #[test]

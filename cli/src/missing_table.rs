@@ -24,12 +24,12 @@ use crate::file_types::writable;
 /// Suggests a correction for the name of a missing table, with or without catalog and schema.
 pub(crate) fn hint(name: &str, ctx: &SessionContext) -> Option<String> {
     let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
-    hint.or_else(|| Tables::of(ctx)?.hint(name))
+    hint.or_else(|| Tables::in_session(ctx)?.hint(name))
 }
 
 /// Suggests a correction for the name of a missing schema.
 pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
-    meant(name, "schemas", Tables::of(ctx)?.schemas())
+    meant(name, "schemas", Tables::in_session(ctx)?.schemas())
 }
 
 /// Returns the hint for the name of a file without its quotes or its ending.
@@ -42,7 +42,7 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
         let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
         written = rest.unwrap_or(written);
     }
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let endings = opener.formats().iter().flat_map(|format| format.endings());
     let (folders, files): (Vec<&Ending>, Vec<&Ending>) = endings.partition(|it| it.folder);
     if files.iter().chain(&folders).any(|it| written.ends_with(it.ending)) && !written.contains('/')
@@ -91,7 +91,7 @@ struct Tables {
 
 impl Tables {
     /// Lists the tables of all schemas by name, without opening them.
-    fn of(ctx: &SessionContext) -> Option<Self> {
+    fn in_session(ctx: &SessionContext) -> Option<Self> {
         let config = ctx.copied_config();
         let names = &config.options().catalog;
         let catalog = ctx.catalog(&names.default_catalog)?;

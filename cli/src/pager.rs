@@ -25,7 +25,7 @@ pub(crate) struct Pager {
 impl Pager {
     /// Returns the pager that `GRIDFUSION_PAGER` or else `PAGER` names; an empty value means no pager.
     /// Without both variables, it is `less`, if that is installed.
-    pub(crate) fn of_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let configured =
             ["GRIDFUSION_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
         let command = match configured {

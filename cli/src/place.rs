@@ -32,7 +32,7 @@ impl Place {
             );
             return Err(Error::usage(message).in_file(path));
         }
-        let opener = ArrayOpener::of(&ctx.state());
+        let opener = ArrayOpener::from_session(&ctx.state());
         let place = opener.place(path)?;
         let (array_options, formats) = (options.for_arrays(), opener.formats());
         let looked = formats.at(&place).await;

@@ -56,7 +56,7 @@ impl Progress {
 
     /// Starts a line that shows the files that a session opens from now on, and its requests to object stores with
     /// their bytes.
-    pub(crate) fn of_opening(config: &GridfusionConfig) -> Self {
+    pub(crate) fn from_opening(config: &GridfusionConfig) -> Self {
         let (remote, opening) = (config.remote.clone(), config.opening.clone());
         let (earlier, opened, begun) = (remote.counts(), opening.opened(), opening.begun());
         Self::start(move || {

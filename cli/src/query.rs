@@ -74,7 +74,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(statement: &Statement) -> Self {
+    fn new(statement: &Statement) -> Self {
         match statement {
             Statement::Statement(statement) => match statement.as_ref() {
                 SqlStatement::Query(_) => Self::Rows,
@@ -96,14 +96,14 @@ impl Query {
         output: &Output,
         start: Instant,
     ) -> Result<Self> {
-        let kind = Kind::of(&statement);
+        let kind = Kind::new(&statement);
         let mut print = output.print;
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
         }
         let remote = remote_of(ctx);
         let earlier = remote.counts();
-        let opening = output.progress.then(|| Progress::of_opening(&gridfusion_config(ctx)));
+        let opening = output.progress.then(|| Progress::from_opening(&gridfusion_config(ctx)));
         let Planned { physical: plan, context, .. } = statement::plan(ctx, statement).await?;
         drop(opening);
         let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
@@ -158,7 +158,7 @@ impl Query {
         if self.kind == Kind::Other {
             return Ok(Timing::Whole { time: self.start.elapsed(), requests });
         }
-        let reads = if self.timing { Reads::of_run(&self.plan).await } else { Reads::default() };
+        let reads = if self.timing { Reads::from_run(&self.plan).await } else { Reads::default() };
         Ok(Timing::Query { planning: self.planning, execution, rows, reads, requests })
     }
 
@@ -309,7 +309,7 @@ mod tests {
             ("CREATE TABLE t AS SELECT 1", Kind::Other),
             ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x'", Kind::Other),
         ] {
-            assert_eq!(Kind::of(&parse(sql)), kind, "{sql}");
+            assert_eq!(Kind::new(&parse(sql)), kind, "{sql}");
         }
     }
 

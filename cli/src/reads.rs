@@ -32,15 +32,15 @@ pub(crate) struct Reads {
 impl Reads {
     /// Returns the counts of a plan that has run, here and on workers. Without the metrics of workers, they are those of this
     /// process: the rows have arrived, so the query has not failed.
-    pub(crate) async fn of_run(plan: &Arc<dyn ExecutionPlan>) -> Self {
+    pub(crate) async fn from_run(plan: &Arc<dyn ExecutionPlan>) -> Self {
         match with_worker_metrics(Arc::clone(plan)).await {
-            Ok(plan) => Self::of(plan.as_ref()),
-            Err(_) => Self::of(plan.as_ref()),
+            Ok(plan) => Self::from_node(plan.as_ref()),
+            Err(_) => Self::from_node(plan.as_ref()),
         }
     }
 
     /// Returns the counts of `plan` and its children.
-    pub(crate) fn of(plan: &dyn ExecutionPlan) -> Self {
+    pub(crate) fn from_node(plan: &dyn ExecutionPlan) -> Self {
         let mut reads = Self::default();
         reads.add(plan);
         reads
@@ -50,7 +50,7 @@ impl Reads {
     pub(crate) fn watch(plan: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>) -> Progress {
         let (workers, plan) = (WorkerProgress::watch(plan, context), Arc::clone(plan));
         Progress::start(move || {
-            let mut reads = Self::of(plan.as_ref());
+            let mut reads = Self::from_node(plan.as_ref());
             for counter in workers.counters() {
                 reads.count_pruned(&counter.name, counter.count, counter.matched);
                 reads.count_of(&counter.name, counter.count);

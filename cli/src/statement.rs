@@ -156,7 +156,7 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
 /// Refuses a folder for temporary files outside of the session's root, and values with secrets, which `SHOW ALL` would show.
 fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
     refuse_secret_setting(&set.variable, &set.value)?;
-    match Stores::of(ctx) {
+    match Stores::in_session(ctx) {
         Some(stores) if set.variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") => {
             Ok(stores.check_temporary(&set.value)?)
         }
@@ -180,8 +180,8 @@ fn configure_stores(
     locations: &[String],
     options: &HashMap<String, String>,
 ) -> Result<()> {
-    let options = StoreOptions::of_sql(options)?;
-    let Some(stores) = Stores::of(ctx) else { return Ok(()) };
+    let options = StoreOptions::from_sql(options)?;
+    let Some(stores) = Stores::in_session(ctx) else { return Ok(()) };
     let mut locations = locations.iter();
     locations.try_for_each(|location| Ok(stores.configure(location, &options)?))
 }

@@ -19,7 +19,7 @@ pub(crate) fn advice(error: &DataFusionError, ctx: &SessionContext) -> Option<St
         DataFusionError::ObjectStore(error) => (&**error, ""),
         _ => return None,
     };
-    let is_anonymous = Stores::of(ctx).is_some_and(|stores| stores.is_anonymous(location));
+    let is_anonymous = Stores::in_session(ctx).is_some_and(|stores| stores.is_anonymous(location));
     advice_for(of_store, location, is_anonymous)
 }
 

@@ -107,7 +107,7 @@ struct Namer {
 
 impl StatementEditor for Namer {
     fn select(&mut self, select: &mut Select) {
-        let items: Vec<Option<Item>> = select.projection.iter().map(Item::of).collect();
+        let items: Vec<Option<Item>> = select.projection.iter().map(Item::try_new).collect();
         let has_wildcard = items.iter().any(Option::is_none);
         let mut given = HashSet::new();
         for (at, item) in select.projection.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ struct Item {
 
 impl Item {
     /// Collects the facts about an item; `None` for wildcards, which stand for several items.
-    fn of(item: &SelectItem) -> Option<Self> {
+    fn try_new(item: &SelectItem) -> Option<Self> {
         match item {
             SelectItem::UnnamedExpr(expr) => {
                 let mut plain = expr.clone();

@@ -158,7 +158,7 @@ impl AsyncWrite for Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::net::SocketAddr;
 
     use datafusion::arrow::datatypes::Schema;
     use datafusion::execution::SessionStateBuilder;
@@ -167,6 +167,7 @@ mod tests {
     use futures::StreamExt;
     use http::HeaderMap;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::task::AbortHandle;
     use url::Url;
 
     use super::*;
@@ -176,30 +177,40 @@ mod tests {
 
     const FIRST_CALL: Duration = Duration::from_millis(300);
 
-    /// Waits until the other side closes a connection, and returns how long that took.
-    async fn closed(mut stream: TcpStream) -> Duration {
-        let (begin, mut bytes) = (Instant::now(), vec![]);
-        let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes));
+    /// Waits until the other side closes a connection.
+    async fn closed(mut stream: TcpStream) {
+        let mut bytes = vec![];
+        let read = tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(&mut bytes));
         // A reset connection is closed, too.
         let _ = read.await.expect("the worker does not close the connection");
-        begin.elapsed()
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn connections_that_say_nothing_end_and_are_few() {
+    /// Starts a worker with two places, and opens a connection that says nothing and one that only greets.
+    async fn two_connections(first_call: Duration) -> (AbortHandle, SocketAddr, [TcpStream; 2]) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = WorkerServer::default().without_token().with_connections(2, FIRST_CALL);
+        let server = WorkerServer::default().without_token().with_connections(2, first_call);
         let worker = tokio::spawn(server.serve(listener, std::future::pending()));
         let silent = TcpStream::connect(address).await.unwrap();
         let mut greeting = TcpStream::connect(address).await.unwrap();
         greeting.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        // There is no place for a third one.
-        let third = TcpStream::connect(address).await.unwrap();
-        assert!(closed(third).await < FIRST_CALL);
-        closed(silent).await;
-        closed(greeting).await;
+        (worker.abort_handle(), address, [silent, greeting])
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn connections_that_say_nothing_end() {
+        let (worker, _, connections) = two_connections(FIRST_CALL).await;
+        for connection in connections {
+            closed(connection).await;
+        }
+        worker.abort();
+    }
+
+    /// Connections are accepted in their order, and the first two would stay for an hour.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn connections_without_a_place_are_closed() {
+        let (worker, address, _two) = two_connections(Duration::from_secs(3600)).await;
+        closed(TcpStream::connect(address).await.unwrap()).await;
         worker.abort();
     }
 
@@ -212,7 +223,8 @@ mod tests {
         for is_tls in [false, true] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let scheme = if is_tls { "https" } else { "http" };
-            let url = format!("{scheme}://{}", listener.local_addr().unwrap());
+            let address = listener.local_addr().unwrap();
+            let url = format!("{scheme}://{address}");
             let mut server =
                 WorkerServer::default().without_token().with_connections(2, FIRST_CALL);
             if is_tls {
@@ -239,8 +251,12 @@ mod tests {
             let call = client.coordinator_channel(headers, request, messages, metrics, &context);
             let mut answers = call.await.unwrap();
             let all = async { while let Some(Ok(_)) = answers.next().await {} };
-            let ended = tokio::time::timeout(4 * FIRST_CALL, all).await;
-            assert!(ended.is_err(), "{scheme}: the call was cut off");
+            // This connection begins later, and the worker closes it after the same time.
+            let silent = TcpStream::connect(address).await.unwrap();
+            tokio::select! {
+                () = all => panic!("{scheme}: the call was cut off"),
+                () = closed(silent) => {}
+            }
             worker.abort();
         }
     }

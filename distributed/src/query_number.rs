@@ -16,7 +16,7 @@ impl QueryNumber {
         }
     }
 
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn try_new(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(HEADER)?.to_str().ok()?;
         u128::from_str_radix(text, 16).ok().map(Self)
     }

@@ -234,7 +234,7 @@ impl WorkerServer {
                 let of_task = builder.config().get_or_insert_default();
                 settings::apply(&headers, of_task)?;
                 of_task.options_mut().extensions.insert(config);
-                let query = QueryNumber::of(&headers);
+                let query = QueryNumber::try_new(&headers);
                 let remember = move |event: WorkerPlanRewriteEvent<'_>| {
                     allowed.check(&event.plan)?;
                     if let Some(query) = query {

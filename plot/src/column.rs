@@ -117,7 +117,7 @@ impl ColumnsBuilder {
         format: Format,
     ) -> Result<Self> {
         let fields = schema.fields().iter().zip(titles);
-        let builders = fields.map(|(field, title)| Builder::of(field, &title));
+        let builders = fields.map(|(field, title)| Builder::try_new(field, &title));
         Ok(Self { builders: builders.collect::<Result<_>>()?, rows: 0, format })
     }
 
@@ -160,7 +160,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn of(field: &Field, title: &Title) -> Result<Self> {
+    fn try_new(field: &Field, title: &Title) -> Result<Self> {
         let data_type = match field.data_type() {
             DataType::Dictionary(_, of) => of.as_ref(),
             other => other,

@@ -175,7 +175,7 @@ impl Frame {
         }
         let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
         let edge = (MARGIN + TITLE / 2.0) * self.scale;
-        let font = Font::of_size(TITLE * self.scale);
+        let font = Font::with_size(TITLE * self.scale);
         let below = f64::from(scene.height) - edge;
         scene.text(&self.x.label, (middle.0, below), font, Anchor::Middle);
         draw_upright(scene, &self.y.label, (edge, middle.1));
@@ -184,12 +184,12 @@ impl Frame {
 
 /// Returns the font of labels.
 pub(crate) fn label_font(scale: f64) -> Font {
-    Font::of_size(LABEL * scale)
+    Font::with_size(LABEL * scale)
 }
 
 /// Draws the title of an upright axis.
 pub(crate) fn draw_upright(scene: &mut Scene, text: &str, middle: (f64, f64)) {
-    let font = Font { is_upright: true, ..Font::of_size(TITLE * scene.scale()) };
+    let font = Font { is_upright: true, ..Font::with_size(TITLE * scene.scale()) };
     scene.text(text, middle, font, Anchor::Middle);
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn draw_upright(scene: &mut Scene, text: &str, middle: (f64, f64)) {
 pub(crate) fn draw_title(scene: &mut Scene, title: Option<&str>) -> f64 {
     let Some(title) = title else { return 0.0 };
     let scale = scene.scale();
-    let font = Font { is_bold: true, ..Font::of_size(18.0 * scale) };
+    let font = Font { is_bold: true, ..Font::with_size(18.0 * scale) };
     let at = (f64::from(scene.width) / 2.0, MARGIN * scale + 9.0 * scale);
     scene.text(title, at, font, Anchor::Middle);
     32.0 * scale

@@ -22,7 +22,7 @@ pub(crate) fn draw(
     [x, y, value]: [&Column; 3],
 ) -> Result<usize> {
     value.need_numbers()?;
-    let (columns, rows) = (Cells::of(x), Cells::of(y));
+    let (columns, rows) = (Cells::from_column(x), Cells::from_column(y));
     let cells = places(&columns, &rows, [x, y])?;
     let Some(range) = value.range() else {
         return refuse("there is nothing to plot: all values are NULL");
@@ -87,7 +87,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(column: &Column) -> Self {
+    fn from_column(column: &Column) -> Self {
         /// The width of a cell without neighbours on a time axis: a day in microseconds.
         const LONELY_TIME: f64 = 86_400e6;
         let mut centers: Vec<f64> =

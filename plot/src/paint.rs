@@ -214,7 +214,7 @@ mod tests {
     fn text_is_centred() {
         let mut scene = scene();
         scene.marks.clear();
-        scene.text("EEE", (20.0, 15.0), Font::of_size(14.0), Anchor::Middle);
+        scene.text("EEE", (20.0, 15.0), Font::with_size(14.0), Anchor::Middle);
         let large = pixels(&scene).unwrap();
         let dark: Vec<(u32, u32)> = (0..30)
             .flat_map(|y| (0..40).map(move |x| (x, y)))
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn text_is_escaped() {
         let mut scene = scene();
-        scene.text("a<b & c\u{202e}\u{7}", (20.0, 15.0), Font::of_size(10.0), Anchor::Left);
+        scene.text("a<b & c\u{202e}\u{7}", (20.0, 15.0), Font::with_size(10.0), Anchor::Left);
         let svg = svg(&scene).unwrap();
         assert!(svg.contains(r"a&lt;b &amp; c\u{202e}\u{7}"), "{svg}");
         assert!(svg.contains(r#"width="40" height="30""#), "{svg}");

@@ -70,7 +70,7 @@ pub(crate) struct Font {
 }
 
 impl Font {
-    pub(crate) fn of_size(size: f64) -> Self {
+    pub(crate) fn with_size(size: f64) -> Self {
         Self { size, is_bold: false, is_upright: false }
     }
 

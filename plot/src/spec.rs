@@ -29,7 +29,7 @@ pub enum Format {
 
 impl Format {
     /// Returns the format for the extension of a path; `None` if it is neither `png` nor `svg`.
-    pub fn of_path(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_ascii_lowercase();
         match extension.to_str()? {
             "png" => Some(Self::Png),
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn names_end_in_formats() {
-        assert_eq!(Format::of_path(Path::new("a.png")), Some(Format::Png));
-        assert_eq!(Format::of_path(Path::new("b/c.d.SVG")), Some(Format::Svg));
+        assert_eq!(Format::from_path(Path::new("a.png")), Some(Format::Png));
+        assert_eq!(Format::from_path(Path::new("b/c.d.SVG")), Some(Format::Svg));
         for path in ["a.jpg", "png", ".png", "", "a."] {
-            assert_eq!(Format::of_path(Path::new(path)), None, "{path}");
+            assert_eq!(Format::from_path(Path::new(path)), None, "{path}");
         }
-        assert_eq!(Format::of_path(Path::new("a.png/")), Some(Format::Png));
+        assert_eq!(Format::from_path(Path::new("a.png/")), Some(Format::Png));
     }
 
     #[test]

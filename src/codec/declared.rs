@@ -39,7 +39,10 @@ pub(super) struct Declared {
 
 impl Declared {
     /// Returns what a node declares that has these dynamic filters over its output.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>, filters: Vec<PhysicalExprRef>) -> Result<Self> {
+    pub(super) fn try_new(
+        plan: &Arc<dyn ExecutionPlan>,
+        filters: Vec<PhysicalExprRef>,
+    ) -> Result<Self> {
         let partitions = plan.output_partitioning().partition_count();
         let statistics = |partition| {
             let arguments = StatisticsArgs::new().with_partition(partition);
@@ -84,7 +87,7 @@ impl Declared {
     ///
     /// # Errors
     /// `Corrupt` if a part is missing.
-    pub(super) fn of_message(message: &messages::Declared, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(message: &messages::Declared, decoder: Decoder<'_>) -> Result<Self> {
         let missing = |what: &str| Error::corrupt_region("plan", format!("no {what}"));
         let schema = schema_of(message.schema.as_ref())?;
         let partitioning = parse_protobuf_partitioning(

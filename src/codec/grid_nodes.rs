@@ -46,7 +46,7 @@ impl ScanRecipe {
     ///
     /// # Errors
     /// As [`origin_message`].
-    pub(super) fn of(scan: &GridScanExec) -> Result<Self> {
+    pub(super) fn try_new(scan: &GridScanExec) -> Result<Self> {
         let array = scan.array();
         let origin = scan.origin().map(Arc::as_ref);
         let pushed = scan.pushed_down();
@@ -71,7 +71,11 @@ impl ScanRecipe {
     }
 
     /// Returns the recipe of a message about a scan with this output.
-    pub(super) fn of_message(message: Scan, schema: &Schema, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(
+        message: Scan,
+        schema: &Schema,
+        decoder: Decoder<'_>,
+    ) -> Result<Self> {
         Ok(Self {
             ordering: decoder.sort_keys(&message.ordering, schema)?,
             origin: Arc::new(message.origin),
@@ -119,7 +123,7 @@ impl Recipe for ScanRecipe {
             non_null_columns: columns(&self.non_null_columns),
             priority: self.first.map(|first| (first.column as usize, options(first))),
         };
-        let scan = GridScanExec::of_pushed_down(Arc::clone(array), plan, pushed)?;
+        let scan = GridScanExec::from_pushed_down(Arc::clone(array), plan, pushed)?;
         Ok(Arc::new(scan))
     }
 }
@@ -135,7 +139,7 @@ pub(super) struct ReduceRecipe {
 
 impl ReduceRecipe {
     /// Returns how to make a reduction again.
-    pub(super) fn of(reduce: &GridReduceExec) -> Self {
+    pub(super) fn new(reduce: &GridReduceExec) -> Self {
         Self {
             rows: Arc::new(reduce.rows().clone()),
             is_whole: reduce.is_whole(),
@@ -144,7 +148,7 @@ impl ReduceRecipe {
     }
 
     /// Returns the recipe of a message.
-    pub(super) fn of_message(message: &Reduce, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(message: &Reduce, decoder: Decoder<'_>) -> Result<Self> {
         Ok(Self {
             rows: decoder.plan(&message.rows)?,
             is_whole: message.is_whole,

@@ -31,7 +31,7 @@ pub(super) struct LookupRecipe {
 
 impl LookupRecipe {
     /// Returns how to make a lookup again.
-    pub(super) fn of(lookup: &GridLookupExec) -> Result<Self> {
+    pub(super) fn try_new(lookup: &GridLookupExec) -> Result<Self> {
         let [input] = lookup.children().try_into().map_err(|_| corrupt())?;
         let nothing = Arc::new(EmptyExec::new(input.schema()));
         let join = with_other_side(lookup.join(), lookup.side(), nothing)?;
@@ -40,7 +40,7 @@ impl LookupRecipe {
     }
 
     /// Returns the recipe of a message about a lookup over its input, which travelled on its own.
-    pub(super) fn of_message(
+    pub(super) fn from_message(
         message: &Lookup,
         inputs: &[Arc<dyn ExecutionPlan>],
         decoder: Decoder<'_>,

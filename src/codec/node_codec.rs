@@ -92,15 +92,15 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         }
         let Envelope { declared, node } = unseal(bytes)?;
         let decoder = Decoder { codec: self, converter, context };
-        let declared = Declared::of_message(&declared, decoder)?;
+        let declared = Declared::from_message(&declared, decoder)?;
         let schema = declared.schema();
         let recipe: Arc<dyn Recipe> = match node {
-            Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
-            Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, decoder)?),
-            Some(Node::Top(it)) => Arc::new(TopRecipe::of_message(&it, schema, decoder)?),
-            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
-            Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
-            Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::of_message(it, decoder)?),
+            Some(Node::Scan(it)) => Arc::new(ScanRecipe::from_message(it, schema, decoder)?),
+            Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::from_message(&it, decoder)?),
+            Some(Node::Top(it)) => Arc::new(TopRecipe::from_message(&it, schema, decoder)?),
+            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::from_message(&it, inputs, decoder)?),
+            Some(Node::Window(it)) => Arc::new(WindowRecipe::from_message(it, decoder)?),
+            Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::from_message(it, decoder)?),
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
             Some(Node::WorkList(it)) => return work_list(&it, inputs, decoder),
             None => return Err(Error::corrupt_region("plan", "no node").into()),
@@ -117,7 +117,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     ) -> Result<()> {
         let encoder = Encoder { codec: self, converter };
         if let Some(listed) = node.downcast_ref::<WorkListExec>() {
-            let declared = Declared::of(&node, vec![])?.message(encoder)?;
+            let declared = Declared::try_new(&node, vec![])?.message(encoder)?;
             let leaf = encoder.plan(listed.leaf())?;
             return seal(
                 &Envelope { declared, node: Some(Node::WorkList(WorkList { leaf })) },
@@ -128,7 +128,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
         }
         let (filters, recipe) = taken_apart(&node)?;
-        seal(&envelope(&Declared::of(&node, filters)?, &*recipe, encoder)?, bytes)
+        seal(&envelope(&Declared::try_new(&node, filters)?, &*recipe, encoder)?, bytes)
     }
 
     fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
@@ -191,19 +191,19 @@ fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, A
         node.frame().filters().to_vec()
     }
     Ok(if let Some(scan) = node.downcast_ref::<GridScanExec>() {
-        (filters(scan), Arc::new(ScanRecipe::of(scan)?))
+        (filters(scan), Arc::new(ScanRecipe::try_new(scan)?))
     } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
-        (filters(reduce), Arc::new(ReduceRecipe::of(reduce)))
+        (filters(reduce), Arc::new(ReduceRecipe::new(reduce)))
     } else if let Some(top) = node.downcast_ref::<GridTopExec>() {
-        (filters(top), Arc::new(TopRecipe::of(top)))
+        (filters(top), Arc::new(TopRecipe::new(top)))
     } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
-        (filters(lookup), Arc::new(LookupRecipe::of(lookup)?))
+        (filters(lookup), Arc::new(LookupRecipe::try_new(lookup)?))
     } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
-        (filters(window), Arc::new(WindowRecipe::of(window)))
+        (filters(window), Arc::new(WindowRecipe::new(window)))
     } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {
-        (filters(scan), Arc::new(SparseScanRecipe::of(scan)?))
+        (filters(scan), Arc::new(SparseScanRecipe::try_new(scan)?))
     } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {
-        (filters(answer), Arc::new(AnswerRecipe::of(answer)))
+        (filters(answer), Arc::new(AnswerRecipe::new(answer)))
     } else {
         return not_impl_err!("{} is no node of gridfusion", node.name());
     })

@@ -129,7 +129,7 @@ pub(super) fn plan_of(message: &Plan, grid: &ChunkGrid) -> Result<ScanPlan> {
         Ok((part.first_task..end, part.rows))
     };
     let parts = PlanParts {
-        selection: Selection::of_axes(axes),
+        selection: Selection::from_axes(axes),
         reversed: message.axes.iter().map(|axis| axis.reversed).collect(),
         kept,
         order: message.order.as_ref().map(|order| order.flags.clone()),
@@ -140,7 +140,7 @@ pub(super) fn plan_of(message: &Plan, grid: &ChunkGrid) -> Result<ScanPlan> {
         limit: message.limit,
         account: account_of(message, grid)?,
     };
-    ScanPlan::of_parts(grid.clone(), parts)
+    ScanPlan::from_parts(grid.clone(), parts)
 }
 
 #[cfg(test)]

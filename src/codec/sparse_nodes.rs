@@ -38,7 +38,7 @@ impl SparseScanRecipe {
     ///
     /// # Errors
     /// As [`origin_message`].
-    pub(super) fn of(scan: &SparseScanExec) -> Result<Self> {
+    pub(super) fn try_new(scan: &SparseScanExec) -> Result<Self> {
         let array = scan.array();
         let origin = scan.origin().map(Arc::as_ref);
         let (projection, _) = scan.pushed_down();
@@ -56,7 +56,7 @@ impl SparseScanRecipe {
     }
 
     /// Returns the recipe of a message.
-    pub(super) fn of_message(message: SparseScan, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(message: SparseScan, decoder: Decoder<'_>) -> Result<Self> {
         let table = schema_of(Some(&message.table))?;
         let filter = |node: Option<&_>| {
             node.map(|node| RowFilter::new(decoder.expr(node, &table)?, &table)).transpose()
@@ -178,7 +178,7 @@ pub(super) struct AnswerRecipe {
 
 impl AnswerRecipe {
     /// Returns how to make the operator again.
-    pub(super) fn of(answer: &SparseAnswerExec) -> Self {
+    pub(super) fn new(answer: &SparseAnswerExec) -> Self {
         Self { input: Arc::clone(answer.input()) }
     }
 

@@ -65,7 +65,7 @@ async fn open_or_take(origin: &Arc<Origin>, context: &TaskContext) -> Result<Arr
         if !origin.side_by_side.is_empty() {
             return side_by_side(&origin.side_by_side, context).await;
         }
-        let opener = ArrayOpener::of_running_task(context);
+        let opener = ArrayOpener::from_running_task(context);
         let planned = origin_of(origin);
         if let Some(files) = &origin.files {
             // Each file is compared with its version when it is opened.

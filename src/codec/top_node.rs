@@ -26,12 +26,16 @@ pub(super) struct TopRecipe {
 
 impl TopRecipe {
     /// Returns how to make the operator again.
-    pub(super) fn of(top: &GridTopExec) -> Self {
+    pub(super) fn new(top: &GridTopExec) -> Self {
         Self { scan: Arc::new(top.scan().clone()), top: top.top().clone() }
     }
 
     /// Returns the recipe of a message about an operator with this output, which is that of its scan.
-    pub(super) fn of_message(message: &Top, schema: &Schema, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(
+        message: &Top,
+        schema: &Schema,
+        decoder: Decoder<'_>,
+    ) -> Result<Self> {
         let order = decoder.sort_keys(&message.order, schema)?.into_iter().next();
         let top = TopOf {
             count: usize::try_from(message.count).unwrap_or(usize::MAX),

@@ -25,7 +25,7 @@ pub(super) struct WindowRecipe {
 
 impl WindowRecipe {
     /// Returns how to make a window again.
-    pub(super) fn of(window: &GridWindowExec) -> Self {
+    pub(super) fn new(window: &GridWindowExec) -> Self {
         let part = |part: &WindowPart| PartOf {
             first_column: part.columns.start,
             end_column: part.columns.end,
@@ -40,7 +40,7 @@ impl WindowRecipe {
     }
 
     /// Returns the recipe of a message.
-    pub(super) fn of_message(message: Window, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(message: Window, decoder: Decoder<'_>) -> Result<Self> {
         let Window { rows, parts, projection, ignored_nulls } = message;
         let rows = with_ignored_nulls(decoder.plan(&rows)?, &ignored_nulls)?;
         Ok(Self { rows, parts, projection })

@@ -108,7 +108,8 @@ impl ChunkReader {
         context: &TaskContext,
     ) -> Self {
         let array = Arc::clone(reads.array());
-        let limits = GridfusionConfig::of(context.session_config().options()).remote.limits();
+        let limits =
+            GridfusionConfig::from_options(context.session_config().options()).remote.limits();
         let memory = ChunkMemory::new(&array, partitions, limits.bytes, consumer, context);
         Self {
             memory,
@@ -262,7 +263,7 @@ impl ChunkReader {
         let zones = match &self.zones {
             Some(zones) => zones,
             None => {
-                let chunks = ReadExtent::of_plan(plan);
+                let chunks = ReadExtent::from_plan(plan);
                 let mut zones = Vec::with_capacity(values.len());
                 for &value in values.iter() {
                     zones.push(worthwhile_zones(array, value, chunks).await);

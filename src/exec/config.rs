@@ -65,7 +65,7 @@ const DEFAULT: &str = "default";
 
 impl GridfusionConfig {
     /// Returns the settings of a session, or the defaults if it has none.
-    pub(crate) fn of(options: &ConfigOptions) -> Cow<'_, Self> {
+    pub(crate) fn from_options(options: &ConfigOptions) -> Cow<'_, Self> {
         let own = options.extensions.get::<Self>();
         own.map_or_else(|| Cow::Owned(Self::default()), Cow::Borrowed)
     }

@@ -51,7 +51,7 @@ impl Fetch {
     /// Returns the requests for the payloads: only for their selected parts where that spares more than `least`
     /// bytes.
     fn requests(&mut self, least: u64, is_resident: bool) -> Vec<Request> {
-        let mut requests = Request::of(&self.stored);
+        let mut requests = Request::for_chunks(&self.stored);
         self.slices = Slice::shorten(&self.task, &self.stored, &mut requests, least, is_resident);
         requests
     }

@@ -23,7 +23,7 @@ macro_rules! integers {
     ($($type:ty),*) => {$(
         impl OrderKey for $type {
             fn key(self) -> i64 { self as i64 }
-            fn of_key(key: i64) -> Self { key as Self }
+            fn from_key(key: i64) -> Self { key as Self }
         }
     )*};
 }
@@ -49,7 +49,7 @@ macro_rules! floats {
                 (bits ^ inverted as $signed).into()
             }
 
-            fn of_key(key: i64) -> Self {
+            fn from_key(key: i64) -> Self {
                 let bits = key as $signed;
                 let inverted = (bits >> (<$signed>::BITS - 1)) as $unsigned >> 1;
                 Self::from_bits((bits ^ inverted as $signed) as $unsigned)

@@ -158,7 +158,7 @@ impl GridScanExec {
     ///
     /// # Errors
     /// If columns are not those of the array.
-    pub fn of_pushed_down(
+    pub fn from_pushed_down(
         array: Arc<GridArray>,
         plan: impl Into<Arc<ScanPlan>>,
         pushed: PushedDown,

@@ -30,9 +30,9 @@ pub(crate) struct AlignedTable {
 
 impl ArrayTable {
     /// Makes a table of the arrays of one place.
-    pub(super) fn of_place(arrays: TableArrays, options: &MosaicOptions) -> Result<Self> {
+    pub(super) fn from_place(arrays: TableArrays, options: &MosaicOptions) -> Result<Self> {
         Ok(match arrays {
-            TableArrays::Grids(file) => Self::Grid(GridTable::of_file(file, options)?),
+            TableArrays::Grids(file) => Self::Grid(GridTable::from_file(file, options)?),
             TableArrays::Sparse(array) if options.file_column => {
                 let message =
                     "a sparse array is one table of its own, without option 'file_column'";

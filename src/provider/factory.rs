@@ -30,7 +30,7 @@ impl ArrayTableFactory {
     pub const FILE_TYPE: &'static str = "ARRAY";
 
     /// Makes a factory for the tables of the format with this name.
-    pub fn of(format: &'static str) -> Self {
+    pub fn for_format(format: &'static str) -> Self {
         Self { format: Some(format) }
     }
 }
@@ -64,7 +64,7 @@ impl TableProviderFactory for ArrayTableFactory {
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
         refuse_clauses(cmd)?;
-        let opener = ArrayOpener::of(state);
+        let opener = ArrayOpener::from_session(state);
         let options = opener.options_of_sql(&cmd.options, self.format)?;
         let table = opener.table(cmd.locations.as_slice(), self.format, &options).await?;
         Ok(table.into_provider())

@@ -74,7 +74,7 @@ impl GridCatalog {
         left_out.iter().for_each(|error| log::warn!("left out: {error}"));
         if places.is_empty() {
             let message = format!("no {} in this directory", formats.nouns());
-            let error = Foreign::of_folder(&listed)
+            let error = Foreign::from_folder(&listed)
                 .map_or_else(|| Error::usage(message).followed_by(&holds(&listed)), Foreign::error);
             return Err(error.in_file(location));
         }

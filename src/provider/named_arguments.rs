@@ -53,7 +53,7 @@ fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
     let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
         return false;
     };
-    let config = GridfusionConfig::of(context.context_provider().options());
+    let config = GridfusionConfig::from_options(context.context_provider().options());
     ArrayFunction::all(&config.formats).iter().any(|it| it.name() == name)
 }
 

@@ -44,7 +44,7 @@ const MOST_OPEN: usize = 512;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> gridfusion::Result<()> {
 /// let ctx = SessionContext::new();
-/// let opener = ArrayOpener::of(&ctx.state());
+/// let opener = ArrayOpener::from_session(&ctx.state());
 /// let options = ArrayOptions::default().with_dataset("elevation");
 /// let table = opener.table("examples/data/stations.tet", None, &options).await?;
 /// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[6][..]));
@@ -63,26 +63,26 @@ pub struct ArrayOpener {
 
 impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
-    pub fn of(session: &dyn Session) -> Self {
+    pub fn from_session(session: &dyn Session) -> Self {
         Self::new(session.config(), Runtime::Kept(Arc::clone(session.runtime_env())))
     }
 
     /// Makes an opener with the formats, the table defaults and the object stores of the session of a task.
-    pub fn of_task(context: &TaskContext) -> Self {
+    pub fn from_task(context: &TaskContext) -> Self {
         Self::new(context.session_config(), Runtime::Kept(context.runtime_env()))
     }
 
-    /// As [`ArrayOpener::of_task`], for a table that may outlive the session: it does not keep the session's memory pool
+    /// As [`ArrayOpener::from_task`], for a table that may outlive the session: it does not keep the session's memory pool
     /// and temporary files.
     #[cfg(feature = "codec")]
-    pub(crate) fn of_running_task(context: &TaskContext) -> Self {
+    pub(crate) fn from_running_task(context: &TaskContext) -> Self {
         let runtime = Arc::downgrade(&context.runtime_env());
         Self::new(context.session_config(), Runtime::Known(runtime))
     }
 
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
-        let config = GridfusionConfig::of(session.options()).into_owned();
-        let maker = MakesStores::of(session);
+        let config = GridfusionConfig::from_options(session.options()).into_owned();
+        let maker = MakesStores::in_session(session);
         let (remote, root) = (config.remote, config.root);
         let stores = Arc::new(RuntimeStores { runtime, maker, remote, root });
         let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
@@ -118,7 +118,7 @@ impl ArrayOpener {
     ) -> Result<ArrayOptions> {
         let all = self.formats.iter().map(|it| it.name());
         let prefixes: Vec<&str> = all.filter(|name| format.is_none_or(|it| it == *name)).collect();
-        ArrayOptions::of_sql(options, &prefixes)
+        ArrayOptions::from_sql(options, &prefixes)
     }
 
     /// Opens the arrays at `locations` as one table.
@@ -165,7 +165,7 @@ impl ArrayOpener {
     /// Opens the arrays of one place as a table.
     pub(super) async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
         let arrays = self.formats.table(&chosen.format, place, &chosen.options).await?;
-        ArrayTable::of_place(arrays, &chosen.mosaic())
+        ArrayTable::from_place(arrays, &chosen.mosaic())
     }
 
     /// Opens the arrays of several places as one table. The first place sets how they are combined.
@@ -176,8 +176,8 @@ impl ArrayOpener {
         each: Vec<Chosen>,
     ) -> Result<(ArrayTable, Option<KnownFiles>)> {
         let mosaic = each.first().map(Chosen::mosaic).unwrap_or_default();
-        let arranged = Arrangement::of(self.many(places, each).await?, &mosaic)?;
-        let known = KnownFiles::of(&arranged);
+        let arranged = Arrangement::try_new(self.many(places, each).await?, &mosaic)?;
+        let known = KnownFiles::try_new(&arranged);
         Ok((ArrayTable::from(arranged.into_array(name, &mosaic)?), known))
     }
 

@@ -157,7 +157,7 @@ impl GridfusionSessionContextExt for SessionContext {
         let state = self.state_ref();
         {
             let mut state = state.write();
-            let mut config = GridfusionConfig::of(state.config_options()).into_owned();
+            let mut config = GridfusionConfig::from_options(state.config_options()).into_owned();
             config.formats = config.formats.with(format);
             state.config_mut().options_mut().extensions.insert(config);
         }
@@ -216,7 +216,7 @@ impl GridfusionSessionContextExt for SessionContext {
 }
 
 fn opener(ctx: &SessionContext) -> ArrayOpener {
-    ArrayOpener::of(&*ctx.state_ref().read())
+    ArrayOpener::from_session(&*ctx.state_ref().read())
 }
 
 fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {

@@ -67,7 +67,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
         }
-        let formats = GridfusionConfig::of(config).formats.clone();
+        let formats = GridfusionConfig::from_options(config).formats.clone();
         let aggregates = self.aggregate_functions().get_or_insert_default();
         if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
             aggregates.push(weighted_avg_udaf());
@@ -89,7 +89,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         let any = ArrayTableFactory::FILE_TYPE.to_owned();
         let builder = self.with_table_factory(any, Arc::new(ArrayTableFactory::default()));
         formats.iter().fold(builder, |builder, format| {
-            let factory = Arc::new(ArrayTableFactory::of(format.name()));
+            let factory = Arc::new(ArrayTableFactory::for_format(format.name()));
             builder.with_table_factory(format.name().to_uppercase(), factory)
         })
     }

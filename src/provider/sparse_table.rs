@@ -27,7 +27,7 @@ use crate::source::TableOrigin;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ctx = SessionContext::new();
 /// let options = ArrayOptions::default();
-/// let table = ArrayOpener::of(&ctx.state()).table("examples/data/ships", None, &options).await?;
+/// let table = ArrayOpener::from_session(&ctx.state()).table("examples/data/ships", None, &options).await?;
 /// assert_eq!(table.as_sparse().map(|table| table.array().rank()), Some(2));
 /// ctx.register_table("ships", table.into_provider())?;
 /// # Ok(())

@@ -45,7 +45,7 @@ pub struct MakesStores(pub Arc<dyn StoreMaker>);
 
 impl MakesStores {
     /// Returns the maker of a session; `None` if only registered stores are used.
-    pub(super) fn of(config: &SessionConfig) -> Option<Arc<Self>> {
+    pub(super) fn in_session(config: &SessionConfig) -> Option<Arc<Self>> {
         config.get_extension::<Self>()
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn configure(
     let of_store: HashMap<String, String> =
         of_store.map(|(name, value)| (name.clone(), value.clone())).collect();
     let Some(name) = of_store.keys().min() else { return Ok(()) };
-    let maker = MakesStores::of(session.config()).ok_or_else(|| {
+    let maker = MakesStores::in_session(session.config()).ok_or_else(|| {
         Error::usage(format!(
             "option '{name}' is for an object store: set it where the store is registered with the session"
         ))

@@ -30,7 +30,7 @@ use crate::source::{FileArrays, MosaicOptions, TableOrigin};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ctx = SessionContext::new();
 /// let options = ArrayOptions::default().with_dataset("temperature");
-/// let table = ArrayOpener::of(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
+/// let table = ArrayOpener::from_session(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
 /// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[1440, 6][..]));
 /// ctx.register_table("temperature", table.into_provider())?;
 /// # Ok(())
@@ -45,7 +45,7 @@ pub struct GridTable {
 
 impl GridTable {
     /// Makes a table of the variables of one file.
-    pub(super) fn of_file(file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
+    pub(super) fn from_file(file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
         Ok(Self::new(Arc::new(file.into_array(options)?)))
     }
 
@@ -91,7 +91,7 @@ impl TableProvider for GridTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| FilterScope::of(filter, &self.array).pushdown();
+        let support = |filter: &&Expr| FilterScope::new(filter, &self.array).pushdown();
         Ok(filters.iter().map(support).collect())
     }
 

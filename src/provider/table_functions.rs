@@ -46,7 +46,7 @@ impl ArrayFunction {
     }
 
     /// Returns the functions of one format: `read_NAME`, and one per table of facts.
-    pub(super) fn of(format: &dyn ArrayFormat) -> Vec<Self> {
+    pub(super) fn for_format(format: &dyn ArrayFormat) -> Vec<Self> {
         let read = Self {
             name: format!("read_{}", format.name()),
             format: Some(format.name()),
@@ -62,7 +62,7 @@ impl ArrayFunction {
 
     /// Returns the functions of a session with these formats.
     pub(super) fn all(formats: &Formats) -> Vec<Self> {
-        let of_formats = formats.iter().flat_map(|format| Self::of(&**format));
+        let of_formats = formats.iter().flat_map(|format| Self::for_format(&**format));
         std::iter::once(Self::read_any()).chain(of_formats).collect()
     }
 
@@ -75,7 +75,7 @@ impl ArrayFunction {
 impl TableFunctionImpl for ArrayFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let arguments = Arguments::new(&self.name, args.exprs(), true)?;
-        let opener = ArrayOpener::of(args.session());
+        let opener = ArrayOpener::from_session(args.session());
         store_maker::configure(args.session(), &arguments.locations, &arguments.options)?;
         let mut options = opener.options_of_sql(&arguments.options, self.format)?;
         if let Some(dataset) = &arguments.dataset {

@@ -76,7 +76,7 @@ impl GridUrlTables {
             Ok(place) => refuse_foreign(&place).await?,
             // A path outside of the session's root. Other names may be tables that are missing.
             Err(error) if is_local_path(name) => return Err(error),
-            Err(error) => match Foreign::of_name(&path_of(name)).filter(|it| !it.has_rows()) {
+            Err(error) => match Foreign::from_name(&path_of(name)).filter(|it| !it.has_rows()) {
                 Some(foreign) => return Err(foreign.error().in_file(name)),
                 // DataFusion returns an error of its own.
                 None => log::debug!("not read as an array: {error}"),
@@ -103,7 +103,7 @@ impl GridUrlTables {
     fn opener(&self) -> GridResult<ArrayOpener> {
         let session = self.listing.session_store().get_session().upgrade();
         let session = session.ok_or_else(|| Error::usage("the session of this table has ended"))?;
-        let opener = ArrayOpener::of(&*session.read());
+        let opener = ArrayOpener::from_session(&*session.read());
         Ok(opener)
     }
 }

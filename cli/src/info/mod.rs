@@ -31,7 +31,7 @@ use crate::session::plain_context;
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
-    let opening = Progress::is_possible().then(|| Progress::of_opening(&gridfusion_config(&ctx)));
+    let opening = Progress::is_possible().then(|| Progress::from_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;
     drop(opening);
     let mut description = described.map_err(|error| with_hint(error.into(), &ctx))?;

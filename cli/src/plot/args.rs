@@ -110,7 +110,7 @@ fn side() -> RangedI64ValueParser<u32> {
 }
 
 fn parse_picture(path: &str) -> Result<Picture, String> {
-    let format = Format::of_path(Path::new(path));
+    let format = Format::from_path(Path::new(path));
     let format = format.ok_or("the file name must end in .png or .svg")?;
     Ok(Picture { path: path.into(), format })
 }

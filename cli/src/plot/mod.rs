@@ -79,7 +79,7 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let columns = collect(&plan, context, titles, args).await?;
     drop(progress);
     if session.output.timing {
-        let (rows, reads) = (columns.rows(), Reads::of_run(&plan).await);
+        let (rows, reads) = (columns.rows(), Reads::from_run(&plan).await);
         let requests = Requests(remote.counts().since(&earlier));
         Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }

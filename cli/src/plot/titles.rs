@@ -33,7 +33,7 @@ const KEEP_UNIT: [&str; 11] = [
 pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
     let names = plan.schema().fields().iter().map(|field| field.name());
     let title = |(at, name): (usize, &String)| {
-        let title = Trace::of(plan, at).map(|trace| trace.title(name));
+        let title = Trace::from_plan(plan, at).map(|trace| trace.title(name));
         title.unwrap_or_else(|| Title { name: name.clone(), unit: None })
     };
     names.enumerate().map(title).collect()
@@ -53,13 +53,13 @@ struct Trace<'a> {
 impl<'a> Trace<'a> {
     /// Follows a column down to a table column, through operators and functions that keep the meaning of
     /// its values.
-    fn of(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
+    fn from_plan(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
         match plan {
-            LogicalPlan::Projection(node) => Self::of_expr(node.expr.get(at)?, &node.input),
+            LogicalPlan::Projection(node) => Self::from_expr(node.expr.get(at)?, &node.input),
             LogicalPlan::Aggregate(node) => {
                 let is_grouping_set = matches!(node.group_expr[..], [Expr::GroupingSet(_)]);
                 let expr = node.group_expr.iter().chain(&node.aggr_expr).nth(at)?;
-                if is_grouping_set { None } else { Self::of_expr(expr, &node.input) }
+                if is_grouping_set { None } else { Self::from_expr(expr, &node.input) }
             }
             LogicalPlan::TableScan(scan) => Some(Self {
                 field: scan.projected_schema.fields().get(at)?,
@@ -72,34 +72,36 @@ impl<'a> Trace<'a> {
                 let left = join.left.schema().fields().len();
                 match join.join_type {
                     // These have the columns of one side, and perhaps a mark after them.
-                    RightSemi | RightAnti | RightMark => Self::of(&join.right, at),
-                    LeftSemi | LeftAnti | LeftMark => Self::of(&join.left, at),
-                    _ if at < left => Self::of(&join.left, at),
-                    _ => Self::of(&join.right, at - left),
+                    RightSemi | RightAnti | RightMark => Self::from_plan(&join.right, at),
+                    LeftSemi | LeftAnti | LeftMark => Self::from_plan(&join.left, at),
+                    _ if at < left => Self::from_plan(&join.left, at),
+                    _ => Self::from_plan(&join.right, at - left),
                 }
             }
-            LogicalPlan::Distinct(Distinct::All(input)) => Self::of(input, at),
+            LogicalPlan::Distinct(Distinct::All(input)) => Self::from_plan(input, at),
             LogicalPlan::Filter(_)
             | LogicalPlan::Sort(_)
             | LogicalPlan::Limit(_)
             | LogicalPlan::SubqueryAlias(_)
-            | LogicalPlan::Repartition(_) => Self::of(plan.inputs().first()?, at),
+            | LogicalPlan::Repartition(_) => Self::from_plan(plan.inputs().first()?, at),
             _ => None,
         }
     }
 
     /// Follows an expression over the columns of `input`; `None` if it computes other values.
-    fn of_expr(expr: &'a Expr, input: &'a LogicalPlan) -> Option<Self> {
+    fn from_expr(expr: &'a Expr, input: &'a LogicalPlan) -> Option<Self> {
         match expr {
-            Expr::Column(column) => Self::of(input, input.schema().maybe_index_of_column(column)?),
+            Expr::Column(column) => {
+                Self::from_plan(input, input.schema().maybe_index_of_column(column)?)
+            }
             Expr::Alias(alias) => {
-                let trace = Self::of_expr(&alias.expr, input)?;
+                let trace = Self::from_expr(&alias.expr, input)?;
                 Some(Self { is_renamed: true, ..trace })
             }
-            Expr::Cast(cast) => Self::of_expr(&cast.expr, input),
+            Expr::Cast(cast) => Self::from_expr(&cast.expr, input),
             Expr::AggregateFunction(AggregateFunction { func, params }) => {
                 let AggregateFunctionParams { args, .. } = params;
-                let trace = Self::of_expr(args.first()?, input)?;
+                let trace = Self::from_expr(args.first()?, input)?;
                 let name = KEEP_UNIT.into_iter().find(|name| *name == func.name())?;
                 trace.aggregate.is_none().then_some(Self { aggregate: Some(name), ..trace })
             }

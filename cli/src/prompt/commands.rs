@@ -138,7 +138,7 @@ pub(super) async fn run_command(
         Command::Include if argument.is_empty() => return plan_err!("{name} needs a FILE"),
         Command::Include => {
             let file = Path::new(argument.trim_matches('\''));
-            let sql = Script::of_file(file).read()?;
+            let sql = Script::from_file(file).read()?;
             unless_interrupted(ctx, &sql, output).await?;
         }
         Command::Set => set(name, argument, output)?,

@@ -57,7 +57,7 @@ impl Completions {
         if before[begin..].starts_with(['\\', '.']) {
             return self.of_command(before, begin);
         }
-        let Cursor { start, prefix, place: here } = Cursor::of(before);
+        let Cursor { start, prefix, place: here } = Cursor::new(before);
         let candidates = match here {
             Place::Nothing => vec![],
             Place::Path => return self.paths(before, start - 1),
@@ -83,7 +83,7 @@ impl Completions {
             Some("FILE") => self.files.complete_path(before, before.len()),
             Some("[TABLE]") => {
                 // The argument is completed as if it were SQL after TABLE, then moved back by that word.
-                let cursor = Cursor::of(&format!("TABLE {}", &before[start..]));
+                let cursor = Cursor::new(&format!("TABLE {}", &before[start..]));
                 let Place::Table(parts) = cursor.place else { return Ok((start, vec![])) };
                 let start = start + cursor.start - "TABLE ".len();
                 Ok((start, pairs(self.tables(&parts, &cursor.prefix, false))))

@@ -41,7 +41,7 @@ pub(super) struct Cursor {
 
 impl Cursor {
     /// Analyses the text before the cursor.
-    pub(super) fn of(before: &str) -> Self {
+    pub(super) fn new(before: &str) -> Self {
         let mut all: Vec<Piece<'_>> = pieces(before).collect();
         let here = |start: usize, prefix: &str, place: Place| Self {
             start,
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn cursor(before: &str) -> (usize, String, Place) {
-        let Cursor { start, prefix, place } = Cursor::of(before);
+        let Cursor { start, prefix, place } = Cursor::new(before);
         (start, prefix, place)
     }
 

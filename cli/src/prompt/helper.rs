@@ -42,7 +42,7 @@ impl Helper for PromptHelper {}
 impl Validator for PromptHelper {
     /// Lets Enter begin another line while the statement is unfinished.
     fn validate(&self, ctx: &mut ValidationContext<'_>) -> Result<ValidationResult> {
-        Ok(match Input::of(ctx.input()) {
+        Ok(match Input::new(ctx.input()) {
             Input::Unfinished => ValidationResult::Incomplete,
             _ => ValidationResult::Valid(None),
         })

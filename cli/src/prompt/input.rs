@@ -16,7 +16,7 @@ pub(super) enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         let trimmed = text.trim();
         let line = trimmed.trim_end_matches([';', ' ']);
         if is_command(line) {
@@ -64,7 +64,7 @@ mod tests {
             ("\\pset   format csv", "\\pset", "format csv"),
             ("\\", "\\", ""),
         ] {
-            assert_eq!(Input::of(text), Input::Command(command, argument), "{text}");
+            assert_eq!(Input::new(text), Input::Command(command, argument), "{text}");
         }
     }
 
@@ -73,7 +73,7 @@ mod tests {
         for text in
             ["SELECT 1;", "SELECT ';' ; -- done", "SELECT 1; /* ; */\n", "help me;", "SELECT .5;"]
         {
-            assert_eq!(Input::of(text), Input::Sql(text), "{text}");
+            assert_eq!(Input::new(text), Input::Sql(text), "{text}");
         }
         for text in [
             "SELECT 1",
@@ -86,10 +86,10 @@ mod tests {
             "quit now",
             "SELECT 'a\n;\nb",
         ] {
-            assert_eq!(Input::of(text), Input::Unfinished, "{text}");
+            assert_eq!(Input::new(text), Input::Unfinished, "{text}");
         }
         for text in ["", " \n", "-- nothing", "/* ; */"] {
-            assert_eq!(Input::of(text), Input::Nothing, "{text}");
+            assert_eq!(Input::new(text), Input::Nothing, "{text}");
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()>
     if !output.print.quiet {
         eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
     }
-    output.pager = Pager::of_environment();
+    output.pager = Pager::from_environment();
     let outcome = read_and_run(&mut prompt, ctx, output).await;
     if let Some(path) = history
         && let Err(error) = save(&mut prompt, &path)
@@ -109,7 +109,7 @@ async fn read_and_run(
         // The window may have changed its size. The prompt takes the last line.
         let lines = prompt.dimensions().map(|(_, rows)| usize::from(rows).saturating_sub(1));
         output.pager.set_screen(lines);
-        let outcome = match Input::of(&line) {
+        let outcome = match Input::new(&line) {
             Input::Nothing => Ok(Next::Line),
             Input::Command(name, argument) => {
                 Box::pin(run_command(ctx, name, argument, output)).await

@@ -219,7 +219,7 @@ pub(super) fn web(
     reader: Reader,
     public_only: bool,
 ) -> Result<Arc<dyn ObjectStore>> {
-    let secrets = Secrets::of(url).with_headers(headers(options)?);
+    let secrets = Secrets::new(url).with_headers(headers(options)?);
     secrets.learn();
     let mut server = url.clone();
     // Neither fails for a URL with a host.

@@ -109,14 +109,14 @@ impl Key {
     ///
     /// # Errors
     /// `Usage` for an unknown name; the message has the most similar one.
-    pub(super) fn of(name: &str) -> Result<Self> {
+    pub(super) fn try_new(name: &str) -> Result<Self> {
         let lower = name.to_ascii_lowercase();
         let known = split(&lower).and_then(|(prefix, rest)| Self::after(prefix, rest));
         known.ok_or_else(|| unknown(&lower))
     }
 
     /// Returns the option of an environment variable such as `AWS_REGION`.
-    pub(super) fn of_variable(variable: &str) -> Option<Self> {
+    pub(super) fn from_variable(variable: &str) -> Option<Self> {
         let lower = variable.to_ascii_lowercase();
         match lower.split_once('_')?.0 {
             "aws" => lower.parse().ok().map(Self::Aws),
@@ -189,13 +189,13 @@ mod tests {
             ("http", &HTTP[1..]),
         ] {
             for name in names.iter().chain(&CLIENT) {
-                assert!(Key::of(&format!("{prefix}.{name}")).is_ok(), "{prefix}.{name}");
+                assert!(Key::try_new(&format!("{prefix}.{name}")).is_ok(), "{prefix}.{name}");
             }
         }
-        assert_eq!(Key::of("AWS.Region").unwrap(), Key::Aws(AmazonS3ConfigKey::Region));
-        assert_eq!(Key::of("http.header.X-Key").unwrap(), Key::Header("x-key".to_owned()));
-        assert_eq!(Key::of_variable("AWS_REGION"), Some(Key::Aws(AmazonS3ConfigKey::Region)));
-        assert_eq!((Key::of_variable("AWS_PROFILE"), Key::of_variable("HOME")), (None, None));
+        assert_eq!(Key::try_new("AWS.Region").unwrap(), Key::Aws(AmazonS3ConfigKey::Region));
+        assert_eq!(Key::try_new("http.header.X-Key").unwrap(), Key::Header("x-key".to_owned()));
+        assert_eq!(Key::from_variable("AWS_REGION"), Some(Key::Aws(AmazonS3ConfigKey::Region)));
+        assert_eq!((Key::from_variable("AWS_PROFILE"), Key::from_variable("HOME")), (None, None));
         assert!(split("format.dataset").is_none() && split("dataset").is_none());
     }
 
@@ -212,7 +212,7 @@ mod tests {
             ("http.x", "the options are http.header.NAME, http.header_origins, "),
             ("http.header.", "unknown option"),
         ] {
-            let error = Key::of(name).unwrap_err().to_string();
+            let error = Key::try_new(name).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

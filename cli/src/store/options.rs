@@ -28,13 +28,13 @@ impl fmt::Debug for StoreOptions {
 
 impl StoreOptions {
     /// Returns the options that environment variables such as `AWS_REGION` set.
-    pub(crate) fn of_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let mut options = Self::default();
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         for (name, value) in variables.filter(|(_, value)| !value.is_empty()) {
-            if let Some(key) = Key::of_variable(&name) {
+            if let Some(key) = Key::from_variable(&name) {
                 // `AWS_SESSION_TOKEN` is `aws.session_token`.
                 if is_secret_option(&name.replacen('_', ".", 1)) {
                     crate::secrets::learn(&value);
@@ -49,7 +49,7 @@ impl StoreOptions {
     ///
     /// # Errors
     /// `Usage` for an unknown name, or two names of the same option.
-    pub(crate) fn of_sql(options: &HashMap<String, String>) -> Result<Self> {
+    pub(crate) fn from_sql(options: &HashMap<String, String>) -> Result<Self> {
         let mut of_store: Vec<_> =
             options.iter().filter(|(name, _)| split(name).is_some()).collect();
         of_store.sort();
@@ -65,7 +65,7 @@ impl StoreOptions {
     /// # Errors
     /// `Usage` for an unknown name, or an option that is set.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let key = Key::of(name)?;
+        let key = Key::try_new(name)?;
         if is_secret_option(name) {
             crate::secrets::learn(value);
         }
@@ -155,7 +155,7 @@ mod tests {
 
     fn options(pairs: &[(&str, &str)]) -> Result<StoreOptions> {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        StoreOptions::of_sql(&pairs.iter().map(pair).collect())
+        StoreOptions::from_sql(&pairs.iter().map(pair).collect())
     }
 
     #[test]

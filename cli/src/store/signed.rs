@@ -54,7 +54,7 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Returns the secrets of the URL of a web server.
-    pub(super) fn of(url: &Url) -> Self {
+    pub(super) fn new(url: &Url) -> Self {
         let query = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
         let mut texts: Vec<String> = vec![];
         for pair in query.iter().flat_map(|query| query.split('&')) {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn secrets(url: &str) -> Secrets {
-        Secrets::of(&Url::parse(url).unwrap())
+        Secrets::new(&Url::parse(url).unwrap())
     }
 
     fn signed(url: &str, request: &str) -> HttpRequest {

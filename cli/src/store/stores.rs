@@ -82,7 +82,7 @@ impl Stores {
     /// Makes a registry with the local file system and standard input. The options override those of the
     /// environment.
     pub(crate) fn new(stdin: Stdin, options: &StoreOptions) -> Self {
-        let session = StoreOptions::of_environment().overridden_by(options);
+        let session = StoreOptions::from_environment().overridden_by(options);
         let (known, made) = (DefaultObjectStoreRegistry::new(), Mutex::default());
         Self { known, stdin, session, root: None, made }.within(None)
     }
@@ -124,7 +124,7 @@ impl Stores {
     }
 
     /// Returns the stores of a session.
-    pub(crate) fn of(ctx: &SessionContext) -> Option<Arc<Self>> {
+    pub(crate) fn in_session(ctx: &SessionContext) -> Option<Arc<Self>> {
         ctx.copied_config().get_extension::<Self>()
     }
 
@@ -263,7 +263,7 @@ impl StoreMaker for Stores {
     }
 
     fn configure(&self, location: &str, options: &HashMap<String, String>) -> Result<()> {
-        Self::configure(self, location, &StoreOptions::of_sql(options)?)
+        Self::configure(self, location, &StoreOptions::from_sql(options)?)
     }
 }
 

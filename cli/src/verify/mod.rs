@@ -94,7 +94,7 @@ async fn verify(
             }
             return subjects;
         }
-        Err(error) => vec![(path.to_owned(), Report::of_error(path, depth, &error))],
+        Err(error) => vec![(path.to_owned(), Report::from_error(path, depth, &error))],
     };
     let subject = |(path, report): (String, _)| Subject { path: shown_location(&path), report };
     reports.into_iter().map(subject).collect()

@@ -33,15 +33,15 @@ impl Worker {
     }
 
     pub(crate) fn start_in(folder: &Path, args: &[&str]) -> Self {
-        Self::of(args, command(args).current_dir(folder))
+        Self::new(args, command(args).current_dir(folder))
     }
 
     /// Starts a worker that writes its log into a file.
     pub(crate) fn start_logging(args: &[&str], variables: &[(&str, &str)], log: File) -> Self {
-        Self::of(args, command(args).envs(variables.iter().copied()).stderr(log))
+        Self::new(args, command(args).envs(variables.iter().copied()).stderr(log))
     }
 
-    fn of(args: &[&str], command: &mut Command) -> Self {
+    fn new(args: &[&str], command: &mut Command) -> Self {
         let mut process = command.spawn().unwrap();
         let mut out = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();

@@ -88,7 +88,7 @@ fn aggregates_keep_to_the_limit() {
 fn peak_of(args: &[&str], sql: &str) -> (u64, Outcome) {
     let mut child = gridfusion(args).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
-    let (mut peak, mut program) = (0, Running::of(child));
+    let (mut peak, mut program) = (0, Running::new(child));
     while !program.ends_within(Duration::from_millis(2)) {
         peak = crate::support::memory_of(program.id()).unwrap_or(0).max(peak);
     }

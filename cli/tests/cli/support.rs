@@ -55,10 +55,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::of(gridfusion(args).spawn().unwrap())
+        Self::new(gridfusion(args).spawn().unwrap())
     }
 
-    pub(crate) fn of(mut child: Child) -> Self {
+    pub(crate) fn new(mut child: Child) -> Self {
         let (sender, output) = mpsc::channel();
         let pipes: [Box<dyn Read + Send>; 2] =
             [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];

@@ -66,7 +66,7 @@ async fn array(
     detail: &Detail,
 ) -> Result<DescribedArray> {
     let opened = reading.open(place).await?;
-    DescribedArray::of(name, place.location(), opened, &reading.view, detail).await
+    DescribedArray::try_new(name, place.location(), opened, &reading.view, detail).await
 }
 
 /// Makes the table of a group, with a row per array.

@@ -48,7 +48,7 @@ impl DescribedArray {
     ///
     /// # Errors
     /// If the metadata or a label cannot be read. An array that cannot be a table is only a warning.
-    pub(super) async fn of(
+    pub(super) async fn try_new(
         name: &str,
         location: &str,
         opened: TileDbReader,

@@ -141,14 +141,14 @@ impl ArrayGroup for TileDbGroup {
             };
             let report = match opened {
                 Ok(array) => verify(&array, depth, progress).await,
-                Err(error) => Report::of_error(location, depth, &error),
+                Err(error) => Report::from_error(location, depth, &error),
             };
             reports.push((location.clone(), report));
         }
         // Folders that could not be read may hold arrays, so each is a failed report.
         for error in &self.members.left_out {
             let location = error.file().unwrap_or_default().to_owned();
-            let report = Report::of_error(&location, depth, error);
+            let report = Report::from_error(&location, depth, error);
             reports.push((location, report));
         }
         reports

@@ -34,7 +34,7 @@ pub(in crate::exec) fn put_side_by_side(
     // From the bottom up, because a join of three arrays is a join of one with two.
     let put = up(plan, |node| {
         let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(None) };
-        let Some(sides) = Sides::of(join)? else { return Ok(None) };
+        let Some(sides) = Sides::try_new(join)? else { return Ok(None) };
         aligned(join, &sides, config)
     })?;
     let reduces = config.optimizer.enable_reduce && config.optimizer.enable_eager_aggregation;
@@ -52,7 +52,7 @@ fn aligned(
     sides: &Sides,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(one) = OneScan::of(sides)? else { return Ok(None) };
+    let Some(one) = OneScan::try_new(sides)? else { return Ok(None) };
     let columns = output_columns(join).into_iter().map(|(side, column)| {
         let (side, below) = (number(side), &sides.below[number(side)]);
         one.over_array(&below.operators.columns[column], side)
@@ -106,7 +106,7 @@ struct OneScan {
 
 impl OneScan {
     /// Puts the arrays of both sides side by side; `None` if they are no table.
-    fn of(sides: &Sides) -> Result<Option<Self>> {
+    fn try_new(sides: &Sides) -> Result<Option<Self>> {
         let (first, other) = (sides.first, 1 - sides.first);
         let (of_first, of_other) = (sides.scan(first), sides.scan(other));
         let own: Vec<usize> = (0..of_first.array().grid().rank()).collect();
@@ -198,5 +198,5 @@ fn origin(scans: &[(&GridScanExec, &AlignedArray<'_>)]) -> Option<TableOrigin> {
         let (contents, axes, ranges) = (scan.array().contents(), axes.to_vec(), ranges.to_vec());
         Some(JoinedOrigin { origin, versions, contents, axes, ranges })
     });
-    TableOrigin::of_side_by_side(parts.collect::<Option<_>>()?)
+    TableOrigin::from_side_by_side(parts.collect::<Option<_>>()?)
 }

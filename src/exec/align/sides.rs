@@ -32,7 +32,7 @@ pub(super) struct Sides {
 impl Sides {
     /// Takes a join apart. `None` unless both sides are scans of grids, joined on all dimensions of one of them, whose labels do
     /// not repeat. The labels that both have must follow one another in both.
-    pub(super) fn of(join: &HashJoinExec) -> Result<Option<Self>> {
+    pub(super) fn try_new(join: &HashJoinExec) -> Result<Option<Self>> {
         if join.null_aware || join.fetch().is_some() {
             return Ok(None);
         }

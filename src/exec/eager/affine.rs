@@ -41,7 +41,7 @@ struct Part {
 impl Affine {
     /// Takes an expression of type `Float64` apart; `schema` has the columns of both sides, of which `own` are of the reduced
     /// one. `None` if the expression is no affine function, or computes in another type in between.
-    pub(super) fn of(
+    pub(super) fn try_new(
         expr: &PhysicalExprRef,
         own: &Range<usize>,
         schema: &Schema,

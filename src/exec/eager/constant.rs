@@ -42,7 +42,7 @@ enum Kind {
 impl Constant {
     /// Returns how to aggregate `argument`, over the columns of both sides, which `schema` has. `None` if more than the number
     /// of rows is needed.
-    pub(super) fn of(
+    pub(super) fn try_new(
         function: &AggregateFunctionExpr,
         argument: &PhysicalExprRef,
         schema: &Schema,

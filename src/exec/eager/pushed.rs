@@ -55,7 +55,7 @@ fn pushed_below(
         if !leads_to_scan(joined.input())? {
             continue;
         }
-        let Some(rewrite) = Rewrite::of(aggregate, &below, joined)? else { continue };
+        let Some(rewrite) = Rewrite::try_new(aggregate, &below, joined)? else { continue };
         let Some(reduced) = reduced(&rewrite.reduced()?, config)? else { continue };
         let plan = rewrite.above(reduced)?;
         // Functions decide the types of their states, so they are as before. A mistake here would be a wrong answer.
@@ -85,7 +85,7 @@ fn reduced(
     aggregate: &AggregateExec,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    match GridReduceExec::of_states(aggregate, config)? {
+    match GridReduceExec::from_states(aggregate, config)? {
         Some(node) if node.saves_rows() => Ok(Some(Arc::new(node))),
         Some(_) => Ok(None),
         None => pushed_below(aggregate, config),
@@ -108,7 +108,7 @@ struct Rewrite<'a> {
 
 impl<'a> Rewrite<'a> {
     /// Takes the aggregation apart; `None` if an aggregate needs rows of both sides.
-    fn of(
+    fn try_new(
         aggregate: &'a AggregateExec,
         below: &InputOperators,
         joined: Joined<'a>,

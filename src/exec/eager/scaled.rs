@@ -60,7 +60,7 @@ pub(super) struct OfX {
 
 impl Scaled {
     /// Returns how to aggregate; `schema` has the columns of both sides. `None` if the states do not follow from those of `x`.
-    pub(super) fn of(
+    pub(super) fn try_new(
         function: &AggregateFunctionExpr,
         affine: Affine,
         schema: &Schema,

@@ -172,7 +172,7 @@ impl<'a> States<'a> {
         filter: Option<&PhysicalExprRef>,
         schema: &Schema,
     ) -> Result<Option<(usize, Argument)>> {
-        let Some(constant) = Constant::of(function, arg, schema)? else { return Ok(None) };
+        let Some(constant) = Constant::try_new(function, arg, schema)? else { return Ok(None) };
         let rows = self.count(&lit(1_i64), filter)?;
         Ok(Some((rows, Argument::Constant(constant))))
     }
@@ -187,7 +187,7 @@ impl<'a> States<'a> {
         filter: Option<&PhysicalExprRef>,
         schema: &Schema,
     ) -> Result<Option<(usize, Argument)>> {
-        let affine = Affine::of(arg, &self.joined.own(), schema)?;
+        let affine = Affine::try_new(arg, &self.joined.own(), schema)?;
         let is_extreme = matches!(known_aggregate(function.fun()), Some("min" | "max"));
         if let Some(affine) = affine.as_ref().filter(|affine| is_extreme && !affine.is_plain()) {
             // Of NaN and infinite numbers, the extremes tell too little about the values between.
@@ -197,7 +197,9 @@ impl<'a> States<'a> {
             }
         }
         let scaled = match (affine, weight) {
-            (Some(affine), None) if !affine.is_plain() => Scaled::of(function, affine, schema)?,
+            (Some(affine), None) if !affine.is_plain() => {
+                Scaled::try_new(function, affine, schema)?
+            }
             (Some(affine), Some(weight))
                 if known_aggregate(function.fun()) == Some("weighted_avg")
                     && !uses(weight, &self.joined.own()) =>

@@ -40,7 +40,9 @@ pub(super) fn with_all_bins(
     binned: ColumnarValue,
     rows: usize,
 ) -> Result<ColumnarValue> {
-    let (Some(bins), [_, times, ..]) = (Bins::of(arguments), arguments) else { return Ok(binned) };
+    let (Some(bins), [_, times, ..]) = (Bins::try_new(arguments), arguments) else {
+        return Ok(binned);
+    };
     if !matches!(times.data_type(), DataType::Timestamp(..)) {
         return Ok(binned);
     }
@@ -99,7 +101,7 @@ fn filled<T: ArrowTimestampType>(
 
 impl Bins {
     /// Returns the bins of the arguments of `date_bin`; `None` for arguments that are no constants.
-    fn of(arguments: &[ColumnarValue]) -> Option<Self> {
+    fn try_new(arguments: &[ColumnarValue]) -> Option<Self> {
         let [ColumnarValue::Scalar(stride), _, origin @ ..] = arguments else { return None };
         let stride = match stride {
             ScalarValue::IntervalDayTime(Some(interval)) => Stride::Nanoseconds(
@@ -204,7 +206,7 @@ mod tests {
             });
             let binned = binned.unwrap().into_array(times.len()).unwrap();
             let expected: &PrimitiveArray<TimestampMicrosecondType> = binned.as_primitive();
-            let bins = Bins::of(&args).unwrap();
+            let bins = Bins::try_new(&args).unwrap();
             for (time, expected) in times.iter().zip(expected) {
                 let begin = bins.begin(i128::from(*time) * 1_000) / 1_000;
                 assert!(expected.is_none_or(|it| i128::from(it) == begin), "{bins:?} {time}");

@@ -35,7 +35,7 @@ enum Granularity {
 }
 
 impl Granularity {
-    fn of(text: &ColumnarValue) -> Option<Self> {
+    fn try_new(text: &ColumnarValue) -> Option<Self> {
         let ColumnarValue::Scalar(text) = text else { return None };
         Some(match text.try_as_str()??.to_lowercase().as_str() {
             "microsecond" => Self::Fine(1_000),
@@ -75,7 +75,7 @@ impl Granularity {
 /// If the truncated time is before the first one of the type.
 pub(super) fn truncated(arguments: &[ColumnarValue]) -> Result<Option<ColumnarValue>> {
     let [granularity, times] = arguments else { return Ok(None) };
-    let Some(granularity) = Granularity::of(granularity) else { return Ok(None) };
+    let Some(granularity) = Granularity::try_new(granularity) else { return Ok(None) };
     let DataType::Timestamp(unit, zone) = times.data_type() else { return Ok(None) };
     let Some(zone) = zone.as_deref().map(str::parse::<Tz>).transpose().ok() else {
         return Ok(None);
@@ -217,7 +217,7 @@ mod tests {
                 });
                 let expected = truncated.unwrap().into_array(times.len()).unwrap();
                 let expected = expected.as_primitive::<TimestampMicrosecondType>();
-                let granularity = Granularity::of(&text).unwrap();
+                let granularity = Granularity::try_new(&text).unwrap();
                 let zone = zone.map(|zone| zone.parse::<Tz>().unwrap());
                 for (time, expected) in times.iter().zip(expected.values()) {
                     let found = match (zone, granularity) {

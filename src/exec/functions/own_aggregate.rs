@@ -87,10 +87,10 @@ impl OwnAggregate {
         Some(match self.kind {
             _ if args.is_distinct => return None,
             Kind::Least if to.is_floating() => {
-                Box::new(SlidingRows::new(OfSteps(Extreme::<Least>::of(to))))
+                Box::new(SlidingRows::new(OfSteps(Extreme::<Least>::new(to))))
             }
             Kind::Greatest if to.is_floating() => {
-                Box::new(SlidingRows::new(OfSteps(Extreme::<Greatest>::of(to))))
+                Box::new(SlidingRows::new(OfSteps(Extreme::<Greatest>::new(to))))
             }
             _ if !are_doubles => return None,
             Kind::Sum => Box::new(SlidingRows::new(OfSteps(Summed { is_average: false }))),

@@ -23,7 +23,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    fn of(x: f64, y: f64) -> Self {
+    fn from_x(x: f64, y: f64) -> Self {
         // The spread of a single infinite number is NaN.
         let spread = |a: f64, b: f64| (a * 0.0) * (b * 0.0);
         Self {
@@ -147,8 +147,8 @@ impl SlidingFunction for PairFunction {
             return internal_err!("a function of pairs has arguments of type Float64");
         };
         let pair = |(first, second): (Option<f64>, Option<f64>)| match (first, second) {
-            (Some(y), Some(x)) if self.begins_with_y() => Pairs::of(x, y),
-            (Some(x), Some(y)) => Pairs::of(x, y),
+            (Some(y), Some(x)) if self.begins_with_y() => Pairs::from_x(x, y),
+            (Some(x), Some(y)) => Pairs::from_x(x, y),
             _ => Union::IDENTITY,
         };
         Ok(first.iter().zip(&second).map(pair).collect())

@@ -64,7 +64,7 @@ pub(super) struct GridLookup {
 impl GridLookup {
     /// Takes a join apart. Also returns the operators between it and the scan. `None` if no side is a scan whose keys are each
     /// over one dimension. `None` too if the other side seems to have more rows than the array.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, InputOperators)>> {
+    pub(super) fn try_new(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, InputOperators)>> {
         // DataFusion keeps the left side in memory, so it takes it for the smaller one.
         for side in [JoinSide::Right, JoinSide::Left] {
             let Some((lookup, below)) = Self::on_side(plan, side)? else { continue };
@@ -178,7 +178,7 @@ fn number(
     other: &Schema,
 ) -> Option<(Vec<AxisGroups>, Vec<AxisKeys>)> {
     let own: Vec<PhysicalExprRef> = keys.iter().map(|(own, _)| Arc::clone(own)).collect();
-    let by_axis = KeysByAxis::of(&own, scan).filter(|it| it.constants.is_empty())?;
+    let by_axis = KeysByAxis::try_new(&own, scan).filter(|it| it.constants.is_empty())?;
     let NumberedKeys { groups, values } = by_axis.number()?;
     let mut numbered = vec![];
     for (axis, of_axis) in by_axis.axes.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {

@@ -58,7 +58,7 @@ impl OwnColumns {
     ///
     /// # Errors
     /// Internal errors only.
-    pub(super) fn of(joined: &Joined) -> Result<Self> {
+    pub(super) fn try_new(joined: &Joined) -> Result<Self> {
         let Joined { lookup, projection, .. } = joined;
         let (of_scan, predicate) = (lookup.scan.columns(), lookup.predicate.as_ref());
         let mut columns = columns_of(predicate);

@@ -33,7 +33,7 @@ pub(super) struct Matches {
 impl Matches {
     /// Puts the rows into their places in a partition of the join. Returns also the plan of the partition, without labels that
     /// have no match if the join returns only matches.
-    pub(super) fn of(
+    pub(super) fn try_new(
         lookup: &GridLookup,
         built: &Built,
         partition: usize,

@@ -57,11 +57,11 @@ impl fmt::Debug for GridLookupExec {
 impl GridLookupExec {
     /// Makes the operator that returns all columns.
     pub(super) fn whole(lookup: &Arc<GridLookup>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        Self::of(lookup, input, (0..lookup.schema.fields().len()).collect())
+        Self::try_new(lookup, input, (0..lookup.schema.fields().len()).collect())
     }
 
     /// Makes the operator that returns `projection` of the columns of `lookup`.
-    fn of(
+    fn try_new(
         lookup: &Arc<GridLookup>,
         input: Arc<dyn ExecutionPlan>,
         projection: Vec<usize>,
@@ -90,7 +90,7 @@ impl GridLookupExec {
         let lookup = GridLookup::on_side(join, side)?.map(|(lookup, _)| Arc::new(lookup));
         let input = lookup.as_ref().and_then(|lookup| lookup.other().cloned());
         match (lookup, input) {
-            (Some(lookup), Some(input)) => Self::of(&lookup, input, projection),
+            (Some(lookup), Some(input)) => Self::try_new(&lookup, input, projection),
             _ => {
                 Err(Error::unsupported("the join cannot look up rows here as it was planned")
                     .into())

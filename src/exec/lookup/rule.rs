@@ -33,7 +33,7 @@ fn looked_up(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
-    let Some((lookup, below)) = GridLookup::of(plan)? else { return Ok(None) };
+    let Some((lookup, below)) = GridLookup::try_new(plan)? else { return Ok(None) };
     let partitions = lookup.scan.plan().partition_count() as u64;
     let bytes = lookup.places().saturating_mul(size_of::<u32>() as u64).saturating_mul(partitions);
     let side = lookup.side;

@@ -49,12 +49,12 @@ fn stream(
     let scan = &joined.lookup.scan;
     let consumer = format!("GridLookupExec[{partition}]");
     let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
-    let (plan, matches) = Matches::of(&joined.lookup, &built, partition, &reservation)?;
+    let (plan, matches) = Matches::try_new(&joined.lookup, &built, partition, &reservation)?;
     let tasks = plan.tasks(0);
     let (all, left) = (scan.plan().tasks(partition).count_tasks(), tasks.count_tasks());
     metrics.chunks_examined.add_pruned((all - left) as usize);
     metrics.chunks_examined.add_matched(left as usize);
-    let own = OwnColumns::of(&joined)?;
+    let own = OwnColumns::try_new(&joined)?;
     let reader = ChunkReader::new(
         Reads::begin(scan.array(), scan.plan(), context),
         Arc::new(plan),

@@ -58,7 +58,7 @@ fn join(
 
 /// Returns the lookup that replaces a join.
 fn lookup(join: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let found = Arc::new(GridLookup::of(join).unwrap()?.0);
+    let found = Arc::new(GridLookup::try_new(join).unwrap()?.0);
     let other = Arc::clone(found.other().unwrap());
     Some(Arc::new(GridLookupExec::whole(&found, other).unwrap()))
 }

@@ -25,7 +25,7 @@ pub(in crate::exec) enum Over {
 
 impl Over {
     /// Returns the dimensions that `expr`, over the scan's columns, is over.
-    pub(in crate::exec) fn of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Self {
+    pub(in crate::exec) fn new(expr: &PhysicalExprRef, scan: &GridScanExec) -> Self {
         let columns = scan.columns();
         let mut over = Self::Nothing;
         for column in columns_of([expr]) {
@@ -62,11 +62,14 @@ pub(in crate::exec) struct NumberedKeys {
 
 impl<'a> KeysByAxis<'a> {
     /// Finds the axes of keys; `None` if one is over several axes or over a variable.
-    pub(in crate::exec) fn of(keys: &'a [PhysicalExprRef], scan: &'a GridScanExec) -> Option<Self> {
+    pub(in crate::exec) fn try_new(
+        keys: &'a [PhysicalExprRef],
+        scan: &'a GridScanExec,
+    ) -> Option<Self> {
         let axes = vec![vec![]; scan.array().grid().rank()];
         let mut found = Self { keys, scan, axes, constants: vec![] };
         for (at, key) in keys.iter().enumerate() {
-            match Over::of(key, scan) {
+            match Over::new(key, scan) {
                 Over::Nothing => found.constants.push(at),
                 Over::Axis(axis) => found.axes[axis].push(at),
                 Over::Axes | Over::Variable => return None,

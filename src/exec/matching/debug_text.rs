@@ -25,7 +25,7 @@ pub(in crate::exec) struct Reading {
 
 impl Reading {
     /// Returns how `function` reads rows; `None` if the text has another form.
-    pub(in crate::exec) fn of(function: &WindowUDFExpr) -> Option<Self> {
+    pub(in crate::exec) fn try_new(function: &WindowUDFExpr) -> Option<Self> {
         // The text ends with these two fields. The text before, such as a name, may contain anything.
         let text = format!("{function:?}");
         let all = [(false, false), (false, true), (true, false), (true, true)];
@@ -67,7 +67,7 @@ pub(in crate::exec) fn standard_function(expr: &dyn WindowExpr) -> Option<&Windo
 /// Whether DataFusion's messages may lose a part of a window: `FILTER`, `IGNORE NULLS`, or what this version does not know.
 pub fn messages_lose_parts(plan: &dyn ExecutionPlan) -> bool {
     let loses = |expr: &Arc<dyn WindowExpr>| match standard_function(expr.as_ref()) {
-        Some(function) => Reading::of(function).is_none_or(|reading| reading.ignores_nulls),
+        Some(function) => Reading::try_new(function).is_none_or(|reading| reading.ignores_nulls),
         None => unfiltered_aggregate(expr.as_ref()).is_none(),
     };
     window_functions(plan).unwrap_or_default().iter().any(loses)
@@ -103,7 +103,7 @@ mod tests {
                 );
                 let function = function.unwrap();
                 let reading = |function: &dyn std::any::Any| {
-                    Reading::of(function.downcast_ref::<WindowUDFExpr>().unwrap())
+                    Reading::try_new(function.downcast_ref::<WindowUDFExpr>().unwrap())
                 };
                 let forwards = Reading { is_reversed: false, ignores_nulls };
                 assert_eq!(reading(function.as_any()), Some(forwards));

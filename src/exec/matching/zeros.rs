@@ -30,7 +30,7 @@ pub(in crate::exec) fn with_one_zero(
 /// Whether a key over one axis of a scan has zeros of both signs. They are one group of an aggregation, and two partitions of
 /// a window.
 pub(in crate::exec) fn has_both_zeros(key: &PhysicalExprRef, scan: &GridScanExec) -> Result<bool> {
-    let Over::Axis(axis) = Over::of(key, scan) else { return Ok(false) };
+    let Over::Axis(axis) = Over::new(key, scan) else { return Ok(false) };
     if !key.data_type(scan.schema_ref())?.is_floating() {
         return Ok(false);
     }

@@ -28,7 +28,7 @@ pub(super) struct BoundFilter {
 }
 
 impl BoundFilter {
-    pub(super) fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
+    pub(super) fn try_new(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
         let needed: BTreeSet<usize> = filter
             .column_refs()
             .iter()

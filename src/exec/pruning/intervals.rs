@@ -125,7 +125,8 @@ fn bisect(
     array: &GridArray,
     session: &dyn Session,
 ) -> Result<AxisSelection> {
-    let BoundFilter { columns, schema, predicate } = BoundFilter::of(inequality, array, session)?;
+    let BoundFilter { columns, schema, predicate } =
+        BoundFilter::try_new(inequality, array, session)?;
     let holds = |index: u64| -> Result<bool> {
         let only = AxisSelection::from_range(len, index..index + 1);
         let labels = columns.iter().filter_map(|column| array.labels_of(*column));

@@ -52,7 +52,7 @@ pub(crate) async fn request(
     let mut request = ScanRequest::all(array.grid());
     let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
     for filter in filters {
-        match FilterScope::of(filter, array) {
+        match FilterScope::new(filter, array) {
             // No row remains: further filters exclude nothing, and could fail.
             _ if request.selection.cells() == 0 => break,
             FilterScope::Axis(axis) => {
@@ -88,7 +88,7 @@ pub(crate) async fn request(
     }
     request.limit = limit.map(|limit| limit as u64);
     request.partitions = session.config().target_partitions();
-    let config = GridfusionConfig::of(session.config_options());
+    let config = GridfusionConfig::from_options(session.config_options());
     request.declares_range = config.optimizer.declare_range;
     Ok(request)
 }
@@ -136,8 +136,8 @@ async fn mask(
     selection: &Selection,
     session: &dyn Session,
 ) -> Result<Option<ChunkMask>> {
-    let BoundFilter { columns, schema, predicate } = BoundFilter::of(filter, array, session)?;
-    let chunks = ReadExtent::of_selection(array.grid(), selection);
+    let BoundFilter { columns, schema, predicate } = BoundFilter::try_new(filter, array, session)?;
+    let chunks = ReadExtent::from_selection(array.grid(), selection);
     let statistics = ChunkStatistics::gather(array, chunks, &columns, schema).await?;
     let of_values = columns.iter().any(|column| column.value().is_some());
     // A filter over variables needs zone maps, and no mask may take long to make.
@@ -156,7 +156,7 @@ async fn mask(
 
 /// Whether `filter`, which uses no column, is true.
 fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool> {
-    let BoundFilter { schema, predicate, .. } = BoundFilter::of(filter, array, session)?;
+    let BoundFilter { schema, predicate, .. } = BoundFilter::try_new(filter, array, session)?;
     // One row without columns is enough to evaluate a constant.
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
@@ -171,6 +171,6 @@ fn select(
     candidates: &AxisSelection,
     session: &dyn Session,
 ) -> Result<AxisSelection> {
-    let BoundFilter { columns, schema, predicate } = BoundFilter::of(filter, array, session)?;
+    let BoundFilter { columns, schema, predicate } = BoundFilter::try_new(filter, array, session)?;
     select_labels(&predicate, array, &columns, &schema, candidates, 0)
 }

@@ -71,7 +71,7 @@ impl Priority {
     ) -> Result<Vec<TaskNumber>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
-        let chunks = ReadExtent::of_plan(plan);
+        let chunks = ReadExtent::from_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &[column], schema).await?;
         let known = statistics.know_values() || column.axis().is_some();
         if !known {

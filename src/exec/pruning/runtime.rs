@@ -79,7 +79,7 @@ impl RuntimePruner {
         let of_statistics = columns_of(&filters);
         let needed: Vec<ColumnSource> = of_statistics.iter().map(|&at| columns[at]).collect();
         let needed_schema = Arc::new(schema.project(&of_statistics)?);
-        let chunks = ReadExtent::of_plan(plan);
+        let chunks = ReadExtent::from_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &needed, needed_schema).await?;
         let track = |filter: PhysicalExprRef| {
             (Arc::clone(&filter), DynamicFilterTracking::classify(&filter))

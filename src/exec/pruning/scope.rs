@@ -37,7 +37,7 @@ pub(crate) enum FilterScope {
 
 impl FilterScope {
     /// Classifies `filter` over the columns of `array`.
-    pub(crate) fn of(filter: &Expr, array: &GridArray) -> Self {
+    pub(crate) fn new(filter: &Expr, array: &GridArray) -> Self {
         let mut axes = BTreeSet::new();
         let mut values = false;
         for column in filter.column_refs() {

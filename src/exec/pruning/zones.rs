@@ -25,13 +25,13 @@ pub(crate) struct ReadExtent<'a> {
 
 impl<'a> ReadExtent<'a> {
     /// Counts the chunks that a selection touches.
-    pub(super) fn of_selection(grid: &ChunkGrid, selection: &'a Selection) -> Self {
+    pub(super) fn from_selection(grid: &ChunkGrid, selection: &'a Selection) -> Self {
         Self { selection, cells: touched_cells(grid, selection).1 }
     }
 
     /// Counts the chunks of a plan. If masks or a limit leave some out, the others count with average
     /// size.
-    pub(crate) fn of_plan(plan: &'a ScanPlan) -> Self {
+    pub(crate) fn from_plan(plan: &'a ScanPlan) -> Self {
         let (chunks, cells) = touched_cells(plan.grid(), plan.selection());
         // The share of the chunks that are left, of the cells of all touched chunks.
         let share = u128::from(cells) * u128::from(plan.chunks()) / u128::from(chunks.max(1));
@@ -78,14 +78,14 @@ mod tests {
         let mut request = ScanRequest::all(&grid);
         let cells = |request: &ScanRequest| {
             let plan = ScanPlan::new(grid.clone(), request.clone()).unwrap();
-            ReadExtent::of_plan(&plan).cells
+            ReadExtent::from_plan(&plan).cells
         };
         assert_eq!(cells(&request), 60);
         // One index of each of two chunks on axis 0, and one index on axis 1.
         request.selection.restrict(0, &AxisSelection::from_range(10, 3..5));
         request.selection.restrict(1, &AxisSelection::from_range(6, 0..1));
         assert_eq!(cells(&request), 2 * 12);
-        assert_eq!(ReadExtent::of_selection(&grid, &request.selection).cells, 2 * 12);
+        assert_eq!(ReadExtent::from_selection(&grid, &request.selection).cells, 2 * 12);
         request.masks = vec![ChunkMask { axes: vec![0], keep: vec![true, false], by_zones: false }];
         assert_eq!(cells(&request), 12);
         let limited = ScanRequest { limit: Some(1), ..ScanRequest::all(&grid) };

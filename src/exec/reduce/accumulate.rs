@@ -43,7 +43,7 @@ const ORDERED: [&str; 5] = ["array_agg", "first_value", "last_value", "nth_value
 
 impl AccumulatePlan {
     /// Plans `query` with accumulators; `None` if an aggregate depends on the order of rows.
-    pub(super) fn of(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
+    pub(super) fn try_new(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
         let ordered = |call: &Aggregate| ORDERED.contains(&call.function.fun().name());
         if query.aggregates.iter().any(ordered) {
             return Ok(None);

@@ -68,7 +68,10 @@ impl Call {
 
     /// Translates the function and the argument of `aggregate` into a call and the number of its variable.
     /// `None` if the argument is more than a variable, or no kernel supports it.
-    pub(super) fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<(Self, Option<usize>)> {
+    pub(super) fn try_new(
+        aggregate: &Aggregate,
+        scan: &GridScanExec,
+    ) -> Option<(Self, Option<usize>)> {
         let function = &aggregate.function;
         // `count(*)` has the constant 1 as its argument.
         let [arg] = aggregate.args.as_slice() else { return None };
@@ -77,13 +80,13 @@ impl Call {
             return Some((Self::CountRows, None));
         }
         let (value, number_type) = number_of(arg, scan)?;
-        let call = Self::of_value(name, function, value, &number_type, arg, scan)?;
+        let call = Self::from_value(name, function, value, &number_type, arg, scan)?;
         Some((call, Some(value)))
     }
 
     /// Translates `function`, known as `name`, over the variable `value`, which is cast to `number_type`. `None` if a type
     /// is not the one that the kernels compute in, such as doubles for an average.
-    fn of_value(
+    fn from_value(
         name: &str,
         function: &AggregateFunctionExpr,
         value: usize,

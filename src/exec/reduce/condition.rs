@@ -29,10 +29,10 @@ pub(super) struct Condition {
 impl Condition {
     /// Translates `expr`; `None` if a part of it is over several dimensions or several variables, or is not
     /// an interval.
-    pub(super) fn of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+    pub(super) fn try_new(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
         let mut condition = Self::default();
         for conjunct in split_conjunction(expr) {
-            match Over::of(conjunct, scan) {
+            match Over::new(conjunct, scan) {
                 Over::Nothing => condition.labels.push((0, Arc::clone(conjunct))),
                 Over::Axis(axis) => condition.labels.push((axis, Arc::clone(conjunct))),
                 Over::Axes => return None,

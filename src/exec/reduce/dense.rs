@@ -88,14 +88,14 @@ enum Parsed {
 impl DensePlan {
     /// Plans `query` with the kernels; `None` if they do not support it. Without `weighs`, weights, arithmetic
     /// and conditions of single aggregates are not supported.
-    pub(super) fn of(
+    pub(super) fn try_new(
         query: &Query,
         scan: &GridScanExec,
         keys: &Keys,
         weighs: bool,
     ) -> Option<Self> {
         let predicate = match &query.predicate {
-            Some(predicate) => Some(Condition::of(predicate, scan)?),
+            Some(predicate) => Some(Condition::try_new(predicate, scan)?),
             None => None,
         };
         if predicate.as_ref().is_some_and(|it| !it.labels.is_empty() || it.value.is_none()) {
@@ -110,7 +110,7 @@ impl DensePlan {
         let is_linear = |call: &Parsed| matches!(call, Parsed::Linear { .. });
         let refinement = match factors.is_empty() && !parsed.iter().any(is_linear) {
             true => None,
-            false => Some(Refinement::of(query, scan, keys, &factors)?),
+            false => Some(Refinement::try_new(query, scan, keys, &factors)?),
         };
         let mut members =
             Members { list: vec![], weights: vec![], refinement: refinement.as_ref(), scan };
@@ -172,11 +172,11 @@ impl Parsed {
             return None;
         }
         let mut base = match &aggregate.filter {
-            Some(filter) => Condition::of(filter, scan)?,
+            Some(filter) => Condition::try_new(filter, scan)?,
             None => Condition::default(),
         };
         base.value = both(rows, base.value)?;
-        if let Some((call, value)) = Call::of(aggregate, scan) {
+        if let Some((call, value)) = Call::try_new(aggregate, scan) {
             let masks: Vec<FactorId> =
                 base.labels.iter().map(|(axis, expr)| factors.condition(*axis, expr)).collect();
             let (of_condition, range) = match base.value {

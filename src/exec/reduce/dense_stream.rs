@@ -35,7 +35,7 @@ impl PartitionReducer {
         reducers: &mut [Box<dyn Reducer>],
     ) -> Result<Vec<TaskNumber>> {
         let (plan, tasks) = (&self.part.plan, self.tasks());
-        let chunks = ReadExtent::of_plan(plan);
+        let chunks = ReadExtent::from_plan(plan);
         let mut zones = Vec::with_capacity(dense.variables.len());
         for value in &dense.variables {
             match worthwhile_zones(&self.reduction.array, *value, chunks).await {
@@ -166,7 +166,7 @@ impl PartitionReducer {
         // Chunks answered by zone maps come first, so that extremes start with good values.
         let tasks = self.unanswered(plan, &mut reducers).await?;
         let mut extremes = match self.reduction.keys.columns.as_slice() {
-            [] => Extremes::of(plan, &array)?,
+            [] => Extremes::try_new(plan, &array)?,
             _ => None,
         };
         let mut reader = self.reader(tasks.clone().into_iter(), plan.variables.clone());

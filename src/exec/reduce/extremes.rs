@@ -51,7 +51,7 @@ pub(super) struct Extremes {
 impl Extremes {
     /// Makes the filter for `plan`. `None` if it computes anything besides `min` and `max`, or a variable
     /// does not compare like its stored elements.
-    pub(super) fn of(plan: &DensePlan, array: &Arc<GridArray>) -> Result<Option<Self>> {
+    pub(super) fn try_new(plan: &DensePlan, array: &Arc<GridArray>) -> Result<Option<Self>> {
         let is_extreme = |call: Call| matches!(call, Call::Min | Call::Max);
         let is_comparable = |value: usize| {
             let column = array.value(value);

@@ -42,7 +42,7 @@ impl Keys {
     /// `None` if a key fails on a label, because over rows that label may never be evaluated.
     pub(super) fn number(query: &Query, scan: &GridScanExec) -> Option<Self> {
         // A constant fits any axis, such as the first.
-        let by_axis = KeysByAxis::of(&query.keys, scan)?.with_constants_on(0);
+        let by_axis = KeysByAxis::try_new(&query.keys, scan)?.with_constants_on(0);
         let numbered = by_axis.number()?;
         let column = |(at, values): (usize, Option<ArrayRef>)| {
             let axis = by_axis.axes.iter().position(|keys| keys.contains(&at))?;

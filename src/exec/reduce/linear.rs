@@ -118,7 +118,8 @@ pub(super) fn weighted(
     scan: &GridScanExec,
     factors: &mut Factors,
 ) -> Option<Linear> {
-    let (value, weight) = (Polynomial::of(value, scan)?, Polynomial::of(weight, scan)?);
+    let (value, weight) =
+        (Polynomial::from_expr(value, scan)?, Polynomial::from_expr(weight, scan)?);
     // The weight counts where the product is not NULL: it becomes one more term of the same cells.
     let mut product = value.times(&weight)?;
     if weight.value.is_some() || !distributes(&product, scan) {
@@ -150,20 +151,20 @@ fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<Piece>> {
     let inner = cast.filter(|cast| *cast.cast_type() == DataType::Float64).map(CastExpr::expr);
     let case = inner.unwrap_or(expr).downcast_ref::<CaseExpr>();
     let Some(case) =
-        case.filter(|case| Over::of(expr, scan) == Over::Variable && case.expr().is_none())
+        case.filter(|case| Over::new(expr, scan) == Over::Variable && case.expr().is_none())
     else {
-        let polynomial = Polynomial::of(expr, scan)?;
+        let polynomial = Polynomial::from_expr(expr, scan)?;
         return Some(vec![Piece { sign: 1.0, condition: None, polynomial }]);
     };
     let [(when, then)] = case.when_then_expr() else { return None };
-    let condition = Condition::of(when, scan)?;
+    let condition = Condition::try_new(when, scan)?;
     let mut pieces = Vec::new();
     if !is_null(then) {
-        let polynomial = Polynomial::of_branch(then, scan)?;
+        let polynomial = Polynomial::from_branch(then, scan)?;
         pieces.push(Piece { sign: 1.0, condition: Some(condition.clone()), polynomial });
     }
     if let Some(otherwise) = case.else_expr().filter(|otherwise| !is_null(otherwise)) {
-        let polynomial = Polynomial::of_branch(otherwise, scan)?;
+        let polynomial = Polynomial::from_branch(otherwise, scan)?;
         if polynomial.value.is_some() {
             return None; // a difference of two infinite sums would be NaN
         }
@@ -222,19 +223,19 @@ impl Piece {
 
 impl Polynomial {
     /// Translates a branch of a `CASE`, which may be an integer.
-    fn of_branch(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+    fn from_branch(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
         match number(expr) {
             // Larger ones would make sums inexact.
             Some(Number::Integer(number)) if number.unsigned_abs() < 1 << 20 => {
                 Self::constant(number as f64)
             }
             Some(Number::Integer(_)) => None,
-            _ => Self::of(expr, scan),
+            _ => Self::from_expr(expr, scan),
         }
     }
 
     /// Translates an expression in doubles; `None` if it is not a sum of products.
-    fn of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+    fn from_expr(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
         if expr.data_type(scan.schema_ref()).ok()? != DataType::Float64 {
             return None;
         }
@@ -243,9 +244,9 @@ impl Polynomial {
             return Some(Self { value: Some(value), products: vec![product] });
         }
         if let Some(doubles) = widened_product(expr, scan) {
-            return Self::of(&doubles, scan);
+            return Self::from_expr(&doubles, scan);
         }
-        match Over::of(expr, scan) {
+        match Over::new(expr, scan) {
             Over::Nothing => match number(expr) {
                 Some(Number::Float(number)) => Self::constant(number),
                 _ => None,
@@ -255,16 +256,17 @@ impl Polynomial {
                 let product = Product { constant: 1.0, factors, has_value: false };
                 Some(Self { value: None, products: vec![product] })
             }
-            Over::Axes | Over::Variable => Self::of_arithmetic(expr, scan),
+            Over::Axes | Over::Variable => Self::from_arithmetic(expr, scan),
         }
     }
 
-    fn of_arithmetic(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+    fn from_arithmetic(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
         if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
-            return Some(Self::of(negative.arg(), scan)?.negated());
+            return Some(Self::from_expr(negative.arg(), scan)?.negated());
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;
-        let (left, right) = (Self::of(binary.left(), scan)?, Self::of(binary.right(), scan)?);
+        let (left, right) =
+            (Self::from_expr(binary.left(), scan)?, Self::from_expr(binary.right(), scan)?);
         match binary.op() {
             Operator::Plus => left.plus(right),
             Operator::Minus => left.plus(right.negated()),
@@ -347,8 +349,8 @@ fn widened_product(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Physic
     let is_product = matches!(binary.op(), Operator::Multiply | Operator::Divide);
     let is_single = singles.data_type(scan.schema_ref()).ok()? == DataType::Float32;
     let sides = [binary.left(), binary.right()];
-    let is_weighted = sides.iter().any(|side| matches!(Over::of(side, scan), Over::Axis(_)));
-    if !is_product || !is_single || !is_weighted || Over::of(expr, scan) != Over::Variable {
+    let is_weighted = sides.iter().any(|side| matches!(Over::new(side, scan), Over::Axis(_)));
+    if !is_product || !is_single || !is_weighted || Over::new(expr, scan) != Over::Variable {
         return None;
     }
     let wide = |side: &PhysicalExprRef| -> Option<PhysicalExprRef> {

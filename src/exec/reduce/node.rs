@@ -50,11 +50,11 @@ impl GridReduceExec {
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
         let output = whole.map_or(Output::States, Output::WholeIfApart);
-        Ok(Reduction::replacing(aggregate, output, config)?.map(Self::of))
+        Ok(Reduction::replacing(aggregate, output, config)?.map(Self::new))
     }
 
     /// Makes the operator of a reduction, without filters.
-    fn of(reduction: Reduction) -> Self {
+    fn new(reduction: Reduction) -> Self {
         // Declares no order, and no partitioning by key: DataFusion sorts the groups itself if a query
         // needs that.
         let properties = declared(
@@ -72,7 +72,7 @@ impl GridReduceExec {
     /// Internal errors only.
     pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
         let shares = self.reduction.shares(count)?.into_iter();
-        Ok(shares.map(|share| Self::of(share).with_filters(self.filters().to_vec())).collect())
+        Ok(shares.map(|share| Self::new(share).with_filters(self.filters().to_vec())).collect())
     }
 
     /// Returns the scan whose chunks are reduced.
@@ -99,11 +99,11 @@ impl GridReduceExec {
         let reduction = Reduction::replacing(aggregate, output, &config)?.ok_or_else(|| {
             Error::unsupported("the aggregation cannot be reduced here as it was planned")
         })?;
-        Ok(Self::of(reduction))
+        Ok(Self::new(reduction))
     }
 
     /// Returns partial states instead of `aggregate`, a first stage; `None` if it cannot be reduced.
-    pub(in crate::exec) fn of_states(
+    pub(in crate::exec) fn from_states(
         aggregate: &AggregateExec,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {

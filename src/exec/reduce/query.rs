@@ -63,7 +63,7 @@ impl Query {
     /// or if an operator below cannot be taken out.
     ///
     /// Volatile expressions must be evaluated once per row, and a reduction evaluates keys once per label.
-    pub(super) fn of(aggregate: &AggregateExec) -> Result<Option<Self>> {
+    pub(super) fn try_new(aggregate: &AggregateExec) -> Result<Option<Self>> {
         let group_by = aggregate.group_expr();
         if group_by.has_grouping_set() {
             return Ok(None);

@@ -64,10 +64,10 @@ impl Reduction {
         output: Output,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
-        let Some(query) = Query::of(aggregate)? else { return Ok(None) };
+        let Some(query) = Query::try_new(aggregate)? else { return Ok(None) };
         let scan = &query.scan;
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
-        let Some(strategy) = ReduceStrategy::of(&query, scan, &keys, config)? else {
+        let Some(strategy) = ReduceStrategy::try_new(&query, scan, &keys, config)? else {
             return Ok(None);
         };
         let plan = Arc::clone(scan.plan());

@@ -70,7 +70,7 @@ struct FactorValues {
 impl Refinement {
     /// Makes the fine groups of `query`. `None` if a function cannot be evaluated, is infinite for a label or
     /// NaN, or if there would be too many groups.
-    pub(super) fn of(
+    pub(super) fn try_new(
         query: &Query,
         scan: &GridScanExec,
         keys: &Keys,
@@ -140,7 +140,7 @@ impl Refinement {
                 None => Arc::clone(by_label),
             });
         }
-        CellWeights::of_selected(selection, &axes)
+        CellWeights::from_selected(selection, &axes)
     }
 
     /// Returns, for each place of the table of fine groups, the place of its group in `coarse`.

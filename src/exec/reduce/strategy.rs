@@ -23,18 +23,18 @@ pub(super) enum ReduceStrategy {
 
 impl ReduceStrategy {
     /// Returns the fastest strategy that supports `query`; `None` if `query` needs rows.
-    pub(super) fn of(
+    pub(super) fn try_new(
         query: &Query,
         scan: &GridScanExec,
         keys: &Keys,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
         if let Some(dense) =
-            DensePlan::of(query, scan, keys, config.optimizer.enable_reduce_weights)
+            DensePlan::try_new(query, scan, keys, config.optimizer.enable_reduce_weights)
         {
             return Ok(Some(Self::Dense(dense)));
         }
-        Ok(AccumulatePlan::of(query, scan)?.map(Self::Accumulators))
+        Ok(AccumulatePlan::try_new(query, scan)?.map(Self::Accumulators))
     }
 
     /// Returns the name that `EXPLAIN` shows.

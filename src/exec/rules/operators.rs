@@ -41,7 +41,7 @@ impl Operators {
     ///
     /// # Errors
     /// None in fact.
-    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Self> {
+    fn try_new(plan: &Arc<dyn ExecutionPlan>) -> Result<Self> {
         let mut operators = Self::default();
         plan.apply(|node| {
             operators.0 |= kinds(node.as_ref());
@@ -96,7 +96,7 @@ impl LastPlan {
         if let Some((_, operators)) = last.filter(|(last, _)| is_same(last)) {
             return Ok(operators);
         }
-        let operators = Operators::of(plan)?;
+        let operators = Operators::try_new(plan)?;
         let last = Some((Arc::downgrade(plan), operators));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok(operators)

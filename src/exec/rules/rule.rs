@@ -55,7 +55,7 @@ impl PhysicalOptimizerRule for GridRule {
         if !self.last.operators(&plan)?.have_all(self.row.looks_for) {
             return Ok(plan);
         }
-        let settings = GridfusionConfig::of(options);
+        let settings = GridfusionConfig::from_options(options);
         let optimizer = &settings.optimizer;
         match self.row.switch.is_none_or(|is_on| optimizer.enable_all && is_on(optimizer)) {
             true => (self.row.rewrite)(plan, &settings, options),

@@ -37,7 +37,7 @@ impl Call {
     ///
     /// # Errors
     /// If bounds of frames cannot be computed.
-    pub(super) fn of(
+    pub(super) fn try_new(
         expr: &Arc<dyn WindowExpr>,
         axis: &WindowAxis,
         frames: &mut KnownFrames<'_>,
@@ -46,7 +46,7 @@ impl Call {
     ) -> Result<Option<Self>> {
         let field = expr.field()?;
         if let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() {
-            return Self::of_standard(standard, field, axis, frames, over_scan, of_scan);
+            return Self::from_standard(standard, field, axis, frames, over_scan, of_scan);
         }
         let Some(aggregate) = plain_aggregate(expr) else { return Ok(None) };
         let Some(argument) = aggregate.expressions().into_iter().next() else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Call {
     }
 
     /// Takes `row_number`, `lag` and the like apart.
-    fn of_standard(
+    fn from_standard(
         expr: &StandardWindowExpr,
         field: FieldRef,
         axis: &WindowAxis,
@@ -80,7 +80,7 @@ impl Call {
     ) -> Result<Option<Self>> {
         let function = expr.get_standard_func_expr();
         let Some(udf) = function.as_any().downcast_ref::<WindowUDFExpr>() else { return Ok(None) };
-        let (Some(name), Some(reading)) = (known_window(udf.fun()), Reading::of(udf)) else {
+        let (Some(name), Some(reading)) = (known_window(udf.fun()), Reading::try_new(udf)) else {
             return Ok(None);
         };
         let is_literal = |expr: &PhysicalExprRef| expr.is::<Literal>();

@@ -21,7 +21,7 @@ impl Frames {
     ///
     /// # Errors
     /// If bounds cannot be computed, such as a label minus an interval.
-    fn of(frame: &Arc<WindowFrame>, axis: &WindowAxis) -> Result<Self> {
+    fn try_new(frame: &Arc<WindowFrame>, axis: &WindowAxis) -> Result<Self> {
         let mut frames = Vec::with_capacity(axis.len());
         for partition in &axis.partitions {
             let of_partition = OfPartition { axis, partition: partition.clone() };
@@ -66,19 +66,19 @@ pub(super) struct KnownFrames<'a> {
 
 impl<'a> KnownFrames<'a> {
     /// Knows no frames of this axis yet.
-    pub(super) fn of(axis: &'a WindowAxis) -> Self {
+    pub(super) fn new(axis: &'a WindowAxis) -> Self {
         Self { axis, known: vec![] }
     }
 
     /// Returns the frames of a function.
     ///
     /// # Errors
-    /// As [`Frames::of`].
+    /// As [`Frames::try_new`].
     pub(super) fn get(&mut self, frame: &Arc<WindowFrame>) -> Result<Arc<Frames>> {
         if let Some((_, frames)) = self.known.iter().find(|(known, _)| known == frame) {
             return Ok(Arc::clone(frames));
         }
-        let frames = Arc::new(Frames::of(frame, self.axis)?);
+        let frames = Arc::new(Frames::try_new(frame, self.axis)?);
         self.known.push((Arc::clone(frame), Arc::clone(&frames)));
         Ok(frames)
     }

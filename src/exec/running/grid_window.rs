@@ -38,7 +38,7 @@ pub(super) struct GridWindow {
 impl GridWindow {
     /// Takes a window apart. Also returns its input columns over the columns of the scan. `None` unless its input is a whole scan of
     /// a grid and its functions run along one axis.
-    pub(super) fn of(
+    pub(super) fn try_new(
         plan: &Arc<dyn ExecutionPlan>,
     ) -> Result<Option<(Self, Vec<PhysicalExprRef>)>> {
         let inputs = plan.children();
@@ -62,13 +62,15 @@ impl GridWindow {
         for key in &mut order_by {
             key.expr = over_scan(&key.expr)?;
         }
-        let Some(axis) = WindowAxis::of(&partition_by, &order_by, scan)? else { return Ok(None) };
+        let Some(axis) = WindowAxis::try_new(&partition_by, &order_by, scan)? else {
+            return Ok(None);
+        };
         let Some(columns) = scan.plan().chunk_columns(axis.axis) else { return Ok(None) };
         let of_scan = scan.schema_ref();
-        let mut frames = KnownFrames::of(&axis);
+        let mut frames = KnownFrames::new(&axis);
         let mut calls = vec![];
         for function in functions {
-            match Call::of(function, &axis, &mut frames, &over_scan, of_scan) {
+            match Call::try_new(function, &axis, &mut frames, &over_scan, of_scan) {
                 Ok(Some(call)) => calls.push(call),
                 Ok(None) => return Ok(None),
                 Err(error) => {

@@ -19,7 +19,7 @@ use crate::exec::matching::{Reading, standard_function, window_functions};
 pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Result<Vec<bool>> {
     let ignores = |function: &Arc<dyn WindowExpr>| {
         let Some(function) = standard_function(function.as_ref()) else { return Ok(false) };
-        let reading = Reading::of(function).ok_or_else(|| {
+        let reading = Reading::try_new(function).ok_or_else(|| {
             Error::unsupported("the plan has a window function whose NULLS clause is unknown")
         })?;
         Ok(reading.ignores_nulls)

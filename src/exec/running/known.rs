@@ -20,7 +20,7 @@ pub(super) struct Known<F> {
 
 impl<F> Known<F> {
     /// Returns results of `data_type`.
-    pub(super) fn of(data_type: &DataType) -> Self {
+    pub(super) fn new(data_type: &DataType) -> Self {
         Self { data_type: data_type.clone(), fold: PhantomData }
     }
 }

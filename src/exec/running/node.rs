@@ -46,7 +46,7 @@ pub struct GridWindowExec {
 
 impl GridWindowExec {
     /// Makes the operator of a window, which returns `projection` of its columns.
-    pub(super) fn of(
+    pub(super) fn try_new(
         window: Arc<GridWindow>,
         parts: Vec<WindowPart>,
         projection: Vec<usize>,
@@ -69,7 +69,7 @@ impl GridWindowExec {
         parts: Vec<WindowPart>,
         projection: Vec<usize>,
     ) -> Result<Self> {
-        let (window, _) = GridWindow::of(rows)?.ok_or_else(|| {
+        let (window, _) = GridWindow::try_new(rows)?.ok_or_else(|| {
             Error::unsupported("the window cannot run along an axis here as it was planned")
         })?;
         let (columns, chunks) = (window.columns.count(), window.columns.len());
@@ -79,7 +79,7 @@ impl GridWindowExec {
             let message = "a window of chunks or columns that the array does not have";
             return Err(Error::corrupt_region("plan", message).into());
         }
-        Self::of(Arc::new(window), parts, projection)
+        Self::try_new(Arc::new(window), parts, projection)
     }
 
     /// Returns `count` operators that together return the rows of this one, in as many partitions each. Some may be empty.
@@ -100,7 +100,7 @@ impl GridWindowExec {
         let share = |number: usize| {
             let mut of_share = parts[border(number)..border(number + 1)].to_vec();
             of_share.resize(partitions, WindowPart::EMPTY);
-            Self::of(Arc::clone(window), of_share, self.projection.clone())
+            Self::try_new(Arc::clone(window), of_share, self.projection.clone())
         };
         (0..count).map(share).collect()
     }

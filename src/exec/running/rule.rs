@@ -31,7 +31,7 @@ fn along_axis(
     partitions: usize,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some((window, input)) = GridWindow::of(plan)? else { return Ok(None) };
+    let Some((window, input)) = GridWindow::try_new(plan)? else { return Ok(None) };
     let Some(parts) = window.parts(partitions, config) else {
         log::debug!("a window runs over rows, because its cells take too much memory");
         return Ok(None);
@@ -45,7 +45,7 @@ fn along_axis(
     let schema = plan.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());
     let columns: Vec<_> = columns.zip(names).collect();
-    let window = Arc::new(GridWindowExec::of(Arc::new(window), parts, all)?);
+    let window = Arc::new(GridWindowExec::try_new(Arc::new(window), parts, all)?);
     let replaced = ProjectionExec::try_new_with_schema_metadata(columns, window, &schema)?;
     Ok(have_same_types(&replaced, plan.as_ref()).then(|| Arc::new(replaced) as _))
 }

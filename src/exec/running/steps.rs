@@ -137,7 +137,7 @@ pub(in crate::exec) struct Extreme<F> {
 
 impl<F> Extreme<F> {
     /// Returns results of `data_type`.
-    pub(in crate::exec) fn of(data_type: &DataType) -> Self {
+    pub(in crate::exec) fn new(data_type: &DataType) -> Self {
         Self { data_type: data_type.clone(), fold: PhantomData }
     }
 }

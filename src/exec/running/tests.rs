@@ -107,7 +107,7 @@ fn defined(
 fn random_frames(rng: &mut StdRng) -> (Arc<Frames>, WindowAxis) {
     let (axis, _) = random_axis(rng);
     let bounds = random_bounds(rng);
-    let frames = KnownFrames::of(&axis).get(&frame(WindowFrameUnits::Rows, bounds.0, bounds.1));
+    let frames = KnownFrames::new(&axis).get(&frame(WindowFrameUnits::Rows, bounds.0, bounds.1));
     (frames.unwrap(), axis)
 }
 
@@ -120,7 +120,7 @@ fn frames_are_those_of_the_definition() {
         let units = [WindowFrameUnits::Rows, WindowFrameUnits::Range, WindowFrameUnits::Groups];
         for units in units {
             let bounds = random_bounds(&mut rng);
-            let frames = KnownFrames::of(&axis).get(&frame(units, bounds.0, bounds.1)).unwrap();
+            let frames = KnownFrames::new(&axis).get(&frame(units, bounds.0, bounds.1)).unwrap();
             assert_eq!(frames.all().len(), axis.len());
             for (partition, keys) in axis.partitions.iter().zip(&keys) {
                 for row in 0..keys.len() {
@@ -338,7 +338,7 @@ fn parts_share_no_chunk_and_read_their_frames() {
             is_tied: vec![true; lines],
         };
         let (start, end) = random_bounds(&mut rng);
-        let frames = KnownFrames::of(&axis).get(&frame(WindowFrameUnits::Rows, start, end));
+        let frames = KnownFrames::new(&axis).get(&frame(WindowFrameUnits::Rows, start, end));
         let function = Function::Total(Total::Count, frames.unwrap());
         let field = Arc::new(Field::new("n", DataType::Int64, false));
         let calls = [Call { argument: None, function, field }];
@@ -378,7 +378,8 @@ fn sums_of_integers_are_exact() {
         key: None,
         is_tied: vec![true; 3],
     };
-    let frames = KnownFrames::of(&axis).get(&frame(WindowFrameUnits::Rows, None, Some(0))).unwrap();
+    let frames =
+        KnownFrames::new(&axis).get(&frame(WindowFrameUnits::Rows, None, Some(0))).unwrap();
     let shape = ColumnShape { outer: 1, width: 1 };
     let most = u64::MAX - 2;
     let mut state = totals(&Total::IntegerSum, &DataType::UInt64, frames, shape, 0);

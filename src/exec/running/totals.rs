@@ -80,13 +80,13 @@ pub(super) fn totals(
         Total::FloatSum => of(Summed { is_average: false }, frames, shape, first),
         Total::Average => of(Summed { is_average: true }, frames, shape, first),
         Total::IntegerSum => of(SummedIntegers { is_signed }, frames, shape, first),
-        Total::Least => of(Extreme::<Least>::of(data_type), frames, shape, first),
-        Total::Greatest => of(Extreme::<Greatest>::of(data_type), frames, shape, first),
+        Total::Least => of(Extreme::<Least>::new(data_type), frames, shape, first),
+        Total::Greatest => of(Extreme::<Greatest>::new(data_type), frames, shape, first),
         Total::Variance { is_sample, is_root } => {
             of(Variance { is_sample, is_root }, frames, shape, first)
         }
-        Total::FirstKnown => of(Known::<FirstKnown>::of(data_type), frames, shape, first),
-        Total::LastKnown => of(Known::<LastKnown>::of(data_type), frames, shape, first),
+        Total::FirstKnown => of(Known::<FirstKnown>::new(data_type), frames, shape, first),
+        Total::LastKnown => of(Known::<LastKnown>::new(data_type), frames, shape, first),
     }
 }
 

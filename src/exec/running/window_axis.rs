@@ -32,7 +32,7 @@ pub(super) struct WindowAxis {
 impl WindowAxis {
     /// Finds the axis of a window over `scan`. `None` unless the keys of partitions tell all labels of the other axes apart.
     /// The rows of each partition must be in order along the axis, forwards or backwards.
-    pub(super) fn of(
+    pub(super) fn try_new(
         partition_by: &[PhysicalExprRef],
         order_by: &[PhysicalSortExpr],
         scan: &GridScanExec,
@@ -41,7 +41,7 @@ impl WindowAxis {
         if partition_by.iter().chain(sort_keys).any(is_volatile) {
             return Ok(None);
         }
-        let Some(keys) = KeysByAxis::of(partition_by, scan) else { return Ok(None) };
+        let Some(keys) = KeysByAxis::try_new(partition_by, scan) else { return Ok(None) };
         let Some((axis, order)) = ordered_axis(&keys.axes, order_by, scan) else { return Ok(None) };
         if scan.plan().selection().axes()[axis].count() > MOST_POSITIONS {
             return Ok(None);
@@ -98,7 +98,7 @@ fn ordered_axis(
 ) -> Option<(usize, Option<PhysicalSortExpr>)> {
     let mut order = None;
     for key in order_by {
-        match Over::of(&key.expr, scan) {
+        match Over::new(&key.expr, scan) {
             Over::Nothing => {}
             Over::Axis(axis) if order.is_none() => order = Some((axis, Some(key.clone()))),
             _ => return None,

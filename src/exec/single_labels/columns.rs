@@ -30,7 +30,7 @@ impl Columns {
     }
 
     /// Returns the columns of a schema.
-    pub(super) fn of(schema: &DFSchema) -> Self {
+    pub(super) fn from_schema(schema: &DFSchema) -> Self {
         Self(vec![(DFSchemaRef::new(schema.clone()), marked(schema))])
     }
 

@@ -25,7 +25,7 @@ impl ExprPlanner for SingleLabelPlanner {
         if matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
             let (of_left, of_right) = (single_literal(&expr.left), single_literal(&expr.right));
             if of_left.is_some() != of_right.is_some() {
-                let columns = Columns::of(schema);
+                let columns = Columns::from_schema(schema);
                 match (of_left, of_right) {
                     (Some(left), _) if columns.is_label(&expr.right, schema) => expr.left = left,
                     (_, Some(right)) if columns.is_label(&expr.left, schema) => expr.right = right,

@@ -61,7 +61,10 @@ enum Measure {
 impl Measure {
     /// Returns the measures that are the states of an aggregate over output columns of `scan`; `None` if
     /// statistics cannot answer it.
-    fn of(aggregate: &AggregateFunctionExpr, scan: &SparseScanExec) -> Option<Vec<Self>> {
+    fn for_aggregate(
+        aggregate: &AggregateFunctionExpr,
+        scan: &SparseScanExec,
+    ) -> Option<Vec<Self>> {
         let is_plain = !aggregate.is_distinct()
             && aggregate.order_bys().is_empty()
             && !aggregate.ignore_nulls();
@@ -133,7 +136,7 @@ impl SparseAnswerExec {
         if has_groups || has_filters || !is_whole || !scan.has_answers() {
             return None;
         }
-        let measures = aggregate.aggr_expr().iter().map(|it| Measure::of(it, scan));
+        let measures = aggregate.aggr_expr().iter().map(|it| Measure::for_aggregate(it, scan));
         let measures: Vec<Measure> = measures.collect::<Option<Vec<_>>>()?.concat();
         let fields = partial.schema();
         let fits = fields.fields().len() == measures.len()

@@ -223,7 +223,7 @@ impl TileReader {
         let stored = array.source().locate(tile, &columns).await?;
         open.memory.try_grow(self.bytes_held(open, &columns, &stored))?;
         let timer = self.metrics.time_fetch.timer();
-        let fetched = array.objects().fetch(&Request::of(&stored)).await?;
+        let fetched = array.objects().fetch(&Request::for_chunks(&stored)).await?;
         timer.done();
         let payloads: Vec<_> = fetched.into_iter().flatten().collect();
         self.metrics.bytes_read.add(payloads.iter().map(bytes::Bytes::len).sum());

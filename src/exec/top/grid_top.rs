@@ -26,7 +26,7 @@ pub(super) struct GridTop {
 impl GridTop {
     /// Numbers the partitions. `None` if a key is not over one dimension, or if too many rows are needed. `None` too if the sort
     /// key has no order that can be compared.
-    pub(super) fn of(scan: &GridScanExec, top: TopOf) -> Result<Option<Self>> {
+    pub(super) fn try_new(scan: &GridScanExec, top: TopOf) -> Result<Option<Self>> {
         let used = columns_of([&top.order.expr].into_iter().chain(&top.predicate));
         if used.last().is_some_and(|last| *last >= scan.columns().len()) {
             return Ok(None);
@@ -54,7 +54,7 @@ impl GridTop {
 /// Numbers keys along their axes. `None` if one is over several axes, or over a variable, and if partitions of the window would be
 /// one group.
 fn groups(keys: &[PhysicalExprRef], scan: &GridScanExec) -> Option<Vec<AxisGroups>> {
-    let by_axis = KeysByAxis::of(keys, scan)?;
+    let by_axis = KeysByAxis::try_new(keys, scan)?;
     let number = |axis| {
         let (groups, values) = by_axis.number_axis(axis)?;
         (!has_merged_zeros(&groups, &values)).then_some(groups)

@@ -33,7 +33,7 @@ pub struct GridTopExec {
 impl GridTopExec {
     /// Makes the operator. `None` if a key is not over one dimension, or the sort key has no order that can be compared.
     pub(super) fn over(scan: &GridScanExec, top: TopOf) -> Result<Option<Self>> {
-        let Some(grid_top) = GridTop::of(scan, top)? else { return Ok(None) };
+        let Some(grid_top) = GridTop::try_new(scan, top)? else { return Ok(None) };
         let (array, plan) = (scan.array(), scan.plan());
         let properties = order::properties(array, plan, &scan.columns(), scan.schema_ref(), &[])?;
         Ok(Some(Self { grid_top: Arc::new(grid_top), frame: Frame::new(properties) }))

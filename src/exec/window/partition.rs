@@ -44,7 +44,7 @@ fn reduced(
     window: &WindowAggExec,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(partitions) = Partitions::of(window) else { return Ok(None) };
+    let Some(partitions) = Partitions::try_new(window) else { return Ok(None) };
     if partitions.tell_zeros_apart()? {
         return Ok(None);
     }
@@ -66,7 +66,7 @@ struct Partitions<'a> {
 }
 
 impl<'a> Partitions<'a> {
-    fn of(window: &'a WindowAggExec) -> Option<Self> {
+    fn try_new(window: &'a WindowAggExec) -> Option<Self> {
         let keys = window.window_expr().first()?.partition_by().to_vec();
         let mut functions = vec![];
         for expr in window.window_expr() {

@@ -98,7 +98,7 @@ async fn secrets_do_not_travel() {
     let error = error.to_string();
     assert!(error.contains("encryption_key") && !error.contains(key), "{error}");
 
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let options = ArrayOptions::default();
     let table = opener.table(shipped("tests/data/tiledb/overlap"), None, &options).await.unwrap();
     let array = Arc::clone(table.as_grid().unwrap().array());

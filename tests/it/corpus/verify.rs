@@ -102,7 +102,7 @@ async fn verify(location: &str) -> Report {
         .await
     {
         Ok(file) => verify_tet(&file, Depth::Cells, &Arc::new(Progress::default())).await,
-        Err(error) => Report::of_error(location, Depth::Cells, &error),
+        Err(error) => Report::from_error(location, Depth::Cells, &error),
     }
 }
 

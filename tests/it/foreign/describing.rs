@@ -11,7 +11,7 @@ use crate::support::reducing;
 
 async fn described(path: &Path) -> Value {
     let ctx = reducing(1, 8192);
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let group = opener.group(path.to_str().unwrap(), None, &ArrayOptions::default()).await;
     let document = group.unwrap().describe(&Detail::default()).await.unwrap().document;
     assert!(matches!(document, Fact::Record(_)));

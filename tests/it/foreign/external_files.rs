@@ -59,7 +59,7 @@ pub(super) async fn compare(ctx: &SessionContext, file: &str, name: &str, expect
 }
 
 pub(super) async fn verify(file: &str) -> Report {
-    let opener = ArrayOpener::of(&SessionContext::new().state());
+    let opener = ArrayOpener::from_session(&SessionContext::new().state());
     let group = opener.group(file, None, &ArrayOptions::default()).await.unwrap();
     let progress = std::sync::Arc::new(Progress::default());
     group.verify(Depth::Cells, &progress).await.remove(0).1

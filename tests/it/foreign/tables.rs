@@ -198,7 +198,7 @@ async fn files_of_several_formats_are_one_table() {
         sql.replace(&format!("read_array({list})"), &format!("'{}/*'", folder.path().display()));
     assert_eq!(rows_from(&ctx, &quoted).await, expected);
 
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let table = opener.table(&files[..], None, &ArrayOptions::default()).await.unwrap();
     assert_eq!(table.origin().unwrap().format, None);
 

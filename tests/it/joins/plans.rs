@@ -213,7 +213,8 @@ async fn arrays_side_by_side_open_again() {
     let plan = plan(&ctx, sql).await.unwrap();
     let scan = leaves(&plan).remove(0);
     let scan = scan.downcast_ref::<GridScanExec>().unwrap();
-    let opened = ArrayOpener::of(&ctx.state()).reopen(scan.origin().unwrap()).await.unwrap();
+    let opened =
+        ArrayOpener::from_session(&ctx.state()).reopen(scan.origin().unwrap()).await.unwrap();
     assert_eq!(opened.as_grid().unwrap().array().schema(), scan.array().schema());
     ctx.register_table("again", opened.into_provider()).unwrap();
     let again = "SELECT time, station, temperature, elevation FROM again";

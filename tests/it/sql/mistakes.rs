@@ -81,7 +81,7 @@ async fn locations() {
         ("tet", "tests/data/tiledb"),
         ("grib", OVERLAP),
     ] {
-        let opener = ArrayOpener::of(&ctx.state());
+        let opener = ArrayOpener::from_session(&ctx.state());
         let table = opener.table(location, Some(format), &ArrayOptions::default()).await;
         found.note(&format!("{location} as {format}"), table.map_err(DataFusionError::from));
     }

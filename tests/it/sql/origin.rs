@@ -19,7 +19,7 @@ async fn origin_of(ctx: &SessionContext, name: &str) -> TableOrigin {
 async fn opens_again(ctx: &SessionContext, name: &str) {
     let origin = origin_of(ctx, name).await;
     let other = reducing(2, 8192);
-    let opener = ArrayOpener::of(&other.state());
+    let opener = ArrayOpener::from_session(&other.state());
     let format = origin.format.as_deref();
     let again = opener.table(origin.locations.clone(), format, &origin.options).await.unwrap();
     assert_eq!(again.origin(), Some(&origin), "{name}");

@@ -234,13 +234,15 @@ async fn mistakes_about_directories_are_named() {
         let error = ctx.register_array_catalog("c", &location, options).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{location}: {error}");
     }
-    let catalog =
-        GridCatalog::open(&at(""), &default(), &ArrayOpener::of(&ctx.state())).await.unwrap();
-    let places: Vec<_> = catalog.places().map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(places.len(), 7, "{places:?}");
-    let found = GridCatalog::find(&at("weather"), &default(), &ArrayOpener::of(&ctx.state()))
+    let catalog = GridCatalog::open(&at(""), &default(), &ArrayOpener::from_session(&ctx.state()))
         .await
         .unwrap();
+    let places: Vec<_> = catalog.places().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(places.len(), 7, "{places:?}");
+    let found =
+        GridCatalog::find(&at("weather"), &default(), &ArrayOpener::from_session(&ctx.state()))
+            .await
+            .unwrap();
     assert!(found.is_none());
 }
 

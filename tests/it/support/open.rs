@@ -18,7 +18,7 @@ pub(crate) async fn open(
     options: &ArrayOptions,
     ctx: &SessionContext,
 ) -> Result<Arc<dyn ArrayGroup>> {
-    ArrayOpener::of(&ctx.state()).group(location, None, options).await
+    ArrayOpener::from_session(&ctx.state()).group(location, None, options).await
 }
 
 /// Resolves options for a format.
@@ -34,7 +34,7 @@ pub(crate) fn view(options: &ArrayOptions) -> TileDbView {
 }
 
 fn place(location: &str, options: &ResolvedOptions, ctx: &SessionContext) -> Result<Place> {
-    Ok(ArrayOpener::of(&ctx.state()).place(location)?.with_io(options.io()))
+    Ok(ArrayOpener::from_session(&ctx.state()).place(location)?.with_io(options.io()))
 }
 
 /// A `.tet` file, or a generation of a package.
@@ -67,7 +67,7 @@ pub(crate) async fn verify(
     let progress = Arc::new(Progress::default());
     match open(location, options, ctx).await {
         Ok(group) => group.verify(depth, &progress).await.remove(0).1,
-        Err(error) => Report::of_error(location, depth, &error),
+        Err(error) => Report::from_error(location, depth, &error),
     }
 }
 

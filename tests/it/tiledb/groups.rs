@@ -91,7 +91,10 @@ async fn folders_may_have_any_name() {
     }
     let path = folder.path().to_str().unwrap();
     for location in [path.to_owned(), format!("file://{path}")] {
-        let group = ArrayOpener::of(&ctx.state()).group(&location, None, &options()).await.unwrap();
+        let group = ArrayOpener::from_session(&ctx.state())
+            .group(&location, None, &options())
+            .await
+            .unwrap();
         assert_eq!(group.names(), ["50%25", "plain", "run#1", "what?"], "{location}");
         let sql = format!("SELECT count(*) FROM read_tiledb('{location}', 'run#1')");
         assert_eq!(rows_from(&ctx, &sql).await, [["3"]], "{location}");
@@ -123,7 +126,8 @@ async fn folders_that_are_left_out_are_reported() {
         std::fs::write(entry.unwrap().path(), "damaged").unwrap();
     }
     let location = folder.path().to_str().unwrap();
-    let group = ArrayOpener::of(&ctx.state()).group(location, None, &options()).await.unwrap();
+    let group =
+        ArrayOpener::from_session(&ctx.state()).group(location, None, &options()).await.unwrap();
     assert_eq!(group.names(), ["plain"]);
     let described = group.describe(&Detail::default()).await.unwrap();
     let warnings = described.pages[0].warnings.join("\n");
@@ -172,7 +176,8 @@ async fn mistakes_are_explained() {
     }
     let schema = ctx.register_array_schema("s", GROUP, options().with_dataset("t")).await;
     found += &format!("a schema\n    {}\n", schema.unwrap_err());
-    let array = ArrayOpener::of(&ctx.state()).group(TET, Some("tiledb"), &options()).await;
+    let array =
+        ArrayOpener::from_session(&ctx.state()).group(TET, Some("tiledb"), &options()).await;
     found += &format!("an opened file\n    {}\n", array.unwrap_err());
     assert_snapshot!(found, @r#"
     SELECT * FROM read_tiledb('tests/data/tiledb/stations')

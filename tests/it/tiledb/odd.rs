@@ -213,7 +213,7 @@ async fn a_bad_enumeration_blocks_no_other_attribute() {
     assert_eq!(rows, [["61", "0.5"], ["61", "NULL"], ["fffe", "0.5"], ["61", "NULL"]]);
     let nan = format!("SELECT count(f) FROM read_tiledb('{location}', nan_as_null => false)");
     assert_eq!(rows_from(&ctx, &nan).await, [["4"]]);
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let group = opener.group(&location, None, &ArrayOptions::default()).await.unwrap();
     let reports = group.verify(Depth::Structure, &Arc::default()).await;
     assert_eq!(reports[0].1.check("table").unwrap().warnings(), 1);
@@ -227,7 +227,7 @@ async fn a_group_without_a_list_of_members() {
         let sql = format!("SELECT sum(a) FROM read_tiledb('{ODD}/old_group', '{name}')");
         assert_eq!(rows_from(&ctx, &sql).await, [["60"]], "{name}");
     }
-    let opener = ArrayOpener::of(&ctx.state());
+    let opener = ArrayOpener::from_session(&ctx.state());
     let options = ArrayOptions::default();
     let group = opener.group(&format!("{ODD}/old_group"), None, &options).await.unwrap();
     assert_eq!(group.names(), ["first", "inner/second"]);

@@ -13,7 +13,7 @@ async fn verify(file: &[u8], depth: Depth) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trees.h5");
     std::fs::write(&path, file).unwrap();
-    let opener = ArrayOpener::of(&SessionContext::new().state());
+    let opener = ArrayOpener::from_session(&SessionContext::new().state());
     let options = ArrayOptions::default();
     let group = opener.group(path.to_str().unwrap(), None, &options).await.unwrap();
     let mut reports = group.verify(depth, &Arc::new(Progress::default())).await;

@@ -70,7 +70,7 @@ async fn verify(root: &Path, depth: Depth) -> Report {
     let progress = Arc::new(Progress::default());
     let report = match opened {
         Ok(file) => verify_tet(&file, depth, &progress).await,
-        Err(error) => Report::of_error(location, depth, &error),
+        Err(error) => Report::from_error(location, depth, &error),
     };
     assert_eq!(progress.done(), progress.total());
     report

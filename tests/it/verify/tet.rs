@@ -26,7 +26,7 @@ async fn verify_source(source: Arc<dyn ByteSource>, depth: Depth) -> Report {
     let name = source.name().to_owned();
     let file = match TetReader::open(source).await {
         Ok(file) => file,
-        Err(error) => return Report::of_error(&name, depth, &error),
+        Err(error) => return Report::from_error(&name, depth, &error),
     };
     let progress = Arc::new(Progress::default());
     let report = verify_tet(&file, depth, &progress).await;

@@ -28,7 +28,7 @@ async fn verify_with(path: &str, options: &gridfusion::ArrayOptions, depth: Dept
     let ctx = SessionContext::new();
     let array = match open_tiledb(path, options, &ctx).await {
         Ok(array) => array,
-        Err(error) => return Report::of_error(path, depth, &error),
+        Err(error) => return Report::from_error(path, depth, &error),
     };
     let progress = Arc::new(Progress::default());
     let report = verify_tiledb(&array, depth, &progress).await;

@@ -95,7 +95,7 @@ impl Known {
         let mut dimensions = Vec::new();
         let opened = open_variable(of.store, of.roles, number, of.view, labels).await;
         let described = opened.and_then(|array| {
-            array.dims().iter().map(KnownDimension::of).collect::<Result<Vec<_>>>()
+            array.dims().iter().map(KnownDimension::try_new).collect::<Result<Vec<_>>>()
         });
         match described {
             Ok(known) => dimensions = known,

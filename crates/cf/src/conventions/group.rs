@@ -246,7 +246,7 @@ impl ArrayGroup for HierarchyGroup {
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
         if let Err(error) = self.check_attributes(self.members().map(|(number, ..)| number)) {
-            let report = Report::of_error(&self.location, depth, &error);
+            let report = Report::from_error(&self.location, depth, &error);
             return vec![(self.location.clone(), report)];
         }
         let mut report = verify_group(self, depth, progress).await;

@@ -93,7 +93,7 @@ async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
         next = end;
         let located = array.locate(&tasks, &[0]).await?.into_iter().flatten();
         let mut stored: Vec<StoredChunk> = located.collect();
-        let payloads = array.objects().fetch_metadata(&Request::of(&stored)).await?;
+        let payloads = array.objects().fetch_metadata(&Request::for_chunks(&stored)).await?;
         let payloads = leave_out_absent(&mut stored, payloads);
         let read = payloads.iter().map(|payload| payload.len() as u64).sum();
         let cells = tasks.iter().map(ChunkTask::cells).sum::<u64>();

@@ -192,7 +192,7 @@ fn times(
         return None;
     }
     match TimeUnits::from_attributes(attributes) {
-        Ok(units) => units.or_else(|| TimeUnits::of_lengths(attributes)),
+        Ok(units) => units.or_else(|| TimeUnits::from_lengths(attributes)),
         Err(why) => {
             remarks.odd.push(format!("{why}; the values stay numbers"));
             None

@@ -15,7 +15,7 @@ pub(crate) async fn check_indexes(
             Ok(Some(count)) => *chunks.get_or_insert(0) += count,
             Err(error) => {
                 chunks.get_or_insert(0);
-                check.add(Finding::of_error(&error).in_dataset(name));
+                check.add(Finding::from_error(&error).in_dataset(name));
             }
         }
     }

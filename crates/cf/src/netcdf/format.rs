@@ -95,7 +95,7 @@ async fn open_store(place: &Place) -> Result<Arc<dyn VariableStore>> {
     if is_hdf5(&head) || super::hdf5::is_behind_user_block(&objects, source.size(), HEAD).await? {
         return super::virtual_files::open(place, source).await;
     }
-    let error = match Foreign::of_bytes(&head) {
+    let error = match Foreign::from_bytes(&head) {
         Some(foreign) => foreign.error(),
         None => Error::usage("this is not a NetCDF file: its first bytes are not those of one"),
     };

@@ -55,7 +55,7 @@ impl AttributeList {
 pub(super) fn read_type(reader: &mut HeaderReader<'_>) -> Result<ExternalType, Pause> {
     let (at, code) = (reader.offset(), reader.u32()?);
     let is_cdf5 = reader.version.is_cdf5();
-    ExternalType::of_code(code, is_cdf5).ok_or_else(|| {
+    ExternalType::from_code(code, is_cdf5).ok_or_else(|| {
         let most = if is_cdf5 { 11 } else { 6 };
         let message = format!("type {code}, expected 1 to {most} in {}", reader.version);
         reader.corrupt(at, message)
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn numbers_have_their_signs() {
         let of = |code: u32, stored: &[u8]| {
-            attribute(ExternalType::of_code(code, true).unwrap(), stored)
+            attribute(ExternalType::from_code(code, true).unwrap(), stored)
         };
         assert_eq!(of(1, b"\xff\x01\x80"), Attribute::Integers(vec![-1, 1, -128]));
         assert_eq!(of(7, b"\xff"), Attribute::Integers(vec![255]));

@@ -32,7 +32,7 @@ pub(super) enum Access {
 
 impl Access {
     /// Returns the access to records of `len` bytes, of which one begins every `stride` bytes.
-    pub(super) fn of(len: u64, stride: u64) -> Self {
+    pub(super) fn new(len: u64, stride: u64) -> Self {
         if len == stride {
             Self::Contiguous
         } else if stride <= SMALL_RECORD || stride <= len.saturating_mul(2) {
@@ -76,7 +76,7 @@ pub(super) fn of_records(records: u64, shape: &[u64], cell: u64, stride: u64) ->
     let inner = of_run(shape, cell);
     let len = shape.iter().fold(cell, |len, axis| len.saturating_mul(*axis));
     let per_chunk = match inner == shape {
-        true => Access::of(len, stride).records_per_chunk(len, stride),
+        true => Access::new(len, stride).records_per_chunk(len, stride),
         false => 1,
     };
     let per_chunk = per_chunk.min(records.max(1));

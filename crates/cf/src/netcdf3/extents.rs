@@ -30,7 +30,7 @@ impl Extents {
     ///
     /// # Errors
     /// `Corrupt` if variables overlap each other or the header, or end beyond any file.
-    pub(super) fn of(header: &Header, size: u64) -> Result<Self> {
+    pub(super) fn try_new(header: &Header, size: u64) -> Result<Self> {
         let lens = header.variables.iter().map(|variable| len(header, variable));
         let lens: Vec<u64> = lens.collect::<Result<_>>()?;
         let stride = stride(header, &lens)?;
@@ -180,7 +180,7 @@ mod tests {
     fn extents(file: &File) -> Result<Extents> {
         let bytes = file.bytes();
         let header = Header::parse(&bytes, bytes.len() as u64).unwrap();
-        Extents::of(&header, bytes.len() as u64)
+        Extents::try_new(&header, bytes.len() as u64)
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
             // The last record is whole without its 3 bytes of padding, and not with less.
             for (short, expected) in [(0, records), (3, records), (4, records.saturating_sub(1))] {
                 if records > 0 {
-                    assert_eq!(Extents::of(&header, len - short).unwrap().records, expected);
+                    assert_eq!(Extents::try_new(&header, len - short).unwrap().records, expected);
                 }
             }
-            assert_eq!(Extents::of(&header, len).unwrap().records, records);
+            assert_eq!(Extents::try_new(&header, len).unwrap().records, records);
         }
         let mut bytes = file(1).bytes();
         bytes[4..8].fill(0xff);
@@ -257,11 +257,11 @@ mod tests {
         assert!(Header::parse(&fits.head(), u64::MAX).is_ok());
         let large = file.clone().variable("v", BYTE, &axes);
         let header = Header::parse(&large.head(), u64::MAX).unwrap();
-        assert!(Extents::of(&header, u64::MAX).is_err());
+        assert!(Extents::try_new(&header, u64::MAX).is_err());
         let mut many = file.variable("v", INT, &[0, 1, 2, 3]);
         many.records = 1 << 17;
         let header = Header::parse(&many.head(), u64::MAX).unwrap();
-        let error = Extents::of(&header, u64::MAX).unwrap_err().to_string();
+        let error = Extents::try_new(&header, u64::MAX).unwrap_err().to_string();
         assert!(error.contains("131072 records"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ pub(super) enum ExternalType {
 
 impl ExternalType {
     /// Returns the type of this code; `None` if the code is unknown. Codes from 7 on exist in CDF-5 only.
-    pub(super) fn of_code(code: u32, is_cdf5: bool) -> Option<Self> {
+    pub(super) fn from_code(code: u32, is_cdf5: bool) -> Option<Self> {
         Some(match (code, is_cdf5) {
             (1, _) => Self::Number(ElementType::I8),
             (2, _) => Self::Char,
@@ -82,12 +82,14 @@ mod tests {
             (11, b"\xff\xff\xff\xff\xff\xff\xff\xfe"),
         ];
         for (code, fill) in fills {
-            let external = ExternalType::of_code(code, true).unwrap();
+            let external = ExternalType::from_code(code, true).unwrap();
             let little: Vec<u8> = fill.iter().rev().copied().collect();
             assert_eq!(external.default_fill(), little, "{code}");
             assert_eq!(external.size(), fill.len() as u64);
-            assert_eq!(ExternalType::of_code(code, false).is_some(), code < 7);
+            assert_eq!(ExternalType::from_code(code, false).is_some(), code < 7);
         }
-        assert!([0, 12, u32::MAX].iter().all(|code| ExternalType::of_code(*code, true).is_none()));
+        assert!(
+            [0, 12, u32::MAX].iter().all(|code| ExternalType::from_code(*code, true).is_none())
+        );
     }
 }

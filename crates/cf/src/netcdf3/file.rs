@@ -52,8 +52,8 @@ struct StoredVariable {
 
 impl NetCdf3File {
     /// Describes the variables of a file of `size` bytes.
-    pub(super) fn of_header(header: Header, size: u64) -> Result<Self> {
-        let extents = Extents::of(&header, size)?;
+    pub(super) fn from_header(header: Header, size: u64) -> Result<Self> {
+        let extents = Extents::try_new(&header, size)?;
         let mut file = Self {
             version: header.version,
             size,
@@ -231,7 +231,7 @@ impl NetCdf3File {
         let (described, stored) =
             described.ok_or_else(|| Error::internal(format!("there is no variable {variable}")))?;
         let region = region(described, chunk)?;
-        let at = Runs::of(described, stored, &region).ok_or_else(|| beyond_file(described))?;
+        let at = Runs::try_new(described, stored, &region).ok_or_else(|| beyond_file(described))?;
         let all = at.range().ok_or_else(|| beyond_file(described))?;
         if all.end > self.size {
             let message = format!(
@@ -288,7 +288,11 @@ struct Runs {
 
 impl Runs {
     /// Returns the runs of a region; `None` if offsets overflow.
-    fn of(variable: &Variable, stored: &StoredVariable, region: &[Range<u64>]) -> Option<Self> {
+    fn try_new(
+        variable: &Variable,
+        stored: &StoredVariable,
+        region: &[Range<u64>],
+    ) -> Option<Self> {
         let outer = usize::from(stored.stride.is_some());
         let (mut start, mut len, mut row) = (stored.begin, stored.cell, stored.cell);
         for (axis, range) in variable.axes.iter().zip(region).skip(outer).rev() {
@@ -317,7 +321,7 @@ impl Runs {
             Payload { byte_order, ..Payload::new(at, raw_len, codec) }
         };
         let access =
-            if self.count == 1 { Access::Contiguous } else { Access::of(self.len, self.stride) };
+            if self.count == 1 { Access::Contiguous } else { Access::new(self.len, self.stride) };
         let range = self.range().unwrap_or_default();
         let raw_len = self.len * self.count;
         match access {

@@ -64,7 +64,7 @@ impl Machine for OpenNetCdf3 {
             append(&mut self.known, bytes);
         }
         match Header::parse(&self.known, self.size) {
-            Ok(header) => Ok(Step::Done(NetCdf3File::of_header(header, self.size)?)),
+            Ok(header) => Ok(Step::Done(NetCdf3File::from_header(header, self.size)?)),
             Err(Pause::Need(end)) => {
                 let more = (self.known.len() as u64).saturating_mul(4).min(MAX_HEADER_LEN);
                 Ok(self.read_to(more.max(end.saturating_add(FIRST_LEN)).min(self.size)))

@@ -40,7 +40,7 @@ impl<'a> HeaderReader<'a> {
         let mut reader = Self { version: Version::Cdf1, known, size, at: 0 };
         let magic = reader.take(4)?;
         let version = magic.strip_prefix(&MAGIC).and_then(|rest| rest.first());
-        reader.version = version.and_then(|code| Version::of_code(*code)).ok_or_else(|| {
+        reader.version = version.and_then(|code| Version::from_code(*code)).ok_or_else(|| {
             let message = format!(
                 "found \"{}\", expected \"CDF\" and the version 1, 2 or 5",
                 magic.escape_ascii()

@@ -18,7 +18,7 @@ pub enum Version {
 
 impl Version {
     /// Returns the version of the fourth byte of a file.
-    pub(super) fn of_code(code: u8) -> Option<Self> {
+    pub(super) fn from_code(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::Cdf1),
             2 => Some(Self::Cdf2),
@@ -56,5 +56,5 @@ impl fmt::Display for Version {
 /// ```
 pub fn is_netcdf3(head: &[u8]) -> bool {
     let rest = head.strip_prefix(&MAGIC);
-    rest.and_then(|rest| rest.first()).is_some_and(|code| Version::of_code(*code).is_some())
+    rest.and_then(|rest| rest.first()).is_some_and(|code| Version::from_code(*code).is_some())
 }

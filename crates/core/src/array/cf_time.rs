@@ -62,7 +62,7 @@ impl TimeUnits {
 
     /// Returns the units of lengths of time. `None` unless the attributes `dtype` and `units` are such as
     /// `timedelta64[ns]` and `hours`: units alone do not tell a length of time from other numbers.
-    pub fn of_lengths(attributes: &BTreeMap<String, String>) -> Option<Self> {
+    pub fn from_lengths(attributes: &BTreeMap<String, String>) -> Option<Self> {
         let is_length = attributes.get("dtype").is_some_and(|it| it.starts_with("timedelta64"));
         let unit = microseconds(attributes.get("units").filter(|_| is_length)?.trim())?;
         Some(Self { unit, epoch: 0, calendar: None })

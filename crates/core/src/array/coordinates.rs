@@ -70,7 +70,7 @@ fn times(
     odd: &mut Vec<String>,
 ) -> Option<ArrayRef> {
     let units = match TimeUnits::from_attributes(attributes) {
-        Ok(units) => units.or_else(|| TimeUnits::of_lengths(attributes))?,
+        Ok(units) => units.or_else(|| TimeUnits::from_lengths(attributes))?,
         Err(why) => {
             odd.push(format!("{why}; the labels stay numbers"));
             return None;

@@ -26,7 +26,7 @@ impl LabelOrder {
     ///
     /// # Errors
     /// `Internal` for values of a type that Arrow does not compare.
-    pub(super) fn of(values: &ArrayRef) -> Result<Self> {
+    pub(super) fn try_new(values: &ArrayRef) -> Result<Self> {
         if values.null_count() > 0 || holds_negative_zero(values) {
             return Ok(Self::Unsorted);
         }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn two_zeros_are_in_no_strict_order() {
-        let of = |values: ArrayRef| LabelOrder::of(&values).unwrap();
+        let of = |values: ArrayRef| LabelOrder::try_new(&values).unwrap();
         let halves =
             |all: [f32; 2]| Arc::new(Float16Array::from_iter_values(all.map(f16::from_f32)));
         assert_eq!(of(Arc::new(Float64Array::from(vec![-0.0, 0.0]))), LabelOrder::Unsorted);

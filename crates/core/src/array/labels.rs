@@ -99,7 +99,7 @@ impl Labels {
             let message = format!("labels of type {} are not supported", values.data_type());
             return Err(Error::unsupported(message));
         }
-        let order = LabelOrder::of(&values)?;
+        let order = LabelOrder::try_new(&values)?;
         Ok(Self::Array { values, order })
     }
 

@@ -24,7 +24,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(location: &'a str) -> Option<Self> {
+    fn try_new(location: &'a str) -> Option<Self> {
         let (scheme, rest) = location.split_at(behind_scheme(location)?);
         let end = rest.find(['?', '#']).unwrap_or(rest.len());
         let (query, fragment) = match rest[end..].find('#') {
@@ -79,12 +79,12 @@ impl<'a> Parts<'a> {
 
 /// Returns a location without its password and its query, for names, plans and messages. A path stays as it is.
 pub fn shown_location(location: &str) -> String {
-    Parts::of(location).map_or_else(|| location.to_owned(), |parts| parts.shown())
+    Parts::try_new(location).map_or_else(|| location.to_owned(), |parts| parts.shown())
 }
 
 /// Whether a location has a password or a query.
 pub fn has_secrets(location: &str) -> bool {
-    Parts::of(location).is_some_and(|parts| parts.has_secrets())
+    Parts::try_new(location).is_some_and(|parts| parts.has_secrets())
 }
 
 /// Whether a text is a URL from its beginning to its end.
@@ -96,7 +96,7 @@ pub fn is_url(text: &str) -> bool {
 /// Returns the texts that a location hides, in each way that a message may write them: as a literal of Rust or SQL, without
 /// line breaks, with escapes, or only the part up to a blank or a quote.
 pub fn secrets_of(location: &str) -> Vec<String> {
-    let Some(parts) = Parts::of(location) else { return vec![] };
+    let Some(parts) = Parts::try_new(location) else { return vec![] };
     let user = if parts.is_secret { parts.user } else { "" };
     let mut secrets: Vec<String> = vec![];
     for secret in parts.queries.into_iter().chain([user]) {
@@ -133,7 +133,7 @@ pub fn without_secrets(text: &str) -> String {
         let end =
             at + 3 + quote.map_or_else(|| end_of_bare(behind), |it| end_of_quoted(behind, it));
         shown.push_str(&rest[..start]);
-        match Parts::of(&rest[start..end]) {
+        match Parts::try_new(&rest[start..end]) {
             Some(parts) => {
                 shown += &parts.shown();
                 if parts.dataset.is_empty() {

@@ -42,10 +42,10 @@ impl Foreign {
     /// ```
     /// use gridfusion_core::format::Foreign;
     ///
-    /// assert_eq!(Foreign::of_bytes(b"GRIB\0\0\0\x02"), Some(Foreign::Grib));
-    /// assert_eq!(Foreign::of_bytes(b"TETR\x01\0\0\0"), None);
+    /// assert_eq!(Foreign::from_bytes(b"GRIB\0\0\0\x02"), Some(Foreign::Grib));
+    /// assert_eq!(Foreign::from_bytes(b"TETR\x01\0\0\0"), None);
     /// ```
-    pub fn of_bytes(head: &[u8]) -> Option<Self> {
+    pub fn from_bytes(head: &[u8]) -> Option<Self> {
         const SIGNATURES: &[(&[u8], Foreign)] = &[
             (b"GRIB", Foreign::Grib),
             (b"\x93NUMPY", Foreign::Numpy),
@@ -67,7 +67,7 @@ impl Foreign {
     }
 
     /// Recognises a file by the extension of its name.
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name = name.trim_end_matches('/');
         let (_, extension) = name.rsplit_once('.')?;
         let foreign = match extension.to_ascii_lowercase().as_str() {
@@ -93,7 +93,7 @@ impl Foreign {
     }
 
     /// Recognises a folder by its entries.
-    pub fn of_folder(entries: &[Entry]) -> Option<Self> {
+    pub fn from_folder(entries: &[Entry]) -> Option<Self> {
         const OF_ZARR: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs"];
         let is_file = |entry: &&Entry| entry.size.is_some();
         let is_references =
@@ -187,7 +187,7 @@ mod tests {
             (b"time,value\n", None),
             (b"", None),
         ] {
-            assert_eq!(Foreign::of_bytes(head), expected, "{head:?}");
+            assert_eq!(Foreign::from_bytes(head), expected, "{head:?}");
         }
     }
 
@@ -202,19 +202,19 @@ mod tests {
             ("a.tet", None),
             ("nc", None),
         ] {
-            assert_eq!(Foreign::of_name(name), expected, "{name}");
+            assert_eq!(Foreign::from_name(name), expected, "{name}");
         }
         let entry = |name: &str, size: Option<u64>| Entry { name: name.to_owned(), size };
-        assert_eq!(Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]), of_zarr);
-        assert_eq!(Foreign::of_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
-        assert_eq!(Foreign::of_folder(&[]), None);
+        assert_eq!(Foreign::from_folder(&[entry("c", None), entry("zarr.json", Some(9))]), of_zarr);
+        assert_eq!(Foreign::from_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
+        assert_eq!(Foreign::from_folder(&[]), None);
         let references = [entry("refs.0.parq", Some(9)), entry("refs.1.parq", Some(9))];
-        assert_eq!(Foreign::of_folder(&references), Some(Foreign::ParquetReferences));
+        assert_eq!(Foreign::from_folder(&references), Some(Foreign::ParquetReferences));
         for other in ["snapshots", "transactions"] {
             let half = [entry("manifests", None), entry(other, None)];
-            assert_eq!(Foreign::of_folder(&half), Some(Foreign::Icechunk));
+            assert_eq!(Foreign::from_folder(&half), Some(Foreign::Icechunk));
         }
-        assert_eq!(Foreign::of_folder(&[entry("snapshots", None)]), None);
+        assert_eq!(Foreign::from_folder(&[entry("snapshots", None)]), None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// Returns the unit with this name in the types of numpy, such as `ns` in `datetime64[ns]`.
-    pub fn of_numpy(name: &str) -> Option<Self> {
+    pub fn from_numpy(name: &str) -> Option<Self> {
         Some(match name {
             "Y" => Self::Year,
             "M" => Self::Month,

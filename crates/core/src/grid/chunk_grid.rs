@@ -75,14 +75,14 @@ impl ChunkGrid {
     /// ```
     /// use gridfusion_core::grid::ChunkGrid;
     ///
-    /// let grid = ChunkGrid::of_any_size(&[1 << 63, 1 << 63], &[10, 10], &[0, 0])?;
+    /// let grid = ChunkGrid::with_any_size(&[1 << 63, 1 << 63], &[10, 10], &[0, 0])?;
     /// assert_eq!((grid.cells(), grid.is_numbered()), (u64::MAX, false));
     /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     ///
     /// # Errors
     /// `Unsupported` for shapes and origins that do not fit each other.
-    pub fn of_any_size(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
+    pub fn with_any_size(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
         let axes = regular_axes(shape, chunk_shape, origin)?;
         Self::counted(shape, axes, |factors| Some(product(factors).unwrap_or(u64::MAX)))
     }
@@ -293,16 +293,16 @@ mod tests {
     #[test]
     fn grids_of_any_size_know_their_axes() {
         let half = 1 << 63;
-        let grid = ChunkGrid::of_any_size(&[half, half, 7], &[10, 1, 3], &[4, 0, 2]).unwrap();
+        let grid = ChunkGrid::with_any_size(&[half, half, 7], &[10, 1, 3], &[4, 0, 2]).unwrap();
         assert_eq!((grid.cells(), grid.chunks(), grid.is_numbered()), (u64::MAX, u64::MAX, false));
         assert_eq!(grid.chunks_per_axis(), [(half + 4).div_ceil(10), half, 3]);
         assert_eq!(grid.axis_range(1, half - 1), half - 1..half);
         assert!(grid.chunk_number(&[half / 10, half - 1, 2]).is_some());
-        let small = ChunkGrid::of_any_size(&[19], &[10], &[4]).unwrap();
+        let small = ChunkGrid::with_any_size(&[19], &[10], &[4]).unwrap();
         assert_eq!(small, ChunkGrid::with_origin(&[19], &[10], &[4]).unwrap());
-        assert!(small.is_numbered() && ChunkGrid::of_any_size(&[1], &[0], &[0]).is_err());
+        assert!(small.is_numbered() && ChunkGrid::with_any_size(&[1], &[0], &[0]).is_err());
         assert_eq!(
-            ChunkGrid::of_any_size(&[half, half, 0], &[1, 1, 1], &[0; 3]).unwrap().cells(),
+            ChunkGrid::with_any_size(&[half, half, 0], &[1, 1, 1], &[0; 3]).unwrap().cells(),
             0
         );
     }

@@ -231,7 +231,7 @@ impl Selection {
     }
 
     /// Selects the cells whose index on each axis is selected.
-    pub fn of_axes(axes: Vec<AxisSelection>) -> Self {
+    pub fn from_axes(axes: Vec<AxisSelection>) -> Self {
         Self { axes }
     }
 

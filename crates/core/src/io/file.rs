@@ -47,7 +47,7 @@ impl FileSource {
         match read_exact_at(&self.file, &mut bytes, range.start) {
             Ok(()) => Ok(bytes.into()),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Err(self.opened.shrunk(&self.name, Stamp::of(&self.name, &self.file)?))
+                Err(self.opened.shrunk(&self.name, Stamp::try_new(&self.name, &self.file)?))
             }
             Err(error) => {
                 Err(Error::io(format!("cannot read bytes {range:?}"), error).in_file(&self.name))
@@ -135,14 +135,14 @@ fn changes(_: &Metadata) -> ((i64, i64), (u64, u32, u32, u32)) {
 
 impl Stamp {
     /// Returns the present stamp of an open file. Costs one system call.
-    fn of(name: &str, file: &File) -> Result<Self> {
+    fn try_new(name: &str, file: &File) -> Result<Self> {
         let metadata = file
             .metadata()
             .map_err(|error| Error::io("cannot check the file", error).in_file(name))?;
-        Ok(Self::of_metadata(&metadata))
+        Ok(Self::from_metadata(&metadata))
     }
 
-    pub(super) fn of_metadata(metadata: &Metadata) -> Self {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         let (changed, names_and_rights) = changes(metadata);
         Self {
             len: metadata.len(),
@@ -161,7 +161,7 @@ impl Stamp {
 
     /// Returns the stamp in the form for objects of any kind.
     pub(super) fn of_object(&self) -> ObjectStamp {
-        ObjectStamp::of_file(
+        ObjectStamp::from_file(
             (self.len, self.modified, self.file),
             self.changed,
             self.names_and_rights,
@@ -176,7 +176,7 @@ impl Stamp {
 
     /// Fails unless `file`, which had this stamp when it was opened, still has it.
     pub(super) fn unchanged(&self, name: &str, file: &File) -> Result<()> {
-        let now = Self::of(name, file)?;
+        let now = Self::try_new(name, file)?;
         if now.len < self.len {
             return Err(self.shrunk(name, now));
         }
@@ -215,7 +215,7 @@ pub(super) fn open(path: &Path) -> Result<(String, File, Stamp)> {
         return Err(failed(std::io::Error::other("not a regular file, but a pipe or a device")));
     }
     let file = File::open(path).map_err(failed)?;
-    let stamp = Stamp::of(&name, &file)?;
+    let stamp = Stamp::try_new(&name, &file)?;
     Ok((name, file, stamp))
 }
 
@@ -241,10 +241,22 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io:
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::io::MmapSource;
+
+    /// Changes a file, again until its time of change differs: a clock may be coarse.
+    fn until_changed(path: &Path, change: impl Fn()) {
+        use std::os::unix::fs::MetadataExt;
+
+        let time = || {
+            let metadata = std::fs::metadata(path).unwrap();
+            (metadata.ctime(), metadata.ctime_nsec())
+        };
+        let before = time();
+        while time() == before {
+            change();
+        }
+    }
 
     /// A program may set the time of the last write back.
     #[test]
@@ -257,10 +269,11 @@ mod tests {
             Box::new(MmapSource::open(&path).unwrap()),
         ];
         let before = std::fs::metadata(&path).unwrap().modified().unwrap();
-        std::thread::sleep(Duration::from_millis(20));
-        std::fs::write(&path, "abce").unwrap();
-        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        file.set_modified(before).unwrap();
+        until_changed(&path, || {
+            std::fs::write(&path, "abce").unwrap();
+            let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_modified(before).unwrap();
+        });
         for source in sources {
             let error = source.unchanged().unwrap_err().to_string();
             assert!(error.contains("the file has changed"), "{error}");
@@ -275,8 +288,9 @@ mod tests {
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("x"), "abcd").unwrap();
         let source = FileSource::open(&path("x")).unwrap();
-        std::thread::sleep(Duration::from_millis(20));
-        std::fs::set_permissions(path("x"), std::fs::Permissions::from_mode(0o400)).unwrap();
+        until_changed(&path("x"), || {
+            std::fs::set_permissions(path("x"), std::fs::Permissions::from_mode(0o400)).unwrap();
+        });
         source.unchanged().unwrap();
         std::fs::hard_link(path("x"), path("y")).unwrap();
         source.unchanged().unwrap();

@@ -114,7 +114,7 @@ pub trait ByteSource: Debug + Send + Sync {
 
     /// Returns the stamp of the object when it was opened; `None` if there is nothing to tell versions apart.
     fn stamp(&self) -> Option<ObjectStamp> {
-        self.version().map(ObjectStamp::of_version)
+        self.version().map(ObjectStamp::from_version)
     }
 
     /// Hints that these bytes will not be read again soon; a mapping releases their pages.

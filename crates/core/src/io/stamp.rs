@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// ```
 /// use gridfusion_core::io::ObjectStamp;
 ///
-/// let [a, b] = ["7 bytes, tag a", "7 bytes, tag b"].map(ObjectStamp::of_version);
+/// let [a, b] = ["7 bytes, tag a", "7 bytes, tag b"].map(ObjectStamp::from_version);
 /// assert!(a.is_same(&a) && !a.is_same(&b));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,19 +26,19 @@ pub struct ObjectStamp {
 
 impl ObjectStamp {
     /// Returns the stamp of a file.
-    pub(super) fn of_file(content: impl Hash, changed: impl Hash, explained: impl Hash) -> Self {
+    pub(super) fn from_file(content: impl Hash, changed: impl Hash, explained: impl Hash) -> Self {
         let (content, changed) = (digest(content), digest(changed));
         Self { content, tag: 0, changed, explained: digest(explained) }
     }
 
     /// Returns the stamp of an object in a store. Without tags, times decide.
-    pub(super) fn of_stored(size: u64, tag: Option<&str>, modified: Option<i64>) -> Self {
+    pub(super) fn from_stored(size: u64, tag: Option<&str>, modified: Option<i64>) -> Self {
         let (tag, changed) = (tag.map_or(0, digest), modified.map_or(0, digest));
         Self { content: digest(size), tag, changed, explained: 0 }
     }
 
     /// Returns the stamp of an object with this version; see [`ByteSource::version`](super::ByteSource::version).
-    pub fn of_version(version: impl AsRef<str>) -> Self {
+    pub fn from_version(version: impl AsRef<str>) -> Self {
         Self { content: digest(version.as_ref()), tag: 0, changed: 0, explained: 0 }
     }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn tags_decide_before_times_and_explained_changes_do_not_count() {
-        let stored = ObjectStamp::of_stored;
+        let stored = ObjectStamp::from_stored;
         let (a, b) = (Some("a"), Some("b"));
         assert!(stored(7, a, Some(1)).is_same(&stored(7, a, Some(2))));
         assert!(!stored(7, a, Some(1)).is_same(&stored(7, b, Some(1))));
@@ -74,7 +74,7 @@ mod tests {
         assert!(stored(7, a, None).is_same(&stored(7, None, Some(1))));
         assert!(!stored(7, None, Some(1)).is_same(&stored(7, None, Some(2))));
         let file =
-            |content: u8, changed: u8, names: u8| ObjectStamp::of_file(content, changed, names);
+            |content: u8, changed: u8, names: u8| ObjectStamp::from_file(content, changed, names);
         assert!(file(1, 1, 1).is_same(&file(1, 1, 1)));
         assert!(!file(1, 1, 1).is_same(&file(1, 2, 1)));
         assert!(file(1, 1, 1).is_same(&file(1, 2, 2)));

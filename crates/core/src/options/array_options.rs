@@ -116,7 +116,7 @@ impl ArrayOptions {
     ///
     /// # Errors
     /// `Usage` if two spellings set the same option.
-    pub fn of_sql(options: &HashMap<String, String>, prefixes: &[&str]) -> Result<Self> {
+    pub fn from_sql(options: &HashMap<String, String>, prefixes: &[&str]) -> Result<Self> {
         let mut given = BTreeMap::new();
         for (key, value) in options.iter().filter(|(key, _)| !is_of_store(key)) {
             let name = match key.split_once('.') {
@@ -229,7 +229,7 @@ mod tests {
     fn spellings_of_one_option_are_one() {
         let of = |keys: &[&str]| {
             let options = keys.iter().map(|key| ((*key).to_owned(), "1".to_owned())).collect();
-            ArrayOptions::of_sql(&options, &["toy"])
+            ArrayOptions::from_sql(&options, &["toy"])
         };
         let given = of(&["format.io", "toy.dataset", "aws.region"]).unwrap();
         assert_eq!(given.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);

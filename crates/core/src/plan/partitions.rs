@@ -57,7 +57,7 @@ struct Unit {
 impl Partitions {
     /// Drops the tasks that the limit does not need, and divides the others into `max_partitions`
     /// partitions, or one per task if there are fewer tasks.
-    pub(super) fn of(chunks: &TouchedChunks, division: DivisionParams) -> Self {
+    pub(super) fn new(chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let tasks = weights.needed_tasks(division);
         let count = (division.max_partitions as u64).min(tasks).max(1);
@@ -84,12 +84,12 @@ impl Partitions {
     }
 
     /// Makes partitions that were divided before, along this axis.
-    pub(super) fn of_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
+    pub(super) fn from_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
         Self { parts, axis }
     }
 
     /// Drops the tasks that the limit does not need, and partitions that are then empty. Unlike
-    /// [`Partitions::of`], it moves no border, so partitions that are ranges keep their label ranges.
+    /// [`Partitions::new`], it moves no border, so partitions that are ranges keep their label ranges.
     pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let needed = weights.needed_tasks(division);

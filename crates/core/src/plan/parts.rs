@@ -62,7 +62,7 @@ impl ScanPlan {
     ///
     /// # Errors
     /// `Corrupt` if the parts do not fit the grid or each other.
-    pub fn of_parts(grid: ChunkGrid, parts: PlanParts) -> Result<Self> {
+    pub fn from_parts(grid: ChunkGrid, parts: PlanParts) -> Result<Self> {
         let rank = grid.rank();
         let wrong =
             |what: &str| Error::corrupt_region("plan", format!("{what} do not fit the array"));
@@ -76,7 +76,7 @@ impl ScanPlan {
         {
             return Err(wrong("its axes"));
         }
-        let chunks = TouchedChunks::of_runs(grid, parts.selection, &parts.reversed, parts.kept)?;
+        let chunks = TouchedChunks::from_runs(grid, parts.selection, &parts.reversed, parts.kept)?;
         let tasks = chunks.tasks();
         let of_tasks = |range: &Range<u64>| range.start <= range.end && range.end <= tasks;
         if parts.partitions.is_empty() || !parts.partitions.iter().all(|(range, _)| of_tasks(range))
@@ -89,7 +89,7 @@ impl ScanPlan {
             order: parts.order.map(|descending| ReadOrder::new(&chunks, descending)),
             chunks,
             pruned_by_zones: parts.pruned_by_zones,
-            partitions: Partitions::of_parts(all, parts.cut_along),
+            partitions: Partitions::from_parts(all, parts.cut_along),
             max_partitions: parts.max_partitions,
             declares_range: parts.cut_along.is_some(),
             limit: parts.limit,

@@ -215,7 +215,7 @@ impl ScanPlan {
 
     /// Divides the tasks among partitions again, after they, the limit or the order have changed.
     fn divided(self) -> Self {
-        Self { partitions: Partitions::of(&self.chunks, self.division()), ..self }
+        Self { partitions: Partitions::new(&self.chunks, self.division()), ..self }
     }
 
     /// Returns the plan with another limit, or none, in at most as many partitions as it has now. Adding a

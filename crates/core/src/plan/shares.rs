@@ -21,7 +21,7 @@ impl ScanPlan {
         let partitions = self.partition_count();
         let max_partitions = partitions.saturating_mul(count);
         let division = DivisionParams { max_partitions, ..self.division() };
-        let all = Partitions::of(&self.chunks, division);
+        let all = Partitions::new(&self.chunks, division);
         let parts = all.parts();
         let border = |number: usize| number * parts.len() / count;
         (0..count)
@@ -43,7 +43,7 @@ impl ScanPlan {
         parts.resize(partitions, Part { tasks: TaskRange::new(end - first..end - first), rows: 0 });
         Self {
             chunks: self.chunks.only(&TaskRange::new(first..end)).narrowed(),
-            partitions: Partitions::of_parts(parts, None),
+            partitions: Partitions::from_parts(parts, None),
             max_partitions: partitions,
             declares_range: false,
             account: self.account_of(number),
@@ -57,12 +57,12 @@ impl ScanPlan {
         let partitions = self.partition_count();
         let chunks = self.chunks.restricted(axis, wanted);
         let division = DivisionParams { max_partitions: partitions, ..self.division() };
-        let mut parts = Partitions::of(&chunks, division).parts().to_vec();
+        let mut parts = Partitions::new(&chunks, division).parts().to_vec();
         let tasks = chunks.tasks();
         parts.resize(partitions, Part { tasks: TaskRange::new(tasks..tasks), rows: 0 });
         Self {
             chunks,
-            partitions: Partitions::of_parts(parts, None),
+            partitions: Partitions::from_parts(parts, None),
             max_partitions: partitions,
             declares_range: false,
             account: self.account_of(number),

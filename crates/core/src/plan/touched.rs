@@ -53,7 +53,7 @@ impl TouchedChunks {
     ///
     /// # Errors
     /// `Corrupt` if a place is not one of the grid, or if places do not ascend.
-    pub(super) fn of_runs(
+    pub(super) fn from_runs(
         grid: ChunkGrid,
         selection: Selection,
         reversed: &[bool],

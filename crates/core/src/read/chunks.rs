@@ -142,7 +142,7 @@ impl Chunks {
             chunks.push(chunk);
         }
         let requests: Vec<Request> =
-            chunks.iter().flat_map(|(_, stored)| Request::of(stored)).collect();
+            chunks.iter().flat_map(|(_, stored)| Request::for_chunks(stored)).collect();
         let mut fetched = self.array.objects().fetch(&requests).await?.into_iter();
         for (task, stored) in chunks {
             let own = fetched.by_ref().take(payloads(&stored).count()).collect();

@@ -40,7 +40,7 @@ pub fn reducer(
     if value.may_be_nan() && members.iter().any(compares) {
         return None;
     }
-    let packing = Packing::of(value.form()?);
+    let packing = Packing::try_new(value.form()?);
     if value.has_validity() && (!value.nan_is_null() || packing.is_some()) {
         return None; // no element can stand for NULL
     }

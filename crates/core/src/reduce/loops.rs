@@ -144,7 +144,8 @@ mod tests {
         });
         assert!(all.iter().all(|other| *other == all[0]));
         let along: Vec<f64> = (0..150).map(|_| rng.random_range(-2.0..2.0)).collect();
-        let weights = RowWeights::of_parts(rng.random::<bool>().then_some(&along[..]), &along[..5]);
+        let weights =
+            RowWeights::from_parts(rng.random::<bool>().then_some(&along[..]), &along[..5]);
         let passes = [add_weighted::<T, K>, weighted_avx2::<T, K>, weighted::<T, K>];
         let all = passes.map(|pass| {
             let (mut states, mut counts) = (WeightedStates::new(groups), vec![0; groups]);

@@ -22,7 +22,7 @@ pub(super) struct Packing {
 
 impl Packing {
     /// Returns the packing of a column; `None` if its values are as stored.
-    pub(super) fn of(form: Form) -> Option<Self> {
+    pub(super) fn try_new(form: Form) -> Option<Self> {
         match form {
             Form::Stored => None,
             Form::Packed { scale, offset } => Some(Self { scale, offset }),

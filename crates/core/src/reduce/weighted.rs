@@ -27,7 +27,7 @@ pub struct CellWeights {
 
 impl CellWeights {
     /// Makes the weights of indices from those of the selected indices of each axis.
-    pub fn of_selected(selection: &[AxisSelection], selected: &[Option<Arc<[f64]>>]) -> Self {
+    pub fn from_selected(selection: &[AxisSelection], selected: &[Option<Arc<[f64]>>]) -> Self {
         let spread = |(selection, selected): (&AxisSelection, &Option<Arc<[f64]>>)| {
             let selected = selected.as_ref()?;
             let mut weights = vec![0.0; selection.len() as usize];
@@ -84,7 +84,7 @@ struct OuterWeights<'a> {
 impl<'a> RowWeights<'a> {
     /// Makes weights along rows of 150 cells, and one weight per row.
     #[cfg(test)]
-    pub(super) fn of_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
+    pub(super) fn from_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
         Self { inner, outer: vec![OuterWeights { stride: 150, weights: rows }] }
     }
 

@@ -42,7 +42,7 @@ pub async fn refuse_foreign(place: &Place) -> Result<()> {
     }
     let foreign = match place.is_remote() {
         // Only the name is used, because DataFusion will read the object next.
-        true => Foreign::of_name(&place.path()),
+        true => Foreign::from_name(&place.path()),
         false => foreign_at(place).await,
     };
     match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
@@ -56,11 +56,11 @@ pub async fn refuse_foreign(place: &Place) -> Result<()> {
 /// A local file is recognised by its first bytes, and formats of rows without a signature by the file's name.
 /// A folder is recognised by its entries.
 async fn foreign_at(place: &Place) -> Option<Foreign> {
-    let rows = Foreign::of_name(&place.path()).filter(|foreign| foreign.has_rows());
+    let rows = Foreign::from_name(&place.path()).filter(|foreign| foreign.has_rows());
     match place.local_path() {
-        Some(path) if path.is_file() => Foreign::of_bytes(&head(place).await.ok()?).or(rows),
+        Some(path) if path.is_file() => Foreign::from_bytes(&head(place).await.ok()?).or(rows),
         None if rows.is_some() => rows,
-        _ => Foreign::of_folder(&place.entries().await.ok()?),
+        _ => Foreign::from_folder(&place.entries().await.ok()?),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn holds(entries: &[Entry]) -> String {
         return "it is empty".to_owned();
     }
     names.sort_unstable();
-    let arrays = |name: &&str| Foreign::of_name(name).filter(|foreign| !foreign.has_rows());
+    let arrays = |name: &&str| Foreign::from_name(name).filter(|foreign| !foreign.has_rows());
     let foreign = names.iter().find_map(|name| Some((*name, arrays(name)?)));
     let more = names.len().saturating_sub(MOST);
     names.truncate(MOST);

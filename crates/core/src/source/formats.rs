@@ -332,7 +332,7 @@ impl Formats {
     async fn explain(&self, error: Error, place: &Place, expected: &Arc<dyn ArrayFormat>) -> Error {
         // CSV and JSON files have no signature. If the first byte is wrong, the file name identifies them.
         let from_the_start = error.kind() == ErrorKind::Corrupt && error.offset() == Some(0);
-        let rows = Foreign::of_name(&place.path()).filter(|it| from_the_start && it.has_rows());
+        let rows = Foreign::from_name(&place.path()).filter(|it| from_the_start && it.has_rows());
         if let Some(foreign) = rows {
             return foreign.error().in_file(place.location());
         }

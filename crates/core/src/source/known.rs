@@ -29,7 +29,7 @@ impl KnownDimension {
     ///
     /// # Errors
     /// If its first or last label cannot be read.
-    pub fn of(dimension: &Dimension) -> Result<Self> {
+    pub fn try_new(dimension: &Dimension) -> Result<Self> {
         let [first, last] = ends(dimension)?;
         Ok(Self {
             name: dimension.name().to_owned(),

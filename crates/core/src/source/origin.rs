@@ -126,7 +126,7 @@ impl TableOrigin {
     }
 
     /// Returns the origin of arrays that a query has put side by side; `None` for none.
-    pub fn of_side_by_side(parts: Vec<JoinedOrigin>) -> Option<Self> {
+    pub fn from_side_by_side(parts: Vec<JoinedOrigin>) -> Option<Self> {
         let first = Self::clone(&parts.first()?.origin);
         Some(Self { side_by_side: parts.into(), files: None, ..first })
     }

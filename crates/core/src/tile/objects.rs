@@ -61,7 +61,7 @@ pub struct Request {
 
 impl Request {
     /// Returns requests for the payloads of `stored` chunks, in order.
-    pub fn of(stored: &[StoredChunk]) -> Vec<Self> {
+    pub fn for_chunks(stored: &[StoredChunk]) -> Vec<Self> {
         let layers = stored.iter().flat_map(|chunk| &chunk.layers);
         let of_layer = |layer: &Layer| -> Vec<Self> {
             let may_be_absent = layer.may_be_absent;

@@ -41,7 +41,7 @@ impl Slice {
         let payloads = stored.iter().flat_map(|chunk| &chunk.layers);
         let payloads = payloads.flat_map(|layer| layer.payloads().map(move |it| (layer, it)));
         let shorten = |((layer, payload), request): ((&Layer, &Payload), &mut Request)| {
-            let slice = Self::of(task, layer, payload)?;
+            let slice = Self::try_new(task, layer, payload)?;
             if (slice.left_out() as u64) <= least {
                 return None;
             }
@@ -57,7 +57,7 @@ impl Slice {
     }
 
     /// Returns the part of a payload with all selected cells; `None` if cells have no known place in it.
-    fn of(task: &ChunkTask, layer: &Layer, payload: &Payload) -> Option<Self> {
+    fn try_new(task: &ChunkTask, layer: &Layer, payload: &Payload) -> Option<Self> {
         let has_places =
             layer.placement.is_none() && layer.content.is_none() && payload.codec.is_raw();
         let is_bounded = matches!(payload.at.range, ByteRange::Bounded(_));

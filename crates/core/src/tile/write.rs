@@ -396,6 +396,13 @@ mod tests {
         }
     }
 
+    /// Waits until all other tasks have ended, also those that drops have begun.
+    async fn tasks_end() {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
     async fn a_session_that_is_dropped_takes_all_back() {
         let dir = tempfile::tempdir().unwrap();
@@ -410,12 +417,7 @@ mod tests {
             let is_block = |object: &String| object.starts_with("draft/");
             assert_eq!(objects(&*from, "").await.iter().filter(|it| is_block(it)).count(), 2);
             drop(session);
-            for _ in 0..1_000 {
-                if objects(&*from, "").await.is_empty() {
-                    break;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
+            tasks_end().await;
             assert_eq!(objects(&*from, "").await, Vec::<String>::new());
         }
         assert!(store.asked().contains(&"abort array/log".to_owned()));
@@ -474,7 +476,7 @@ mod tests {
         }
         written.abort();
         assert!(written.await.is_err());
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tasks_end().await;
         assert_eq!(objects(&*folder, "").await.len(), 8);
     }
 }

@@ -20,7 +20,7 @@ pub struct CellStatistics {
 impl CellStatistics {
     /// Computes the statistics of little-endian `elements`. Besides NaN, elements with the bits of
     /// `fill` and elements with a 0 in `validity` are NULL.
-    pub fn of(
+    pub fn new(
         element: ElementType,
         elements: &[u8],
         fill: Option<Bound>,
@@ -135,7 +135,7 @@ mod tests {
             let fill = elements.first_chunk::<8>().filter(|_| round % 3 == 0).copied();
             let validity: Vec<u8> = (0..cells).map(|_| rng.random_range(0..2)).collect();
             let validity = (round % 5 == 0).then_some(&validity[..]);
-            let found = CellStatistics::of(element, &elements, fill, validity);
+            let found = CellStatistics::new(element, &elements, fill, validity);
             assert_eq!(
                 found,
                 naively(element, &elements, fill, validity),

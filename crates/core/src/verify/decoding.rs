@@ -61,7 +61,7 @@ impl Findings {
     }
 
     /// Returns findings of the check with this name.
-    pub fn of(check: &'static str, findings: impl IntoIterator<Item = Finding>) -> Self {
+    pub fn with(check: &'static str, findings: impl IntoIterator<Item = Finding>) -> Self {
         let mut all = Self::default();
         all.extend(check, findings);
         all
@@ -214,7 +214,7 @@ async fn decode<T: Decodable>(
                 memory = spare;
             }
             Err(error) => {
-                let finding = Finding::of_error(&error);
+                let finding = Finding::from_error(&error);
                 // The file may be correct.
                 let is_warning = error.kind() == ErrorKind::Unsupported;
                 let finding = if is_warning { finding.into_warning() } else { finding };

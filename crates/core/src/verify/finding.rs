@@ -53,7 +53,7 @@ impl Finding {
     }
 
     /// Converts an error to a failure.
-    pub fn of_error(error: &Error) -> Self {
+    pub fn from_error(error: &Error) -> Self {
         Self {
             file: error.file().map(str::to_owned),
             region: error.region(),
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn findings_name_their_place() {
         let error = Error::corrupt("chunk index", 312, "codec 7").in_file("a.tet");
-        let finding = Finding::of_error(&error).in_dataset("t").of_chunk(&[0, 1]);
+        let finding = Finding::from_error(&error).in_dataset("t").of_chunk(&[0, 1]);
         let text = "a.tet, \"t\", chunk [0, 1], chunk index at byte 312: codec 7";
         assert_eq!(finding.to_string(), text);
         assert_eq!(Finding::warning("odd").to_string(), "odd");

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
-//! [`Report::of_error`] makes the report on a file that cannot be opened.
+//! [`Report::from_error`] makes the report on a file that cannot be opened.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -29,12 +29,12 @@ impl Report {
 
     /// Returns the report on something at `location` that cannot be opened. Its single check is a
     /// failure: `parse` if the content is corrupt or not supported, otherwise `open`.
-    pub fn of_error(location: &str, depth: Depth, error: &Error) -> Self {
+    pub fn from_error(location: &str, depth: Depth, error: &Error) -> Self {
         let name = match error.kind() {
             ErrorKind::Corrupt | ErrorKind::Unsupported => "parse",
             ErrorKind::Usage | ErrorKind::Io | ErrorKind::Internal => "open",
         };
-        let checks = vec![Check::new(name).with(Finding::of_error(error))];
+        let checks = vec![Check::new(name).with(Finding::from_error(error))];
         Self { depth, checks }.relative_to(location)
     }
 
@@ -118,11 +118,11 @@ mod tests {
         for (file, expected) in [("x/a.tet", None), ("x/a.tet/b/c", Some("b/c")), ("y", Some("y"))]
         {
             let error = Error::corrupt("footer", 0, "odd").in_file(file);
-            let report = Report::of_error("x/a.tet", Depth::Cells, &error);
+            let report = Report::from_error("x/a.tet", Depth::Cells, &error);
             let check = report.check("parse").unwrap();
             assert_eq!(check.findings()[0].file.as_deref(), expected);
         }
         let error = Error::usage("no such file");
-        assert!(Report::of_error("x", Depth::Cells, &error).check("open").is_some());
+        assert!(Report::from_error("x", Depth::Cells, &error).check("open").is_some());
     }
 }

@@ -198,7 +198,7 @@ impl OpenFile {
     /// Returns the error that names the format of a foreign file, if its first bytes show one.
     fn of_another_format(&self) -> Option<Error> {
         let (_, head) = self.known.first()?;
-        Foreign::of_bytes(head).map(Foreign::error)
+        Foreign::from_bytes(head).map(Foreign::error)
     }
 
     /// Parses the directory and the header of the chunk index, which follows it directly.

@@ -135,7 +135,7 @@ impl Decodable for IndexedChunk {
     ) -> Result<(Findings, Vec<u8>)> {
         let payload = payloads.into_iter().flatten().next().unwrap_or_default();
         let tile = self.payload.decode(payload, memory, scratch)?;
-        let stale = Findings::of(STALE, self.stale(&tile.bytes));
+        let stale = Findings::with(STALE, self.stale(&tile.bytes));
         Ok((stale, tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default()))
     }
 
@@ -152,13 +152,13 @@ impl IndexedChunk {
         let grid = self.common.file.tet().datasets()[self.dataset].grid().ok()?;
         let stored = zones.zone(grid.chunk_number(&self.coordinates)?)?;
         let element = (*element)?;
-        let found = CellStatistics::of(element, tile, *fill, None);
+        let found = CellStatistics::new(element, tile, *fill, None);
         if is_zone_of(element, &stored, &found) {
             return None;
         }
         // Some writers do not know the fill value. If their map is right for cells without one, the message
         // gives the cause.
-        let without_fill = CellStatistics::of(element, tile, None, None);
+        let without_fill = CellStatistics::new(element, tile, None, None);
         let why = match is_zone_of(element, &stored, &without_fill) {
             true => "; its writer counted the fill value as a value",
             false => "",

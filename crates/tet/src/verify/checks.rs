@@ -37,7 +37,7 @@ pub(super) async fn verify_file(
     // An index that cannot be read is one finding, and the checks of the footer are still made.
     let (index, cells) = match verify_index(reader, depth, progress, zones).await {
         Ok(checks) => checks,
-        Err(error) => (vec![Check::new("chunk_index").with(Finding::of_error(&error))], vec![]),
+        Err(error) => (vec![Check::new("chunk_index").with(Finding::from_error(&error))], vec![]),
     };
     index.into_iter().for_each(|check| report.add(check));
     verify_footer(reader, &mut report).await;
@@ -94,14 +94,14 @@ async fn verify_footer(reader: &TetReader, report: &mut Report) {
     };
     let found = match reader.run(machine).await {
         Ok(found) => found,
-        Err(error) => return report.add(footer.with(Finding::of_error(&error))),
+        Err(error) => return report.add(footer.with(Finding::from_error(&error))),
     };
     footer = footer.with_detail(format!("version {}", found.version));
-    footer.extend(found.misplaced.iter().map(Finding::of_error));
-    footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).into_warning()));
+    footer.extend(found.misplaced.iter().map(Finding::from_error));
+    footer.extend(found.ignored.iter().map(|error| Finding::from_error(error).into_warning()));
     report.add(footer);
     let mut limits = Check::new("footer_metadata");
-    limits.extend(found.exceeded.iter().map(Finding::of_error));
+    limits.extend(found.exceeded.iter().map(Finding::from_error));
     report.add(limits);
 }
 

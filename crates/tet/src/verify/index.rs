@@ -61,7 +61,7 @@ impl IndexChecks {
     /// Adds the faults of a row to the checks, and its chunk and its bytes to the ranges.
     pub(super) fn add(&mut self, file: &TetFile, row: &CheckedRow) {
         for (field, error) in &row.faults {
-            let finding = about(file, row, Finding::of_error(error));
+            let finding = about(file, row, Finding::from_error(error));
             match field {
                 RowField::Dataset => self.dataset_ids.add(finding),
                 RowField::Coordinates => self.coords.add(finding),
@@ -107,7 +107,7 @@ impl IndexChecks {
         let grid = match dataset.grid() {
             Ok(grid) => grid,
             Err(error) => {
-                let finding = Finding::of_error(&error).in_dataset(dataset.name());
+                let finding = Finding::from_error(&error).in_dataset(dataset.name());
                 return self.tensor_bytes.add(finding);
             }
         };
@@ -172,7 +172,7 @@ impl Overlaps {
         let mut offsets = Check::new("payload_offsets");
         let mut overlap = Check::new("payload_overlap");
         if let Err(error) = self.look_up(file).await {
-            overlap.add(Finding::of_error(&error));
+            overlap.add(Finding::from_error(&error));
         }
         let start = |row: &CheckedRow| row.span.as_ref().map(|span| span.start);
         for (bytes, mut rows) in self.looked_up {

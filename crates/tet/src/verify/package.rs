@@ -68,7 +68,7 @@ pub(super) async fn verify_package(
         Ok(Ok([generations, publishing, staging])) => Listings { generations, publishing, staging },
         Ok(Err(_)) => return report,
         Err(error) => {
-            report.add(Check::new("generations").with(Finding::of_error(&error)));
+            report.add(Check::new("generations").with(Finding::from_error(&error)));
             return report;
         }
     };
@@ -145,7 +145,7 @@ async fn verify_other(
     let opened = TetReader::open_package(Arc::clone(package.folder()), Some(number)).await;
     let file = match opened {
         Ok(file) => file,
-        Err(error) => return Report::of_error(package.folder().name(), depth, &error),
+        Err(error) => return Report::from_error(package.folder().name(), depth, &error),
     };
     let zones = FoundZones::used(&file).await;
     let mut report = verify_file(&file, depth, progress, &zones).await;
@@ -173,7 +173,7 @@ async fn verify_generation(
     match sidecars.json(MANIFEST).await {
         Ok(Some(json)) => sidecars.manifest = json,
         Ok(None) => manifest.add(Finding::failure(format!("there is no {MANIFEST}"))),
-        Err(error) => manifest.add(Finding::of_error(&error)),
+        Err(error) => manifest.add(Finding::from_error(&error)),
     }
     // All further checks compare with the manifest.
     if sidecars.manifest.is_null() {
@@ -259,7 +259,7 @@ async fn zone_file(
     match sidecars.json(ZONES).await {
         Ok(Some(json)) => sidecars.check_about(ZONES, &json, number, &mut check),
         Ok(None) => {}
-        Err(error) => check.add(Finding::of_error(&error)),
+        Err(error) => check.add(Finding::from_error(&error)),
     }
     check
 }
@@ -292,7 +292,7 @@ async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
         }
         Ok(Some(json)) => sidecars.check_about(INDEXES, &json, number, &mut check),
         Ok(None) => {}
-        Err(error) => check.add(Finding::of_error(&error)),
+        Err(error) => check.add(Finding::from_error(&error)),
     }
     check
 }
@@ -318,7 +318,7 @@ async fn semantics(number: u64, sidecars: &Sidecars<'_>) -> Check {
     match found {
         Ok(Some(json)) => sidecars.check_about(SEMANTICS, &json, number, &mut check),
         Ok(None) => {}
-        Err(error) => check.add(Finding::of_error(&error)),
+        Err(error) => check.add(Finding::from_error(&error)),
     }
     check
 }

@@ -78,7 +78,7 @@ impl Sidecars<'_> {
     /// Compares the hash of the file `name` with the one under `key` in the manifest.
     pub(super) async fn check_hash(&self, name: &str, key: &str, check: &mut Check) {
         let finding = match (self.hash(name).await, self.manifest[key].as_str()) {
-            (Err(error), _) => Finding::of_error(&error),
+            (Err(error), _) => Finding::from_error(&error),
             (Ok(None), _) => Finding::failure("the manifest lists this file, but it is missing"),
             (Ok(Some(_)), None) => Finding::failure(format!("the manifest lacks \"{key}\"")),
             (Ok(Some(found)), Some(listed)) if found == listed => return,

@@ -29,7 +29,7 @@ impl FoundZones {
     /// the zone file of its package. The checks of the package report on the zone file.
     pub(super) async fn used(file: &TetReader) -> Self {
         if let Some(machine) = file.tet().check_zone_maps() {
-            return Self::of(file.tet(), file.run(machine).await);
+            return Self::new(file.tet(), file.run(machine).await);
         }
         let none = Check::new("zone_maps").with_detail("none");
         let Some(package) = file.package() else { return Self { maps: vec![], check: none } };
@@ -44,16 +44,16 @@ impl FoundZones {
             Ok(machine) => package.run(machine).await,
             Err(error) => Err(error),
         };
-        Some(Self::of(file.tet(), found))
+        Some(Self::new(file.tet(), found))
     }
 
     /// Reports faults, the order, missing maps and fill values of zone maps that were read.
-    pub(super) fn of(file: &TetFile, found: Result<CheckedZoneMaps, Error>) -> Self {
+    pub(super) fn new(file: &TetFile, found: Result<CheckedZoneMaps, Error>) -> Self {
         let mut check = Check::new("zone_maps");
         let found = match found {
             Ok(found) => found,
             Err(error) => {
-                check.add(Finding::of_error(&error));
+                check.add(Finding::from_error(&error));
                 return Self { maps: vec![], check };
             }
         };
@@ -124,7 +124,7 @@ fn maps_with_fill_bounds(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Find
 /// Converts a fault to a finding. Its dataset may not exist.
 fn finding(file: &TetFile, fault: &ZoneFault) -> Finding {
     let id = usize::try_from(fault.dataset).unwrap_or(usize::MAX);
-    let finding = Finding::of_error(&fault.error).of_chunk(&fault.coordinates);
+    let finding = Finding::from_error(&fault.error).of_chunk(&fault.coordinates);
     match file.datasets().get(id) {
         Some(dataset) => finding.in_dataset(dataset.name()),
         None => finding,

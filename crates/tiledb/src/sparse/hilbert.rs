@@ -29,7 +29,7 @@ const BLOCK: usize = 512;
 pub(super) fn numbers(positions: &mut [Vec<u64>], bits: u32) -> Vec<u64> {
     let count = positions.first().map_or(0, Vec::len);
     let mut numbers = Vec::with_capacity(count);
-    if let Some(table) = CurveTable::of(positions.len()) {
+    if let Some(table) = CurveTable::try_new(positions.len()) {
         table.extend(&mut numbers, positions, bits);
         return numbers;
     }

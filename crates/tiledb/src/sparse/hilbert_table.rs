@@ -41,7 +41,7 @@ struct State {
 
 impl CurveTable {
     /// Returns the table of a number of axes; `None` for too many axes.
-    pub(super) fn of(axes: usize) -> Option<&'static Self> {
+    pub(super) fn try_new(axes: usize) -> Option<&'static Self> {
         static TABLES: [OnceLock<CurveTable>; MAX_AXES] = [const { OnceLock::new() }; MAX_AXES];
         let at = axes.checked_sub(1)?;
         Some(TABLES.get(at)?.get_or_init(|| Self::new(axes, LEVELS[at])))

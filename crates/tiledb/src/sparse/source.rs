@@ -168,18 +168,18 @@ impl SparseSource for TileDbTiles {
         if !self.array.fragments().iter().any(reaches_out) {
             return Ok(None);
         }
-        self.bounds(&RTree::of_ranges(schema, limits)).map(Some)
+        self.bounds(&RTree::from_ranges(schema, limits)).map(Some)
     }
 
     fn sorted_by(&self, fragment: usize) -> Option<Vec<usize>> {
         let fragment = self.array.fragments().get(fragment)?;
-        self.order.sorted_by(&RTree::of_domains(self.array.schema(), [fragment]))
+        self.order.sorted_by(&RTree::from_domains(self.array.schema(), [fragment]))
     }
 
     fn fragment_bounds(&self, fragments: &[usize]) -> Result<TileBounds> {
         let all = self.array.fragments();
         let domains = fragments.iter().filter_map(|&number| all.get(number));
-        self.bounds(&RTree::of_domains(self.array.schema(), domains))
+        self.bounds(&RTree::from_domains(self.array.schema(), domains))
     }
 
     async fn tile_bounds(&self, fragments: &[usize]) -> Result<Vec<Arc<TileBounds>>> {

@@ -151,7 +151,7 @@ impl TileDbTiles {
         let layers = layers.map_err(|error| self.objects.named(error))?;
         let chunks: Vec<StoredChunk> =
             layers.into_iter().map(|layer| StoredChunk { layers: vec![layer] }).collect();
-        let fetched = self.objects.fetch(&Request::of(&chunks)).await?;
+        let fetched = self.objects.fetch(&Request::for_chunks(&chunks)).await?;
         let mut payloads = fetched.into_iter().flatten();
         let cells = [fragment.tile_cells(tile.tile)?];
         let mut decode = |(chunk, &field): (&StoredChunk, &usize)| {

@@ -23,24 +23,24 @@ pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress
     let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
     let mut check = Check::new("schema").with_detail(detail);
     let enumerations = (0..schema.attributes.len()).map(|it| reader.tiledb().enumeration(it));
-    check.extend(enumerations.filter_map(|it| Some(Finding::of_error(&it.err()?))));
+    check.extend(enumerations.filter_map(|it| Some(Finding::from_error(&it.err()?))));
     report.add(check);
     let mut table = Check::new("table");
     // Whether SQL can query the array. If not, it may still be valid.
     let view = TileDbView::default();
     let errors = enumeration_errors(reader.tiledb(), &view);
     for error in reader.array(&view).err().into_iter().chain(errors) {
-        table.add(Finding::of_error(&error).into_warning());
+        table.add(Finding::from_error(&error).into_warning());
     }
     report.add(table);
     report.add(match reader.metadata().await {
         Ok(pairs) => Check::new("metadata").with_detail(counted(pairs.len() as u64, "key")),
-        Err(error) => Check::new("metadata").with(Finding::of_error(&error)),
+        Err(error) => Check::new("metadata").with(Finding::from_error(&error)),
     });
     report.add(Check::new("fragments").with_detail(format!("{} visible", fragments.len())));
     let mut files = Check::new("fragment_files");
     for fragment in fragments {
-        files.extend(fragment.data_file_errors().iter().map(Finding::of_error));
+        files.extend(fragment.data_file_errors().iter().map(Finding::from_error));
     }
     report.add(files);
     if schema.kind == ArrayKind::Sparse {
@@ -61,7 +61,7 @@ async fn delete_conditions(reader: &TileDbReader) -> Check {
         }
         let machine = array.read_blocks([Block::AppliedConditions(number)]);
         if let Err(error) = driven(machine, reader).await {
-            check.add(Finding::of_error(&error));
+            check.add(Finding::from_error(&error));
         }
     }
     check

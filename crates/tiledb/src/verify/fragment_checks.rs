@@ -72,7 +72,7 @@ impl<'a> FragmentChecks<'a> {
 
     /// Returns the checks in the order of the report. `died` is the error of a decoding task.
     pub(super) async fn finish(self, died: Option<Error>) -> Vec<Check> {
-        let failed = |error: Error| vec![Check::new(DECODE).with(Finding::of_error(&error))];
+        let failed = |error: Error| vec![Check::new(DECODE).with(Finding::from_error(&error))];
         let decoded = match (self.cells, died) {
             (None, _) => vec![],
             (Some(_), Some(error)) => failed(error),
@@ -101,7 +101,7 @@ impl<'a> FragmentChecks<'a> {
                 let fragment = &reader.tiledb().fragments()[fragment];
                 self.progress.advance(fragment.tiles, 0);
                 let name = fragment.field(field).map_or("", |field| field.name);
-                let finding = Finding::of_error(&error).in_dataset(name);
+                let finding = Finding::from_error(&error).in_dataset(name);
                 // An unsupported tile may be valid, so it is only a warning.
                 self.offsets.add(match error.kind() {
                     ErrorKind::Unsupported => finding.into_warning(),
@@ -115,7 +115,7 @@ impl<'a> FragmentChecks<'a> {
     /// Checks the location of each tile of an attribute and, if requested, queues its cells for decoding.
     async fn each_value_tile(&mut self, tiles: &Arc<FragmentTiles>) -> Result<()> {
         if let Some(error) = tiles.statistics_error() {
-            self.statistics.add(Finding::of_error(error).in_dataset(tiles.name()));
+            self.statistics.add(Finding::from_error(error).in_dataset(tiles.name()));
         }
         for place in 0..tiles.fragment().tiles {
             let Some(tile) = self.locate(tiles, place) else { continue };
@@ -157,7 +157,7 @@ impl<'a> FragmentChecks<'a> {
         match StoredTile::locate(tiles, place) {
             Ok(tile) => Some(tile),
             Err(error) => {
-                self.offsets.add(located(tiles, place, Finding::of_error(&error)));
+                self.offsets.add(located(tiles, place, Finding::from_error(&error)));
                 self.progress.advance(1, 0);
                 None
             }
@@ -175,7 +175,7 @@ impl<'a> FragmentChecks<'a> {
         let (findings, rectangles) =
             match driven(reader.tiledb().read_rtree(fragment), reader).await {
                 Ok(mut rtree) => (rtree_findings(of, &rtree), rtree.levels.pop()),
-                Err(error) => (vec![Finding::of_error(&error)], None),
+                Err(error) => (vec![Finding::from_error(&error)], None),
             };
         if let Some(check) = &mut self.rtree {
             check.extend(findings);

@@ -48,7 +48,7 @@ impl StoredTile {
 
     /// Returns requests for the payloads.
     pub(super) fn requests(&self) -> Vec<Request> {
-        Request::of(&[self.chunk()])
+        Request::for_chunks(&[self.chunk()])
     }
 
     /// Decodes the payloads of [`Self::requests`] into `memory`.

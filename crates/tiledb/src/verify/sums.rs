@@ -29,7 +29,7 @@ const ROUNDING: f64 = 1e-9;
 
 impl TileSum {
     /// Adds up little-endian `elements`, without those that have a 0 in `validity`.
-    pub(super) fn of(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
+    pub(super) fn new(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
         for_element_type!(element, T => Self::sum::<T>(element, elements, validity))
     }
 
@@ -99,19 +99,19 @@ mod tests {
 
     #[test]
     fn sums_are_exact_or_nearly_so() {
-        let of = TileSum::of(ElementType::I16, &[0xff, 0xff, 5, 0, 7, 0], Some(&[1, 1, 0]));
+        let of = TileSum::new(ElementType::I16, &[0xff, 0xff, 5, 0, 7, 0], Some(&[1, 1, 0]));
         assert!(of.is(4) && !of.is(5));
         assert_eq!(of.to_string(), "4");
-        let negative = TileSum::of(ElementType::I8, &[0xfe], None);
+        let negative = TileSum::new(ElementType::I8, &[0xfe], None);
         assert!(negative.is(u64::MAX - 1));
         assert_eq!(negative.text(u64::MAX), "-1");
-        assert!(TileSum::of(ElementType::U8, &[0xfe, 1], None).is(255));
+        assert!(TileSum::new(ElementType::U8, &[0xfe, 1], None).is(255));
         let huge: Vec<u8> = [i64::MAX, 1, -1].iter().flat_map(|it| it.to_le_bytes()).collect();
-        assert!(!TileSum::of(ElementType::I64, &huge, None).cannot_overflow());
+        assert!(!TileSum::new(ElementType::I64, &huge, None).cannot_overflow());
         assert!(of.cannot_overflow());
         let floats: Vec<u8> = [0.1_f32, 0.2, -0.3].iter().flat_map(|it| it.to_le_bytes()).collect();
         let sum = f64::from(0.1_f32) + f64::from(0.2_f32) - f64::from(0.3_f32);
-        let of = TileSum::of(ElementType::F32, &floats, None);
+        let of = TileSum::new(ElementType::F32, &floats, None);
         assert!(
             of.is(sum.to_bits()) && !of.is((sum + 1e-6).to_bits()) && !of.is(f64::NAN.to_bits())
         );

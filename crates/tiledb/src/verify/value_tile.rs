@@ -29,7 +29,7 @@ impl Decodable for ValueTile {
         scratch: &mut Scratch,
     ) -> Result<(Findings, Vec<u8>)> {
         let tile = self.0.decode(payloads, memory, scratch)?;
-        Ok((Findings::of(STALE, self.stale(&tile)), tile.into_spare()))
+        Ok((Findings::with(STALE, self.stale(&tile)), tile.into_spare()))
     }
 
     fn located(&self, finding: Finding) -> Finding {
@@ -44,7 +44,7 @@ impl ValueTile {
         let stored = tiles.stored_statistics(place)?;
         let datatype = tiles.field().ok()?.datatype;
         let element = number_type(datatype)?;
-        let found = CellStatistics::of(element, tile.bytes(), None, tile.validity());
+        let found = CellStatistics::new(element, tile.bytes(), None, tile.validity());
         let difference = difference(&stored, &found, element, tile, datatype.is_temporal())?;
         let file = &tiles.fragment().name;
         Some(located(tiles, place, Finding::failure(difference)).in_file(file))
@@ -79,7 +79,7 @@ fn difference(
         let found = range_text(element, &found.bounds);
         return Some(format!("the stored statistics have {stored}, the tile has {found}"));
     }
-    let (stored, sum) = (stored.sum?, TileSum::of(element, tile.bytes(), tile.validity()));
+    let (stored, sum) = (stored.sum?, TileSum::new(element, tile.bytes(), tile.validity()));
     // Writers pin a sum that overflows to the limit of its type, and sums of dates mean nothing.
     let is_comparable = !is_temporal && sum.cannot_overflow();
     let differs = is_comparable && !sum.is(stored);

@@ -36,7 +36,7 @@ pub(super) fn version3(value: &Value) -> Result<CellType> {
     };
     let unit = || {
         let scale = configuration.get("scale_factor").map_or(Some(1), integer);
-        let unit = configuration.get("unit").and_then(Value::as_str).and_then(TimeUnit::of_numpy);
+        let unit = configuration.get("unit").and_then(Value::as_str).and_then(TimeUnit::from_numpy);
         unit.filter(|_| scale == Some(1)).ok_or_else(|| unknown(value))
     };
     Ok(match name {
@@ -125,7 +125,7 @@ pub(super) fn version2(value: &Value, object: Option<CellType>) -> Result<(CellT
 
 /// Parses the unit of numpy's times, `8[ns]`. Multiples of a unit, such as `8[25s]`, are not read.
 fn numpy_unit(text: &str) -> Option<TimeUnit> {
-    TimeUnit::of_numpy(text.strip_prefix("8[")?.strip_suffix(']')?)
+    TimeUnit::from_numpy(text.strip_prefix("8[")?.strip_suffix(']')?)
 }
 
 fn unknown(value: &Value) -> Error {

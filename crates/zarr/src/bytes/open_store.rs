@@ -134,7 +134,7 @@ impl ZarrStore {
     ///
     /// # Errors
     /// `Corrupt` if a path leads out of the store.
-    pub(super) fn of_documents(documents: Object) -> Result<Self> {
+    pub(super) fn from_documents(documents: Object) -> Result<Self> {
         let mut store = Self::default();
         let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
         for (object, content) in documents {
@@ -227,7 +227,7 @@ impl OpenZarr {
                 Some(Value::Object(documents)) => Ok(documents.clone()),
                 _ => Err(Error::corrupt_region("metadata", "no object \"metadata\"")),
             };
-            let store = documents.and_then(ZarrStore::of_documents);
+            let store = documents.and_then(ZarrStore::from_documents);
             let store = store.map(|store| ZarrStore { is_consolidated: true, ..store });
             return store.map(Step::Done).map_err(|error| error.in_file(METADATA));
         }

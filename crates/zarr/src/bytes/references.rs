@@ -217,7 +217,7 @@ fn parse(bytes: &[u8]) -> Result<ReferencedStore> {
             }
         }
     }
-    Ok(ReferencedStore { store: ZarrStore::of_documents(documents)?, chunks })
+    Ok(ReferencedStore { store: ZarrStore::from_documents(documents)?, chunks })
 }
 
 /// Returns a document, which may be JSON or its text.

@@ -189,7 +189,7 @@ fn opaque(size: u32, tag: &str) -> CellType {
     let numpy = tag.strip_prefix("NUMPY:").map(|kind| kind.trim_start_matches(['<', '>', '=']));
     let time = numpy.and_then(|kind| {
         let (kind, unit) = kind.strip_suffix(']')?.split_once('[')?;
-        let unit = TimeUnit::of_numpy(unit)?;
+        let unit = TimeUnit::from_numpy(unit)?;
         match kind {
             "M8" | "datetime64" => Some(CellType::TimePoint(unit)),
             "m8" | "timedelta64" => Some(CellType::TimeSpan(unit)),

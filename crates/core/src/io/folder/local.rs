@@ -141,7 +141,7 @@ fn versions(
             }
             continue;
         }
-        let stamp = Stamp::of_metadata(&fs::metadata(root.join(&path))?);
+        let stamp = Stamp::from_metadata(&fs::metadata(root.join(&path))?);
         let Some(version) = stamp.version() else { return Ok(false) };
         if found.len() >= most {
             return Ok(false);
@@ -163,7 +163,7 @@ fn stamps(
         return Err(std::io::Error::other(reason));
     }
     let stamp = |path: &PathBuf| match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(Stamp::of_metadata(&metadata).of_object())),
+        Ok(metadata) => Ok(Some(Stamp::from_metadata(&metadata).of_object())),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }

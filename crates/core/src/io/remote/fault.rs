@@ -103,7 +103,7 @@ impl Fault {
         };
         let other = |text: String| std::io::Error::other(text);
         match self {
-            Self::Store(error) => Error::io(what, Reason::of(error)),
+            Self::Store(error) => Error::io(what, Reason::new(error)),
             Self::Threads(error) => error,
             Self::Changed(how) => {
                 let text =

@@ -63,7 +63,7 @@ impl<'a> Get<'a> {
         self.patience.begin_try();
         let reply = self.patience.wait(self.store.get_opts(self.path, options)).await??;
         check_content(&reply)?;
-        let identity = Identity::of(&reply.meta);
+        let identity = Identity::from_object(&reply.meta);
         // Not all servers know `If-Match`, so every reply is compared.
         if let Some(known) = self.identity.as_ref().filter(|known| !known.is_same(&identity)) {
             return Err(Fault::Changed(known.difference(&identity)));

@@ -16,7 +16,7 @@ pub(in crate::io) struct Identity {
 }
 
 impl Identity {
-    pub(in crate::io) fn of(object: &ObjectMeta) -> Self {
+    pub(in crate::io) fn from_object(object: &ObjectMeta) -> Self {
         // `object_store` reports the beginning of 1970 if a reply has no time.
         let modified = Some(object.last_modified.timestamp()).filter(|seconds| *seconds != 0);
         Self { size: object.size, e_tag: object.e_tag.clone(), modified }
@@ -39,7 +39,7 @@ impl Identity {
 
     /// Returns the length with what decides whether objects are the same, in the form for objects of any kind.
     pub(in crate::io) fn stamp(&self) -> ObjectStamp {
-        ObjectStamp::of_stored(self.size, self.e_tag.as_deref().map(opaque), self.modified)
+        ObjectStamp::from_stored(self.size, self.e_tag.as_deref().map(opaque), self.modified)
     }
 
     /// Returns both values of the first part that differs, for messages.

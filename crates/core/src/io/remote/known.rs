@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn identity(size: u64, tag: &str) -> Identity {
-        Identity::of(&ObjectMeta {
+        Identity::from_object(&ObjectMeta {
             location: Path::from("a"),
             last_modified: std::time::SystemTime::UNIX_EPOCH.into(),
             size,

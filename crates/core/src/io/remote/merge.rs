@@ -24,7 +24,7 @@ pub(super) struct Requests {
 impl Requests {
     /// Plans the requests for `wanted` ranges, in any order. Empty ranges need none. Ranges are not joined over a gap with
     /// bytes that are kept.
-    pub(super) fn of(
+    pub(super) fn new(
         wanted: &[Range<u64>],
         limits: &RemoteLimits,
         is_kept: impl Fn(&Range<u64>) -> bool,
@@ -103,7 +103,7 @@ mod tests {
     fn near_ranges_share_a_request_and_long_ones_are_divided() {
         let limits = RemoteLimits { gap: 4, merge: 16, ..RemoteLimits::default() };
         let plan = |wanted: &[Range<u64>]| {
-            let requests = Requests::of(wanted, &limits, |_| false);
+            let requests = Requests::new(wanted, &limits, |_| false);
             (requests.ranges, requests.wasted)
         };
         assert_eq!(plan(&[0..2, 6..8, 13..14]), (vec![0..8, 13..14], 4));
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(plan(&[0..15, 16..18]), (vec![0..15, 16..18], 0));
         assert_eq!(plan(&[10..44]), (vec![10..22, 22..34, 34..44], 0));
         assert_eq!(plan(&[]), (vec![], 0));
-        let kept = Requests::of(&[0..2, 4..6, 8..9], &limits, |gap| gap.contains(&3));
+        let kept = Requests::new(&[0..2, 4..6, 8..9], &limits, |gap| gap.contains(&3));
         assert_eq!((kept.ranges, kept.wasted), (vec![0..2, 4..9], 2));
     }
 
@@ -132,7 +132,7 @@ mod tests {
                     start..start + rng.random_range(0..50)
                 })
                 .collect();
-            let requests = Requests::of(&wanted, &limits, |_| false);
+            let requests = Requests::new(&wanted, &limits, |_| false);
             let bytes = |range: &Range<u64>| &object[range.start as usize..range.end as usize];
             let replies: Vec<Bytes> =
                 requests.ranges.iter().map(|it| Bytes::copy_from_slice(bytes(it))).collect();

@@ -22,7 +22,7 @@ pub(super) struct Reason {
 }
 
 impl Reason {
-    pub(super) fn of(error: StoreError) -> Self {
+    pub(super) fn new(error: StoreError) -> Self {
         let shown = error.to_string();
         let deepest = causes(&error).last().map(ToString::to_string);
         let cause = deepest.filter(|text| !text.is_empty() && !shown.contains(text.as_str()));
@@ -129,7 +129,7 @@ mod tests {
             ),
         ] {
             assert_eq!(is_lasting(&error), is_final, "{error:?}");
-            let text = Reason::of(error).to_string();
+            let text = Reason::new(error).to_string();
             assert!(text.contains(expected), "{text}");
         }
     }

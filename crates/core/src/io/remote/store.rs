@@ -94,7 +94,7 @@ impl RemoteStore {
 
     /// Notes an object of a listing.
     pub(crate) fn learn(&self, object: &ObjectMeta) {
-        let (key, identity) = (self.key(&object.location), Identity::of(object));
+        let (key, identity) = (self.key(&object.location), Identity::from_object(object));
         self.known().learn(&key, identity, self.limits().cache);
     }
 
@@ -135,7 +135,7 @@ impl RemoteStore {
         };
         let head = threads::run(head).await.ok()??;
         self.remote.count(&RequestCounts { requests: 1, ..Default::default() });
-        (head.size == 0).then(|| Opened { identity: Identity::of(&head), whole: None })
+        (head.size == 0).then(|| Opened { identity: Identity::from_object(&head), whole: None })
     }
 
     /// Returns the present identity of an object; `None` if it is absent. One that was confirmed recently needs no request.
@@ -212,7 +212,7 @@ impl RemoteStore {
         }
         // Bytes that are kept are not requested again to join two ranges.
         let is_kept = |gap: &Range<u64>| !self.known().pieces(&key, identity, gap).is_empty();
-        let requests = Requests::of(&missing, &self.limits(), is_kept);
+        let requests = Requests::new(&missing, &self.limits(), is_kept);
         self.remote.count(&RequestCounts {
             bytes_cached: held as u64,
             bytes_wasted: requests.wasted,

@@ -1,6 +1,6 @@
 //! [`GridArray::combine`]: makes one array of the variables of several files.
 //!
-//! `ArrayOpener::table` and `GridTable::of_file` call it with opened arrays. No chunk is read here: everything
+//! `ArrayOpener::table` and `GridTable::from_file` call it with opened arrays. No chunk is read here: everything
 //! follows from dimensions, labels and chunk grids.
 //!
 //! ```text
@@ -43,7 +43,7 @@ impl GridArray {
     /// in anything except the labels of one dimension, or share a label there. The message names the files and
     /// the difference. `Unsupported` if there are too many chunks or labels.
     pub fn combine(name: String, files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
-        Arrangement::of(files, options)?.into_array(name, options)
+        Arrangement::try_new(files, options)?.into_array(name, options)
     }
 }
 
@@ -65,7 +65,7 @@ impl Arrangement {
     ///
     /// # Errors
     /// As [`GridArray::combine`].
-    pub fn of(mut files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
+    pub fn try_new(mut files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }

@@ -66,7 +66,7 @@ impl Eq for KnownFiles {}
 
 impl KnownFiles {
     /// Returns what is known of arranged files; `None` if there is only one, or if labels differ from those of the files.
-    pub fn of(arranged: &Arrangement) -> Option<Self> {
+    pub fn try_new(arranged: &Arrangement) -> Option<Self> {
         let Arrangement { files, places, axis, labels, in_singles } = arranged;
         if *in_singles {
             return None;
@@ -79,14 +79,14 @@ impl KnownFiles {
         let first = files.first()?;
         let variables = first.arrays.iter().map(|array| array.name().to_owned()).collect();
         let known =
-            files.iter().zip(places).map(|(file, &place)| KnownFile::of(file, place, *axis));
+            files.iter().zip(places).map(|(file, &place)| KnownFile::try_new(file, place, *axis));
         let files = known.collect::<Option<_>>()?;
         Some(Self { axis: *axis, labels, variables, files, label_bytes: OnceLock::new() })
     }
 }
 
 impl KnownFile {
-    fn of(file: &FileArrays, place: usize, axis: usize) -> Option<Self> {
+    fn try_new(file: &FileArrays, place: usize, axis: usize) -> Option<Self> {
         let objects: Vec<&Arc<Objects>> =
             file.arrays.iter().map(GridArray::shared_objects).collect();
         if objects.iter().any(|it| matches!(***it, Objects::Several { .. })) {

@@ -49,13 +49,14 @@ impl KnownFiles {
         };
         let labels = labels.ok_or_else(|| first.changed("it has other dimensions"))?;
         let mut start = first.len;
-        let expected = LaterFile::of(first, &opened, self.axis, &labels.part(0..start)?, &opener)?;
+        let expected =
+            LaterFile::try_new(first, &opened, self.axis, &labels.part(0..start)?, &opener)?;
         expected.check(&opened)?;
         let mut files = vec![];
         for known in others {
             let end = start + known.len;
             let later =
-                LaterFile::of(known, &opened, self.axis, &labels.part(start..end)?, &opener)?;
+                LaterFile::try_new(known, &opened, self.axis, &labels.part(start..end)?, &opener)?;
             files.push(later.into_arrays());
             start = end;
         }
@@ -98,7 +99,7 @@ impl LaterFile {
     ///
     /// # Errors
     /// `Io` if the two do not have the same variables.
-    pub(super) fn of(
+    pub(super) fn try_new(
         known: &KnownFile,
         first: &FileArrays,
         axis: usize,

@@ -24,7 +24,11 @@ pub(crate) fn describe_arrays(
     }
     let (mut known, mut warnings) = (Vec::new(), Vec::new());
     for (name, array) in arrays {
-        match array.as_ref().map_err(Error::clone).and_then(|array| KnownArray::of(name, array)) {
+        match array
+            .as_ref()
+            .map_err(Error::clone)
+            .and_then(|array| KnownArray::try_new(name, array))
+        {
             Ok(array) => known.push(array),
             Err(error) => warnings.push(format!("array \"{name}\": {error}")),
         }
@@ -59,8 +63,8 @@ struct KnownArray<'a> {
 }
 
 impl<'a> KnownArray<'a> {
-    fn of(name: &'a str, array: &'a GridArray) -> Result<Self> {
-        let dimensions = array.dims().iter().map(KnownDimension::of).collect::<Result<_>>()?;
+    fn try_new(name: &'a str, array: &'a GridArray) -> Result<Self> {
+        let dimensions = array.dims().iter().map(KnownDimension::try_new).collect::<Result<_>>()?;
         Ok(Self { name, array, dimensions })
     }
 

@@ -59,7 +59,7 @@ pub(crate) async fn verify_arrays(
 async fn absence_of(array: &GridArray) -> Option<Finding> {
     let finding = match array.explain_absence(0, 0).await {
         Ok(warning) => Finding::warning(warning?),
-        Err(error) => Finding::of_error(&error),
+        Err(error) => Finding::from_error(&error),
     };
     Some(finding.in_dataset(array.name()))
 }
@@ -67,8 +67,8 @@ async fn absence_of(array: &GridArray) -> Option<Finding> {
 /// Converts an error to a finding. An unsupported feature is a warning, because the file may be correct.
 fn finding_of(error: &Error) -> Finding {
     match error.kind() {
-        ErrorKind::Unsupported => Finding::of_error(error).into_warning(),
-        _ => Finding::of_error(error),
+        ErrorKind::Unsupported => Finding::from_error(error).into_warning(),
+        _ => Finding::from_error(error),
     }
 }
 
@@ -97,7 +97,7 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
         None => cells.decoding.finish("chunk").await,
     };
     let decoded = finished.map(|(payloads, _)| payloads);
-    let failed = |error| Check::new("chunk_decode").with(Finding::of_error(&error));
+    let failed = |error| Check::new("chunk_decode").with(Finding::from_error(&error));
     vec![located, decoded.unwrap_or_else(failed)]
 }
 
@@ -204,7 +204,7 @@ struct ArrayChunk {
 
 impl Decodable for ArrayChunk {
     fn requests(&self) -> Vec<Request> {
-        Request::of(std::slice::from_ref(&self.stored))
+        Request::for_chunks(std::slice::from_ref(&self.stored))
     }
 
     fn decode(

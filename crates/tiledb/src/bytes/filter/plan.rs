@@ -128,7 +128,7 @@ impl Filter {
         key: Option<&EncryptionKey>,
         is_first: bool,
     ) -> Result<Option<Inverse>> {
-        let width = Width::of(input);
+        let width = Width::new(input);
         let segments = |inverse| Some(Inverse::Segments(inverse));
         Ok(match self {
             Self::Noop => None,
@@ -191,7 +191,7 @@ impl Filter {
                 reinterpret.unwrap_or(input)
             }
             Self::ScaleFloat { width, .. } => signed_integer(width),
-            Self::Xor => signed_integer(Width::of(input)),
+            Self::Xor => signed_integer(Width::new(input)),
             Self::AesGcm => Datatype::Blob,
             _ => input,
         }
@@ -202,7 +202,7 @@ impl Filter {
         if datatype.is_float() {
             return Err(self.unsupported(datatype));
         }
-        Ok(if datatype.is_string() { Width::One } else { Width::of(datatype) })
+        Ok(if datatype.is_string() { Width::One } else { Width::new(datatype) })
     }
 
     fn unsupported(self, datatype: Datatype) -> Error {

@@ -25,7 +25,7 @@ impl Width {
     }
 
     /// The width of one value of this type.
-    pub(super) fn of(datatype: Datatype) -> Self {
+    pub(super) fn new(datatype: Datatype) -> Self {
         Self::from_bytes(datatype.size()).unwrap_or(Self::One)
     }
 

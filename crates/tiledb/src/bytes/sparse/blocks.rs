@@ -93,7 +93,7 @@ impl TileDbArray {
         let of = self.fragment(fragment)?;
         if of.tiles <= 1 {
             let tiles = if of.tiles == 0 { None } else { Some(of) };
-            return Ok(Arc::new(RTree::of_domains(&self.schema, tiles)));
+            return Ok(Arc::new(RTree::from_domains(&self.schema, tiles)));
         }
         let read = self.rtree(fragment).and_then(|rtree| rtree.get());
         read.cloned().ok_or_else(unread)

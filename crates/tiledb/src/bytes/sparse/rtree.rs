@@ -77,7 +77,7 @@ impl RTree {
     }
 
     /// Returns one rectangle per fragment: its non-empty domain.
-    pub fn of_domains<'a>(
+    pub fn from_domains<'a>(
         schema: &ArraySchema,
         fragments: impl IntoIterator<Item = &'a Fragment>,
     ) -> Self {
@@ -89,7 +89,7 @@ impl RTree {
     }
 
     /// Returns one rectangle: a range per dimension.
-    pub fn of_ranges(schema: &ArraySchema, ranges: &[CoordinateRange]) -> Self {
+    pub fn from_ranges(schema: &ArraySchema, ranges: &[CoordinateRange]) -> Self {
         let mut rectangles = Self::empty(schema);
         rectangles.push(schema, ranges.to_vec());
         rectangles

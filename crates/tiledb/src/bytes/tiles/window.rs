@@ -59,7 +59,7 @@ impl Window {
             origin.push(before(axis, from)?);
         }
         let extents: Vec<u64> = axes.iter().map(|axis| axis.extent).collect();
-        Ok(Self { low, grid: ChunkGrid::of_any_size(&shape, &extents, &origin)? })
+        Ok(Self { low, grid: ChunkGrid::with_any_size(&shape, &extents, &origin)? })
     }
 
     /// Returns the cells of the window's tiles that have coordinates in `ranges`, both ends included.

@@ -62,7 +62,7 @@ impl Decodable for StoredCells {
             decoded.push(match tile {
                 Ok(tile) => Some(tile),
                 Err(error) => {
-                    undecodable.push(stored.located(Finding::of_error(&error)));
+                    undecodable.push(stored.located(Finding::from_error(&error)));
                     None
                 }
             });

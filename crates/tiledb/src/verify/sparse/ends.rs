@@ -40,19 +40,19 @@ pub(super) struct CellEnds {
 
 impl CellEnds {
     /// Returns the ends of the decoded coordinates of a dimension.
-    pub(super) fn of(dimension: &DimensionSchema, tile: &Tile) -> Result<Self> {
+    pub(super) fn try_new(dimension: &DimensionSchema, tile: &Tile) -> Result<Self> {
         let is_text = dimension.domain == DimensionDomain::Text;
         match number_type(dimension.datatype).filter(|_| !is_text) {
             Some(element) => {
-                let found = CellStatistics::of(element, tile.bytes(), None, None);
+                let found = CellStatistics::new(element, tile.bytes(), None, None);
                 let ends = found.bounds.map(|bounds| Ends::Numbers(element, bounds));
                 Ok(Self { ends, has_nan: found.nulls > 0, is_ascii: true })
             }
-            None => Self::of_texts(tile),
+            None => Self::from_texts(tile),
         }
     }
 
-    fn of_texts(tile: &Tile) -> Result<Self> {
+    fn from_texts(tile: &Tile) -> Result<Self> {
         let (spans, content) = tile.spans(&[AxisSelection::all(tile.cells() as u64)])?;
         let ranges = spans.iter().map(|span| span.start as usize..span.end as usize);
         let texts: Vec<&[u8]> =
@@ -154,7 +154,7 @@ pub(super) fn domain(schema: &ArraySchema) -> RTree {
         DimensionDomain::Text => CoordinateRange::Text(vec![], vec![]),
     };
     let ranges: Vec<CoordinateRange> = schema.dimensions.iter().map(range).collect();
-    RTree::of_ranges(schema, &ranges)
+    RTree::from_ranges(schema, &ranges)
 }
 
 impl fmt::Display for Ends {

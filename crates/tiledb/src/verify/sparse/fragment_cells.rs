@@ -58,7 +58,7 @@ impl FragmentCells {
         let tile = |field: Option<usize>| tiles.get(field?.checked_sub(first)?)?.as_ref();
         let (written, deleted) = (tile(fragment.time_field()), tile(fragment.delete_time_field()));
         let times = check_times(fragment, written, deleted).into_iter();
-        let mut findings = Findings::of(CELL_TIMES, times.map(|it| it.of_chunk(&[place])));
+        let mut findings = Findings::with(CELL_TIMES, times.map(|it| it.of_chunk(&[place])));
         tiles.truncate(fragment.schema().dimensions.len());
         let mut is_ordered = true;
         for (axis, tile) in tiles.iter().enumerate() {
@@ -84,7 +84,7 @@ impl FragmentCells {
         findings: &mut Findings,
     ) -> Result<bool> {
         let dimension = &self.fragment().schema().dimensions[axis];
-        let CellEnds { ends, has_nan, is_ascii } = CellEnds::of(dimension, tile)?;
+        let CellEnds { ends, has_nan, is_ascii } = CellEnds::try_new(dimension, tile)?;
         let Some(ends) = ends else { return Ok(false) };
         let mut report = |check: &'static str, message: String| {
             let finding = Finding::failure(message).in_dataset(&dimension.name);

@@ -9,7 +9,7 @@ use gridfusion_core::verify::Finding;
 pub(in crate::verify) fn rtree_findings(fragment: &Fragment, rtree: &StoredRTree) -> Vec<Finding> {
     let mut findings = vec![];
     let schema = fragment.schema();
-    let domain = RTree::of_domains(schema, [fragment]);
+    let domain = RTree::from_domains(schema, [fragment]);
     for (axis, dimension) in schema.dimensions.iter().enumerate() {
         let tiles = rtree.levels.last().and_then(|level| box_around(dimension, level, axis));
         let (Some(tiles), Some(domain)) = (tiles, Ends::stored(dimension, &domain, axis, 0)) else {
