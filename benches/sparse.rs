@@ -216,7 +216,7 @@ impl Bench<'_> {
 fn frames(case: &Case, array: &Path) -> Option<Frames> {
     let Reads::All(files) = case.reads else { return None };
     let files: Vec<PathBuf> = files.iter().map(|file| data_file(array, file)).collect();
-    Some(Frames::try_new(&files))
+    Some(Frames::new(&files))
 }
 
 fn main() {

@@ -109,7 +109,7 @@ fn main() {
     let measured = peer(&["--runs", &runs.to_string()]).unwrap();
     let measured: Value = serde_json::from_str(&measured).unwrap();
     let array = directory.path().join(measured["array"].as_str().unwrap());
-    let frames = Frames::try_new(&[data_file(&array, "a0.tdb")]);
+    let frames = Frames::new(&[data_file(&array, "a0.tdb")]);
     let runtime = runtime();
     let mut figures = Figures::new("tiledb");
     for case in CASES {

@@ -19,11 +19,11 @@ pub(crate) struct PeakPool {
 impl PeakPool {
     /// Makes a [`GreedyMemoryPool`] of so many bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self::of(Arc::new(GreedyMemoryPool::new(bytes)))
+        Self::with_inner(Arc::new(GreedyMemoryPool::new(bytes)))
     }
 
     /// Records the peak of this pool.
-    pub(crate) fn of(inner: Arc<dyn MemoryPool>) -> Self {
+    pub(crate) fn with_inner(inner: Arc<dyn MemoryPool>) -> Self {
         Self { inner, peak: AtomicUsize::new(0) }
     }
 

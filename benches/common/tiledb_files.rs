@@ -40,7 +40,7 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
 
 impl Frames {
     /// Reads the frames of all tiles of data files, and gives each thread half of their bytes.
-    pub(crate) fn of(files: &[PathBuf]) -> Self {
+    pub(crate) fn new(files: &[PathBuf]) -> Self {
         let (mut halves, mut lens) = ([vec![], vec![]], [0, 0]);
         for file in files {
             for frame in frames(&std::fs::read(file).unwrap()) {

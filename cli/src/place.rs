@@ -9,14 +9,14 @@ use gridfusion::{ArrayOpener, ArraySchema, Error, Formats, GridCatalog};
 use crate::options::PathOptions;
 
 /// The arrays at a path or URL.
-pub(crate) enum Place {
+pub(crate) enum OpenedPlace {
     /// A file, a package, an array, or a group of arrays.
     Group(ArraySchema),
     /// A directory of files, packages, arrays and groups.
     Directory(GridCatalog),
 }
 
-impl Place {
+impl OpenedPlace {
     /// Opens what is at `path`.
     ///
     /// # Errors

@@ -46,10 +46,10 @@ pub(crate) struct Staging {
 ///   Open ──complete()──▶ Complete ──commit, abort──▶ Ended
 ///     └──────────────── abort ───────────────────────▲
 /// ```
-type Shared = Arc<Mutex<State>>;
+type Shared = Arc<Mutex<StagingState>>;
 
 #[derive(Debug)]
-enum State {
+enum StagingState {
     /// Parts are being written.
     Open(Box<dyn MultipartUpload>),
     /// All parts are written.
@@ -110,7 +110,7 @@ impl Staging {
     ///
     /// # Errors
     /// If the statement has ended.
-    fn keep(&self, state: State) -> object_store::Result<Shared> {
+    fn keep(&self, state: StagingState) -> object_store::Result<Shared> {
         let upload = Arc::new(Mutex::new(state));
         let mut uploads = lock(&self.uploads);
         uploads.as_mut().ok_or_else(ended)?.push(Arc::clone(&upload));
@@ -118,7 +118,7 @@ impl Staging {
     }
 
     /// Takes the states of all uploads. Afterwards, no upload can begin or be completed.
-    fn take(&self) -> impl Iterator<Item = State> + use<> {
+    fn take(&self) -> impl Iterator<Item = StagingState> + use<> {
         let uploads = lock(&self.uploads).take().unwrap_or_default();
         uploads.into_iter().map(|upload| take_state(&upload))
     }
@@ -128,14 +128,14 @@ impl Staging {
         let mut outcome = Ok(());
         for state in self.take() {
             match state {
-                State::Complete(mut upload) if outcome.is_ok() => {
+                StagingState::Complete(mut upload) if outcome.is_ok() => {
                     if let Err(error) = upload.complete().await {
                         abort(upload).await;
                         outcome = Err(error.into());
                     }
                 }
-                State::Complete(upload) | State::Open(upload) => abort(upload).await,
-                State::Ended => {}
+                StagingState::Complete(upload) | StagingState::Open(upload) => abort(upload).await,
+                StagingState::Ended => {}
             }
         }
         outcome
@@ -144,7 +144,7 @@ impl Staging {
     /// Removes all uploads, complete or not.
     async fn abort(&self) {
         for state in self.take() {
-            if let State::Open(upload) | State::Complete(upload) = state {
+            if let StagingState::Open(upload) | StagingState::Complete(upload) = state {
                 abort(upload).await;
             }
         }
@@ -155,8 +155,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take_state(upload: &Shared) -> State {
-    mem::replace(&mut *lock(upload), State::Ended)
+fn take_state(upload: &Shared) -> StagingState {
+    mem::replace(&mut *lock(upload), StagingState::Ended)
 }
 
 /// Aborts an upload. Its own error is only logged, because the user needs the error that caused the abort.
@@ -217,7 +217,7 @@ impl ObjectStore for StagedStore {
             abort(upload).await;
             return Err(error);
         }
-        self.staging.keep(State::Complete(upload))?;
+        self.staging.keep(StagingState::Complete(upload))?;
         Ok(not_yet_known())
     }
 
@@ -227,7 +227,7 @@ impl ObjectStore for StagedStore {
         options: PutMultipartOptions,
     ) -> object_store::Result<Box<dyn MultipartUpload>> {
         let upload = self.store.put_multipart_opts(location, options).await?;
-        Ok(Box::new(StagedUpload(self.staging.keep(State::Open(upload))?)))
+        Ok(Box::new(StagedUpload(self.staging.keep(StagingState::Open(upload))?)))
     }
 
     async fn get_opts(
@@ -280,24 +280,24 @@ struct StagedUpload(Shared);
 impl MultipartUpload for StagedUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         match &mut *lock(&self.0) {
-            State::Open(upload) => upload.put_part(data),
-            State::Complete(_) | State::Ended => Box::pin(async { Err(ended()) }),
+            StagingState::Open(upload) => upload.put_part(data),
+            StagingState::Complete(_) | StagingState::Ended => Box::pin(async { Err(ended()) }),
         }
     }
 
     async fn complete(&mut self) -> object_store::Result<PutResult> {
         let mut state = lock(&self.0);
-        match mem::replace(&mut *state, State::Ended) {
-            State::Open(upload) => *state = State::Complete(upload),
-            State::Complete(_) | State::Ended => return Err(ended()),
+        match mem::replace(&mut *state, StagingState::Ended) {
+            StagingState::Open(upload) => *state = StagingState::Complete(upload),
+            StagingState::Complete(_) | StagingState::Ended => return Err(ended()),
         }
         Ok(not_yet_known())
     }
 
     async fn abort(&mut self) -> object_store::Result<()> {
         match take_state(&self.0) {
-            State::Open(mut upload) => upload.abort().await,
-            State::Complete(_) | State::Ended => Err(ended()),
+            StagingState::Open(mut upload) => upload.abort().await,
+            StagingState::Complete(_) | StagingState::Ended => Err(ended()),
         }
     }
 }

@@ -21,7 +21,7 @@ use datafusion::logical_expr::TableType;
 use url::Url;
 
 use crate::options::PathOptions;
-use crate::place::Place;
+use crate::place::OpenedPlace;
 use crate::session::Session;
 
 /// Opens each path with the options, and registers it as a schema. Its datasets or arrays also get bare
@@ -39,14 +39,14 @@ pub(crate) async fn register(
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
     for path in paths {
-        let tables: Arc<dyn SchemaProvider> = match Place::open(path, options, &session.ctx).await?
-        {
-            Place::Group(schema) => Arc::new(schema),
-            Place::Directory(files) => {
-                session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
-                continue;
-            }
-        };
+        let tables: Arc<dyn SchemaProvider> =
+            match OpenedPlace::open(path, options, &session.ctx).await? {
+                OpenedPlace::Group(schema) => Arc::new(schema),
+                OpenedPlace::Directory(files) => {
+                    session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
+                    continue;
+                }
+            };
         let file = SourceFile { schema: schema_name(path, &*session.catalog), tables };
         session.catalog.register_schema(&file.schema, Arc::clone(&file.tables))?;
         for dataset in file.tables.table_names() {

@@ -17,7 +17,7 @@ pub(crate) fn desired_tasks(
     event: DesiredTaskCountEvent<'_>,
     bytes_per_task: u64,
 ) -> Option<Result<DesiredTaskCountEventResponse>> {
-    let leaf = SharedLeaf::of(event.plan)?;
+    let leaf = SharedLeaf::from_node(event.plan)?;
     // A table that the program opened itself stays in this process, if the rest of the query does.
     if !leaf.is_divisible() || leaf.origin().is_none() {
         return Some(Ok(DesiredTaskCountEventResponse::maximum(1)));
@@ -30,7 +30,7 @@ pub(crate) fn desired_tasks(
 pub(crate) fn divided(
     event: ScaleUpLeafNodeEvent<'_>,
 ) -> Option<Result<ScaleUpLeafNodeEventResponse>> {
-    let leaf = SharedLeaf::of(event.plan)?;
+    let leaf = SharedLeaf::from_node(event.plan)?;
     if event.task_count == 1 {
         return None;
     }

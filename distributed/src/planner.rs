@@ -99,7 +99,7 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     plan.apply(|node| {
         let divided = node.downcast_ref::<DistributedLeafExec>();
         let leaf = divided.map_or(node, DistributedLeafExec::original);
-        SharedLeaf::of(leaf).map_or(Ok(()), |leaf| leaf.check_secrets())?;
+        SharedLeaf::from_node(leaf).map_or(Ok(()), |leaf| leaf.check_secrets())?;
         // The messages of DataFusion hold the URL of the store of other files as it is.
         let source = leaf.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
         if let Some(files) = source.and_then(|it| it.downcast_ref::<FileScanConfig>()) {
@@ -108,7 +108,7 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     let is_own = |node: &Arc<dyn ExecutionPlan>| {
-        Ok(SharedLeaf::of(node).is_some_and(|leaf| leaf.origin().is_none()))
+        Ok(SharedLeaf::from_node(node).is_some_and(|leaf| leaf.origin().is_none()))
     };
     Ok(if plan.exists(is_own)? {
         Some(

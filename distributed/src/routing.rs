@@ -33,7 +33,7 @@ fn regions(stage: &Arc<dyn ExecutionPlan>) -> Option<Vec<String>> {
         let Some(leaf) = node.downcast_ref::<DistributedLeafExec>() else {
             return Ok(TreeNodeRecursion::Continue);
         };
-        let region = |share: &Arc<dyn ExecutionPlan>| Some(SharedLeaf::of(share)?.region());
+        let region = |share: &Arc<dyn ExecutionPlan>| Some(SharedLeaf::from_node(share)?.region());
         found = leaf.variants().iter().map(region).collect();
         Ok(match found {
             Some(_) => TreeNodeRecursion::Stop,

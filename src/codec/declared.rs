@@ -22,7 +22,7 @@ use crate::exec::operator::{Frame, declared};
 
 /// The declarations of a node.
 #[derive(Debug, Clone)]
-pub(super) struct Declared {
+pub(super) struct Declarations {
     pub(super) name: String,
     /// Its line in `EXPLAIN`.
     pub(super) line: String,
@@ -37,7 +37,7 @@ pub(super) struct Declared {
     pub(super) fetch: Option<usize>,
 }
 
-impl Declared {
+impl Declarations {
     /// Returns what a node declares that has these dynamic filters over its output.
     pub(super) fn try_new(
         plan: &Arc<dyn ExecutionPlan>,

@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::messages::{First, Node, Origin, Plan, Reduce, Scan};
 use super::numbers::{plan_message, plan_of};
 use super::origins::origin_message;
@@ -102,7 +102,7 @@ impl Recipe for ScanRecipe {
 
     async fn make(
         &self,
-        declared: &Declared,
+        declared: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = tables::open(&self.origin, context).await?;
@@ -169,7 +169,7 @@ impl Recipe for ReduceRecipe {
 
     async fn make(
         &self,
-        declared: &Declared,
+        declared: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let rows = with_nodes_made(Arc::clone(&self.rows), context).await?;

@@ -12,7 +12,7 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use datafusion::physical_plan::joins::HashJoinExec;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::messages::{Lookup, Node};
 use super::recipe::Recipe;
 use super::travelled::with_nodes_made;
@@ -81,7 +81,7 @@ impl Recipe for LookupRecipe {
 
     async fn make(
         &self,
-        declared: &Declared,
+        declared: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let join = with_nodes_made(Arc::clone(&self.join), context).await?;

@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
 use super::lookup_node::LookupRecipe;
@@ -92,7 +92,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         }
         let Envelope { declared, node } = unseal(bytes)?;
         let decoder = Decoder { codec: self, converter, context };
-        let declared = Declared::from_message(&declared, decoder)?;
+        let declared = Declarations::from_message(&declared, decoder)?;
         let schema = declared.schema();
         let recipe: Arc<dyn Recipe> = match node {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::from_message(it, schema, decoder)?),
@@ -117,7 +117,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     ) -> Result<()> {
         let encoder = Encoder { codec: self, converter };
         if let Some(listed) = node.downcast_ref::<WorkListExec>() {
-            let declared = Declared::try_new(&node, vec![])?.message(encoder)?;
+            let declared = Declarations::try_new(&node, vec![])?.message(encoder)?;
             let leaf = encoder.plan(listed.leaf())?;
             return seal(
                 &Envelope { declared, node: Some(Node::WorkList(WorkList { leaf })) },
@@ -128,7 +128,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
         }
         let (filters, recipe) = taken_apart(&node)?;
-        seal(&envelope(&Declared::try_new(&node, filters)?, &*recipe, encoder)?, bytes)
+        seal(&envelope(&Declarations::try_new(&node, filters)?, &*recipe, encoder)?, bytes)
     }
 
     fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
@@ -237,7 +237,11 @@ fn work_list(
     }
 }
 
-fn envelope(declared: &Declared, recipe: &dyn Recipe, encoder: Encoder<'_>) -> Result<Envelope> {
+fn envelope(
+    declared: &Declarations,
+    recipe: &dyn Recipe,
+    encoder: Encoder<'_>,
+) -> Result<Envelope> {
     let node = Some(recipe.message(encoder)?);
     Ok(Envelope { declared: declared.message(encoder)?, node })
 }

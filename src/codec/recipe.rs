@@ -9,7 +9,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::Encoder;
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::messages::Node;
 
 /// How to make one kind of node.
@@ -21,7 +21,7 @@ pub(super) trait Recipe: Debug + Send + Sync {
     /// Opens the table, and makes the node that declared this where it was planned.
     async fn make(
         &self,
-        declared: &Declared,
+        declared: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>>;
 

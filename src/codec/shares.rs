@@ -30,7 +30,7 @@ use crate::source::TableOrigin;
 /// let options = ArrayOptions::default().with_dataset("temperature");
 /// ctx.register_array("t", "examples/data/stations.tet", options).await?;
 /// let plan = ctx.sql("SELECT * FROM t").await?.create_physical_plan().await?;
-/// let leaf = SharedLeaf::of(&plan).unwrap();
+/// let leaf = SharedLeaf::from_node(&plan).unwrap();
 /// assert_eq!(leaf.shares(3)?.len(), 3);
 /// # Ok(())
 /// # }
@@ -52,7 +52,7 @@ enum Leaf<'a> {
 
 impl<'a> SharedLeaf<'a> {
     /// Returns a leaf of gridfusion; `None` for other nodes.
-    pub fn of(node: &'a Arc<dyn ExecutionPlan>) -> Option<Self> {
+    pub fn from_node(node: &'a Arc<dyn ExecutionPlan>) -> Option<Self> {
         let leaf = if let Some(scan) = node.downcast_ref::<GridScanExec>() {
             Leaf::Scan(scan)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {

@@ -10,7 +10,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::{Declared, schema_message, schema_of};
+use super::declared::{Declarations, schema_message, schema_of};
 use super::messages::{Merge, Node, Origin, SparseAnswer, SparseScan, Tile, Tiles};
 use super::origins::origin_message;
 use super::recipe::Recipe;
@@ -145,7 +145,7 @@ impl Recipe for SparseScanRecipe {
 
     async fn make(
         &self,
-        declared: &Declared,
+        declared: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = tables::open(&self.origin, context).await?;
@@ -202,7 +202,7 @@ impl Recipe for AnswerRecipe {
 
     async fn make(
         &self,
-        _: &Declared,
+        _: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = with_nodes_made(Arc::clone(&self.input), context).await?;

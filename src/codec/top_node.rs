@@ -9,7 +9,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::messages::{Node, Top};
 use super::recipe::Recipe;
 use super::travelled::with_nodes_made;
@@ -64,7 +64,7 @@ impl Recipe for TopRecipe {
 
     async fn make(
         &self,
-        _: &Declared,
+        _: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let scan = with_nodes_made(Arc::clone(&self.scan), context).await?;

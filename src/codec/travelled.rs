@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::recipe::Recipe;
 use crate::error::{Error, ErrorKind};
 use crate::exec::operator::{Frame, Operator, operator_methods};
@@ -28,18 +28,18 @@ const BALLISTA: &str = "ballista";
 /// table and makes the node; all partitions share it. Optimizer rules cannot change it.
 #[derive(Debug, Clone)]
 pub struct TravelledExec {
-    declared: Declared,
+    declared: Declarations,
     recipe: Arc<dyn Recipe>,
     /// The node itself, once it was made.
     made: Arc<OnceCell<Arc<dyn ExecutionPlan>>>,
 }
 
 impl TravelledExec {
-    pub(super) fn new(declared: Declared, recipe: Arc<dyn Recipe>) -> Self {
+    pub(super) fn new(declared: Declarations, recipe: Arc<dyn Recipe>) -> Self {
         Self { declared, recipe, made: Arc::default() }
     }
 
-    pub(super) fn declared(&self) -> &Declared {
+    pub(super) fn declared(&self) -> &Declarations {
         &self.declared
     }
 
@@ -139,7 +139,7 @@ impl Operator for TravelledExec {
     }
 
     fn with_frame(&self, frame: Frame) -> Self {
-        Self::new(Declared { frame, ..self.declared.clone() }, Arc::clone(&self.recipe))
+        Self::new(Declarations { frame, ..self.declared.clone() }, Arc::clone(&self.recipe))
     }
 
     fn title(&self) -> &str {
@@ -158,7 +158,7 @@ impl Operator for TravelledExec {
     }
 
     fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
-        let Declared { statistics, of_partitions, .. } = &self.declared;
+        let Declarations { statistics, of_partitions, .. } = &self.declared;
         let known = partition.map_or(Some(statistics), |partition| of_partitions.get(partition));
         let unknown = || Statistics::new_unknown(self.declared.schema());
         Ok(known.map_or_else(unknown, |known| Statistics::clone(known)))

@@ -8,7 +8,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declared;
+use super::declared::Declarations;
 use super::messages::{Node, PartOf, Window};
 use super::recipe::Recipe;
 use super::travelled::with_nodes_made;
@@ -60,7 +60,7 @@ impl Recipe for WindowRecipe {
 
     async fn make(
         &self,
-        _: &Declared,
+        _: &Declarations,
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let rows = with_nodes_made(Arc::clone(&self.rows), context).await?;

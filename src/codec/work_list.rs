@@ -67,7 +67,7 @@ pub struct WorkListExec {
 /// # Errors
 /// Internal errors only.
 pub fn with_work_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_up(|node| match SharedLeaf::of(&node) {
+    plan.transform_up(|node| match SharedLeaf::from_node(&node) {
         Some(leaf) if leaf.is_divisible() => {
             Ok(Transformed::yes(Arc::new(WorkListExec::all(node)?) as _))
         }

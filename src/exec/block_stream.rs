@@ -17,7 +17,7 @@ use super::batches::Batches;
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
 use super::yield_budget::YieldBudget;
-use crate::plan::{Block, Blocks};
+use crate::plan::{Block, RowBlocks};
 
 /// A maker of the rows of blocks.
 pub(super) trait BlockRows: Send {
@@ -33,7 +33,7 @@ pub(super) trait BlockRows: Send {
 pub(super) struct BlockStream<R> {
     rows: R,
     reader: ChunkReader,
-    open: Option<(OpenChunk, Blocks)>,
+    open: Option<(OpenChunk, RowBlocks)>,
     batch_size: u64,
     coalescer: BatchCoalescer,
     yields: YieldBudget,
@@ -82,7 +82,7 @@ impl<R: BlockRows> BlockStream<R> {
                 }
                 self.coalescer.push_batch(batch)?;
             } else if let Some(open) = self.reader.next(&self.metrics).await? {
-                let blocks = Blocks::new(&open.task, self.batch_size);
+                let blocks = RowBlocks::new(&open.task, self.batch_size);
                 self.open = Some((open, blocks));
             } else {
                 self.coalescer.finish_buffered_batch()?;

@@ -78,11 +78,11 @@ impl Fetch {
 #[derive(Debug)]
 struct Batch {
     chunks: Vec<Fetch>,
-    payloads: Coming,
+    payloads: PayloadSource,
 }
 
 #[derive(Debug)]
-enum Coming {
+enum PayloadSource {
     /// In memory or mapped: read when the chunk is opened.
     Resident,
     /// Fetched by a task that runs already: the payloads of all chunks, one after the other.
@@ -124,14 +124,14 @@ impl InFlight {
     pub(super) fn start(&mut self, mut chunks: Vec<Fetch>) {
         let objects = self.array.objects();
         let payloads = match objects.is_resident() {
-            true => Coming::Resident,
+            true => PayloadSource::Resident,
             false => {
                 let array = Arc::clone(&self.array);
                 let requests =
                     chunks.iter_mut().flat_map(|chunk| chunk.requests(self.least, false));
                 let requests: Vec<Request> = requests.collect();
                 let fetch = async move { array.objects().fetch(&requests).await };
-                Coming::Task(SpawnedTask::spawn(counted(fetch)))
+                PayloadSource::Task(SpawnedTask::spawn(counted(fetch)))
             }
         };
         self.batches.push_back(Batch { chunks, payloads });
@@ -152,11 +152,11 @@ impl InFlight {
             return Ok(None);
         };
         let read = match payloads {
-            Coming::Resident => {
+            PayloadSource::Resident => {
                 let requests = chunks.iter_mut().flat_map(|chunk| chunk.requests(self.least, true));
                 self.array.objects().fetch(&requests.collect::<Vec<_>>()).await
             }
-            Coming::Task(task) => {
+            PayloadSource::Task(task) => {
                 let joined = task.join().await;
                 let (read, counts) =
                     joined.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?;

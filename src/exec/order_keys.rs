@@ -16,7 +16,7 @@ use half::f16;
 /// A number with an order key.
 trait OrderKey: ArrowNativeType {
     fn key(self) -> i64;
-    fn of_key(key: i64) -> Self;
+    fn from_key(key: i64) -> Self;
 }
 
 macro_rules! integers {
@@ -34,7 +34,7 @@ impl OrderKey for u64 {
         (self ^ (1 << 63)) as i64
     }
 
-    fn of_key(key: i64) -> Self {
+    fn from_key(key: i64) -> Self {
         key as Self ^ (1 << 63)
     }
 }
@@ -151,7 +151,7 @@ pub(in crate::exec) fn of_order_keys(
         nulls: Option<NullBuffer>,
         data_type: &DataType,
     ) -> Result<ArrayRef> {
-        let numbers: Vec<T> = keys.iter().map(|key| T::of_key(*key)).collect();
+        let numbers: Vec<T> = keys.iter().map(|key| T::from_key(*key)).collect();
         let data = ArrayData::builder(data_type.clone())
             .len(keys.len())
             .add_buffer(Buffer::from_vec(numbers))
@@ -182,7 +182,7 @@ mod tests {
     fn keys_have_the_order_of_their_numbers() {
         fn check<T: OrderKey + PartialEq>(ascending: &[T]) {
             assert!(ascending.is_sorted_by_key(|number| number.key()), "{ascending:?}");
-            assert!(ascending.iter().all(|number| T::of_key(number.key()) == *number));
+            assert!(ascending.iter().all(|number| T::from_key(number.key()) == *number));
         }
         check(&[i8::MIN, -1, 0, 1, i8::MAX]);
         check(&[i64::MIN, -1, 0, 1, i64::MAX]);

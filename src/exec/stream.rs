@@ -26,7 +26,7 @@ use super::reads::Reads;
 use super::yield_budget::YieldBudget;
 use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
+use crate::plan::{Assembler, Block, Piece, Pieces, RowBlocks, ScanPlan, TaskRange};
 
 /// The inputs of a stream: the plan to read, the columns to make, and the filters.
 pub(super) struct StreamInput {
@@ -71,7 +71,7 @@ struct OpenSlab {
     /// The pieces that are left; `None` before the first slab.
     pieces: Option<Pieces>,
     /// The current piece, with the blocks of it that are left.
-    piece: Option<(Piece, Blocks)>,
+    piece: Option<(Piece, RowBlocks)>,
 }
 
 impl GridStream {

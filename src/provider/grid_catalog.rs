@@ -14,7 +14,7 @@ use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
 
 use super::ArrayOpener;
-use super::lazy_schema::{LazySchema, Reading};
+use super::lazy_schema::{LazySchema, SharedOpener};
 use crate::error::{Error, Result};
 use crate::format::Foreign;
 use crate::options::{ArrayOptions, Scope};
@@ -78,7 +78,7 @@ impl GridCatalog {
                 .map_or_else(|| Error::usage(message).followed_by(&holds(&listed)), Foreign::error);
             return Err(error.in_file(location));
         }
-        let reading = Arc::new(Reading::new(opener.clone(), options.clone()));
+        let reading = Arc::new(SharedOpener::new(opener.clone(), options.clone()));
         let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
         let mut schemas = BTreeMap::new();
         for (schema, (name, found)) in schema_names(&names, formats).into_iter().zip(&places) {

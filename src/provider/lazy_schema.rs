@@ -27,7 +27,7 @@ const MOST_OPENING: usize = 64;
 
 /// The opener and the options that all schemas of a catalog share.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct SharedOpener {
     opener: ArrayOpener,
     options: ArrayOptions,
     /// All schemas of the catalog.
@@ -36,7 +36,7 @@ pub(super) struct Reading {
     is_listed: AtomicBool,
 }
 
-impl Reading {
+impl SharedOpener {
     pub(super) fn new(opener: ArrayOpener, options: ArrayOptions) -> Self {
         Self { opener, options, schemas: OnceLock::new(), is_listed: AtomicBool::new(false) }
     }
@@ -73,14 +73,14 @@ pub(super) struct LazySchema {
     pub(super) location: String,
     /// The name of the format that the catalog recognised.
     pub(super) format: &'static str,
-    reading: Arc<Reading>,
+    reading: Arc<SharedOpener>,
     /// Not a lock: listing tables blocks the thread, and the task that would hold the lock may
     /// need that thread.
     opened: OnceLock<Arc<dyn SchemaProvider>>,
 }
 
 impl LazySchema {
-    pub(super) fn new(location: String, format: &'static str, reading: Arc<Reading>) -> Self {
+    pub(super) fn new(location: String, format: &'static str, reading: Arc<SharedOpener>) -> Self {
         Self { location, format, reading, opened: OnceLock::new() }
     }
 
@@ -105,7 +105,7 @@ impl LazySchema {
     }
 
     async fn open(&self) -> GridResult<Arc<dyn SchemaProvider>> {
-        let Reading { opener, options, .. } = &*self.reading;
+        let SharedOpener { opener, options, .. } = &*self.reading;
         let options = self.options_of(options);
         Ok(Arc::new(opener.schema(&self.location, Some(self.format), &options).await?))
     }

@@ -64,12 +64,12 @@ pub struct ArrayOpener {
 impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn from_session(session: &dyn Session) -> Self {
-        Self::new(session.config(), Runtime::Kept(Arc::clone(session.runtime_env())))
+        Self::new(session.config(), Runtime::ReturnedRows(Arc::clone(session.runtime_env())))
     }
 
     /// Makes an opener with the formats, the table defaults and the object stores of the session of a task.
     pub fn from_task(context: &TaskContext) -> Self {
-        Self::new(context.session_config(), Runtime::Kept(context.runtime_env()))
+        Self::new(context.session_config(), Runtime::ReturnedRows(context.runtime_env()))
     }
 
     /// As [`ArrayOpener::from_task`], for a table that may outlive the session: it does not keep the session's memory pool
@@ -77,7 +77,7 @@ impl ArrayOpener {
     #[cfg(feature = "codec")]
     pub(crate) fn from_running_task(context: &TaskContext) -> Self {
         let runtime = Arc::downgrade(&context.runtime_env());
-        Self::new(context.session_config(), Runtime::Known(runtime))
+        Self::new(context.session_config(), Runtime::EdgeValue(runtime))
     }
 
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
@@ -324,16 +324,16 @@ struct RuntimeStores {
 /// The runtime of a session. Tables that outlive the session do not keep it.
 #[derive(Debug)]
 enum Runtime {
-    Kept(Arc<RuntimeEnv>),
+    ReturnedRows(Arc<RuntimeEnv>),
     #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
-    Known(Weak<RuntimeEnv>),
+    EdgeValue(Weak<RuntimeEnv>),
 }
 
 impl Runtime {
     fn get(&self) -> Result<Arc<RuntimeEnv>> {
         match self {
-            Self::Kept(runtime) => Ok(Arc::clone(runtime)),
-            Self::Known(runtime) => runtime
+            Self::ReturnedRows(runtime) => Ok(Arc::clone(runtime)),
+            Self::EdgeValue(runtime) => runtime
                 .upgrade()
                 .ok_or_else(|| Error::internal("a file is opened after its session has ended")),
         }

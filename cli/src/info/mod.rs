@@ -18,7 +18,7 @@ use gridfusion::source::{Description, Detail, Fact};
 use crate::args::InfoArgs;
 use crate::hints::with_hint;
 use crate::options::PathOptions;
-use crate::place::Place;
+use crate::place::OpenedPlace;
 use crate::progress::Progress;
 use crate::requests::{Requests, gridfusion_config, remote_of};
 use crate::secrets::hide;
@@ -70,13 +70,13 @@ async fn describe(
     options: &PathOptions,
     ctx: &SessionContext,
 ) -> gridfusion::Result<Description> {
-    match Place::open(&args.path, options, ctx).await? {
-        Place::Group(schema) => {
+    match OpenedPlace::open(&args.path, options, ctx).await? {
+        OpenedPlace::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
             schema.group().describe(&detail).await
         }
-        Place::Directory(catalog) => {
+        OpenedPlace::Directory(catalog) => {
             let mut places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
             let more = places.len().saturating_sub(MOST_NAMED);
             places.truncate(MOST_NAMED);

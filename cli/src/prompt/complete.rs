@@ -24,7 +24,7 @@ use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 use super::commands::COMMANDS;
-use super::cursor::{Cursor, Place, Relation, relations};
+use super::cursor::{Cursor, CursorPlace, Relation, relations};
 use super::keywords::KEYWORDS;
 use crate::printable::printable;
 
@@ -59,11 +59,11 @@ impl Completions {
         }
         let Cursor { start, prefix, place: here } = Cursor::new(before);
         let candidates = match here {
-            Place::Nothing => vec![],
-            Place::Path => return self.paths(before, start - 1),
-            Place::Table(parts) => self.tables(&parts, &prefix, true),
-            Place::Member(parts) => self.members(&parts, &prefix, &relations(line, place)),
-            Place::Word => self.words(&prefix, &relations(line, place)),
+            CursorPlace::Nothing => vec![],
+            CursorPlace::Path => return self.paths(before, start - 1),
+            CursorPlace::Table(parts) => self.tables(&parts, &prefix, true),
+            CursorPlace::Member(parts) => self.members(&parts, &prefix, &relations(line, place)),
+            CursorPlace::Word => self.words(&prefix, &relations(line, place)),
         };
         Ok((start, pairs(candidates)))
     }
@@ -84,7 +84,7 @@ impl Completions {
             Some("[TABLE]") => {
                 // The argument is completed as if it were SQL after TABLE, then moved back by that word.
                 let cursor = Cursor::new(&format!("TABLE {}", &before[start..]));
-                let Place::Table(parts) = cursor.place else { return Ok((start, vec![])) };
+                let CursorPlace::Table(parts) = cursor.place else { return Ok((start, vec![])) };
                 let start = start + cursor.start - "TABLE ".len();
                 Ok((start, pairs(self.tables(&parts, &cursor.prefix, false))))
             }

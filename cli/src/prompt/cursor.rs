@@ -16,7 +16,7 @@ use crate::lexer::{Kind, Piece, code, pieces};
 
 /// The kind of name at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CursorPlace {
     /// A path, whose opening quote is at `start - 1`.
     Path,
     /// A table, after `FROM` or a similar word and these parts of the table's name.
@@ -36,27 +36,27 @@ pub(super) struct Cursor {
     pub(super) start: usize,
     /// The part before the cursor, without quotes.
     pub(super) prefix: String,
-    pub(super) place: Place,
+    pub(super) place: CursorPlace,
 }
 
 impl Cursor {
     /// Analyses the text before the cursor.
     pub(super) fn new(before: &str) -> Self {
         let mut all: Vec<Piece<'_>> = pieces(before).collect();
-        let here = |start: usize, prefix: &str, place: Place| Self {
+        let here = |start: usize, prefix: &str, place: CursorPlace| Self {
             start,
             prefix: prefix.to_owned(),
             place,
         };
-        let Some(last) = all.last().copied() else { return here(0, "", Place::Word) };
+        let Some(last) = all.last().copied() else { return here(0, "", CursorPlace::Word) };
         let is_in_line_comment = last.kind == Kind::Comment && last.text.starts_with("--");
         // The word being typed; if there is none, the cursor is where one may begin.
         let (start, prefix) = match last.kind {
             Kind::Text if !last.is_closed => {
-                return here(last.start + 1, &last.text[1..], Place::Path);
+                return here(last.start + 1, &last.text[1..], CursorPlace::Path);
             }
             Kind::Comment if !last.is_closed || is_in_line_comment => {
-                return here(before.len(), "", Place::Nothing);
+                return here(before.len(), "", CursorPlace::Nothing);
             }
             Kind::Name if !last.is_closed => (last.start, &last.text[1..]),
             Kind::Word => (last.start, last.text),
@@ -68,9 +68,9 @@ impl Cursor {
         let parts = qualifier(&mut all);
         let words: Vec<Piece<'_>> = all.into_iter().filter(Piece::is_code).collect();
         let place = match (is_after_from(&words), parts.is_empty()) {
-            (true, _) => Place::Table(parts),
-            (false, false) => Place::Member(parts),
-            (false, true) => Place::Word,
+            (true, _) => CursorPlace::Table(parts),
+            (false, false) => CursorPlace::Member(parts),
+            (false, true) => CursorPlace::Word,
         };
         here(start, prefix, place)
     }
@@ -231,7 +231,7 @@ fn arguments(pieces: &[Piece<'_>]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn cursor(before: &str) -> (usize, String, Place) {
+    fn cursor(before: &str) -> (usize, String, CursorPlace) {
         let Cursor { start, prefix, place } = Cursor::new(before);
         (start, prefix, place)
     }
@@ -240,22 +240,22 @@ mod tests {
     fn what_is_being_written() {
         let parts = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
         for (before, start, prefix, place) in [
-            ("", 0, "", Place::Word),
-            ("SEL", 0, "SEL", Place::Word),
-            ("SELECT ", 7, "", Place::Word),
-            ("SELECT 'a", 8, "a", Place::Path),
-            ("SELECT a -- b", 13, "", Place::Nothing),
-            ("SELECT /* b", 11, "", Place::Nothing),
-            ("SELECT * FROM t", 14, "t", Place::Table(vec![])),
-            ("SELECT * FROM \"So", 14, "So", Place::Table(vec![])),
-            ("SELECT * FROM a, ", 17, "", Place::Table(vec![])),
-            ("SELECT * FROM f(1, ", 19, "", Place::Word),
-            ("SELECT a, b FROM t ORDER BY a DESC", 30, "DESC", Place::Word),
-            ("SELECT a FROM t ORDER BY a DESC, b", 33, "b", Place::Word),
-            ("DESC sta", 5, "sta", Place::Table(vec![])),
-            ("SELECT * FROM Stations.te", 23, "te", Place::Table(parts(&["stations"]))),
-            ("SELECT \"A b\".c.", 15, "", Place::Member(parts(&["A b", "c"]))),
-            ("SELECT 1;\nsummarize ", 20, "", Place::Table(vec![])),
+            ("", 0, "", CursorPlace::Word),
+            ("SEL", 0, "SEL", CursorPlace::Word),
+            ("SELECT ", 7, "", CursorPlace::Word),
+            ("SELECT 'a", 8, "a", CursorPlace::Path),
+            ("SELECT a -- b", 13, "", CursorPlace::Nothing),
+            ("SELECT /* b", 11, "", CursorPlace::Nothing),
+            ("SELECT * FROM t", 14, "t", CursorPlace::Table(vec![])),
+            ("SELECT * FROM \"So", 14, "So", CursorPlace::Table(vec![])),
+            ("SELECT * FROM a, ", 17, "", CursorPlace::Table(vec![])),
+            ("SELECT * FROM f(1, ", 19, "", CursorPlace::Word),
+            ("SELECT a, b FROM t ORDER BY a DESC", 30, "DESC", CursorPlace::Word),
+            ("SELECT a FROM t ORDER BY a DESC, b", 33, "b", CursorPlace::Word),
+            ("DESC sta", 5, "sta", CursorPlace::Table(vec![])),
+            ("SELECT * FROM Stations.te", 23, "te", CursorPlace::Table(parts(&["stations"]))),
+            ("SELECT \"A b\".c.", 15, "", CursorPlace::Member(parts(&["A b", "c"]))),
+            ("SELECT 1;\nsummarize ", 20, "", CursorPlace::Table(vec![])),
         ] {
             assert_eq!(cursor(before), (start, prefix.to_owned(), place), "{before}");
         }

@@ -36,11 +36,11 @@ pub(crate) struct Stores {
     session: StoreOptions,
     /// The folder that local paths must not leave.
     root: Option<Root>,
-    made: Mutex<Made>,
+    made: Mutex<StoreCache>,
 }
 
 #[derive(Default)]
-struct Made {
+struct StoreCache {
     /// The options that statements have set, by server.
     of_servers: HashMap<String, StoreOptions>,
     /// The stores, the most recently used last.
@@ -156,7 +156,7 @@ impl Stores {
         remote_url(location).is_some_and(of)
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
+    fn made(&self) -> MutexGuard<'_, StoreCache> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,7 +223,7 @@ impl Stores {
     }
 }
 
-impl Made {
+impl StoreCache {
     /// Returns the clients of web servers. Making one reads all certificates of the system.
     fn clients(&mut self, options: &StoreOptions, reader: Reader) -> Result<Arc<Clients>> {
         let is_same =

@@ -22,7 +22,7 @@ use self::subject::Subject;
 use crate::args::VerifyArgs;
 use crate::errors::stdout_is_closed;
 use crate::options::PathOptions;
-use crate::place::Place;
+use crate::place::OpenedPlace;
 use crate::progress::{Done, Progress as Line};
 use crate::secrets::hide;
 use crate::session::plain_context;
@@ -83,9 +83,9 @@ async fn verify(
     progress: &Arc<Progress>,
     ctx: &SessionContext,
 ) -> Vec<Subject> {
-    let reports = match Place::open(path, options, ctx).await {
-        Ok(Place::Group(schema)) => schema.group().verify(depth, progress).await,
-        Ok(Place::Directory(catalog)) => {
+    let reports = match OpenedPlace::open(path, options, ctx).await {
+        Ok(OpenedPlace::Group(schema)) => schema.group().verify(depth, progress).await,
+        Ok(OpenedPlace::Directory(catalog)) => {
             let mut subjects = Vec::new();
             for (_, path, arrays) in catalog.places_with(options.for_arrays()) {
                 let options = options.with_arrays(arrays);

@@ -6,7 +6,7 @@
 
 use super::described::DescribedArray;
 use super::members::Members;
-use super::reading::Reading;
+use super::reading::OpenSettings;
 use gridfusion_core::Result;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::show::{shape_text, size_text};
@@ -17,7 +17,7 @@ use gridfusion_core::verify::counted;
 pub(super) async fn describe(
     place: &Place,
     members: &Members,
-    reading: &Reading,
+    reading: &OpenSettings,
     detail: &Detail,
 ) -> Result<Description> {
     let located: Vec<(&String, &String)> = members.arrays.iter().collect();
@@ -62,7 +62,7 @@ pub(super) async fn describe(
 async fn array(
     name: &str,
     place: &Place,
-    reading: &Reading,
+    reading: &OpenSettings,
     detail: &Detail,
 ) -> Result<DescribedArray> {
     let opened = reading.open(place).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::group::{FRAGMENTS, INFO, METADATA, TileDbGroup};
-use super::reading::Reading;
+use super::reading::OpenSettings;
 use super::view::TileDbView;
 use crate::bytes::{FolderKind, folder_kind};
 use gridfusion_core::array::ReadOptions;
@@ -108,13 +108,13 @@ impl ArrayFormat for TileDb {
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
-        Ok(Arc::new(TileDbGroup::find(place, Reading::new(options)?).await?))
+        Ok(Arc::new(TileDbGroup::find(place, OpenSettings::new(options)?).await?))
     }
 
     /// Tries to open `place` as one array first, so that an array needs no extra listing. Otherwise,
     /// or with the option `dataset`, opens arrays of the group or folder at `place`.
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
-        let reading = Reading::new(options)?;
+        let reading = OpenSettings::new(options)?;
         let alone = match options.dataset() {
             None => match reading.array(place).await {
                 Ok(array) => return TableArrays::new(place.location(), vec![array]),

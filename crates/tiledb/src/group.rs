@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt};
 use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
-use super::reading::Reading;
+use super::reading::OpenSettings;
 use super::verify::verify;
 use gridfusion_core::io::MAX_CONCURRENT_IO;
 use gridfusion_core::source::ArrayGroup;
@@ -29,7 +29,7 @@ pub(super) struct TileDbGroup {
     pub(super) place: Place,
     pub(super) members: Members,
     /// The options, which apply to each array.
-    pub(super) reading: Reading,
+    pub(super) reading: OpenSettings,
 }
 
 // The names of the functions with facts.
@@ -42,7 +42,7 @@ impl TileDbGroup {
     ///
     /// # Errors
     /// As [`Members::find`].
-    pub(super) async fn find(place: &Place, reading: Reading) -> Result<Self> {
+    pub(super) async fn find(place: &Place, reading: OpenSettings) -> Result<Self> {
         let members = Members::find(place, &reading.open).await?;
         Ok(Self { place: place.clone(), members, reading })
     }

@@ -12,12 +12,12 @@ use gridfusion_core::source::Place;
 
 /// The settings for opening arrays and for showing them as tables.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
+pub(super) struct OpenSettings {
     pub(super) open: OpenOptions,
     pub(super) view: TileDbView,
 }
 
-impl Reading {
+impl OpenSettings {
     /// Takes the settings from the options. Fails if the encryption key has the wrong length.
     pub(super) fn new(options: &ResolvedOptions) -> Result<Self> {
         Ok(Self { open: open_options(options)?, view: TileDbView::new(options) })

@@ -32,7 +32,7 @@ pub(super) struct Affine {
 }
 
 /// A part of an affine function.
-struct Part {
+struct AffinePart {
     x: PhysicalExprRef,
     scale: PhysicalExprRef,
     gain: f64,
@@ -46,7 +46,7 @@ impl Affine {
         own: &Range<usize>,
         schema: &Schema,
     ) -> Result<Option<Self>> {
-        let of = |Part { x, scale, gain }| Self {
+        let of = |AffinePart { x, scale, gain }| Self {
             expr: Arc::clone(expr),
             x,
             scale,
@@ -128,19 +128,25 @@ pub(super) fn uncast<'a>(x: &'a PhysicalExprRef, schema: &Schema) -> Result<&'a 
 }
 
 /// Returns `x` and its factor in an affine function; `None` for other expressions.
-fn parts(expr: &PhysicalExprRef, own: &Range<usize>, schema: &Schema) -> Result<Option<Part>> {
+fn parts(
+    expr: &PhysicalExprRef,
+    own: &Range<usize>,
+    schema: &Schema,
+) -> Result<Option<AffinePart>> {
     if expr.data_type(schema)? != DataType::Float64 {
         return Ok(None);
     }
     let columns = columns_of([expr]);
     if columns.iter().all(|at| own.contains(at)) {
-        let part = || Part { x: Arc::clone(expr), scale: lit(1.0), gain: 1.0 };
+        let part = || AffinePart { x: Arc::clone(expr), scale: lit(1.0), gain: 1.0 };
         return Ok((!columns.is_empty()).then(part));
     }
     let scaled = |inner: &PhysicalExprRef, factor: &PhysicalExprRef| {
-        let Some(Part { x, scale, gain }) = parts(inner, own, schema)? else { return Ok(None) };
+        let Some(AffinePart { x, scale, gain }) = parts(inner, own, schema)? else {
+            return Ok(None);
+        };
         let gain = gain * gain_of(factor, schema)?;
-        Ok(Some(Part { x, scale: product(&scale, factor), gain }))
+        Ok(Some(AffinePart { x, scale: product(&scale, factor), gain }))
     };
     if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
         return scaled(negative.arg(), &lit(-1.0));

@@ -1,4 +1,4 @@
-//! [`Built`]: the rows of the other side of a join, by the numbers of their keys along the axes of the array.
+//! [`BuildSide`]: the rows of the other side of a join, by the numbers of their keys along the axes of the array.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use futures::future::{BoxFuture, Shared};
 use super::grid_lookup::{AxisKeys, GridLookup};
 
 /// The rows that are looked up. All partitions share them.
-pub(super) struct Built {
+pub(super) struct BuildSide {
     pub(super) rows: RecordBatch,
     /// Per axis with keys, the number of each row; `None` for rows that match no label.
     pub(super) numbers: Vec<Vec<Option<u32>>>,
@@ -29,9 +29,9 @@ pub(super) struct Built {
 
 /// The rows of the other side, which the first partition to need them reads.
 pub(super) type SharedRows =
-    Shared<BoxFuture<'static, std::result::Result<Arc<Built>, Arc<DataFusionError>>>>;
+    Shared<BoxFuture<'static, std::result::Result<Arc<BuildSide>, Arc<DataFusionError>>>>;
 
-impl Built {
+impl BuildSide {
     /// Reads all rows of `input`, which has one partition.
     ///
     /// # Errors

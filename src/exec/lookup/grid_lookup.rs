@@ -20,7 +20,7 @@ use crate::reduce::AxisGroups;
 
 /// Which rows of the array a join returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum ReturnedRows {
     /// Each match.
     Matches,
     /// Each match, and rows without one.
@@ -49,7 +49,7 @@ pub(super) struct GridLookup {
     /// The side of the array.
     pub(super) side: JoinSide,
     pub(super) scan: GridScanExec,
-    pub(super) kept: Kept,
+    pub(super) kept: ReturnedRows,
     /// The numbers of the keys along each axis.
     pub(super) groups: Vec<AxisGroups>,
     pub(super) keys: Vec<AxisKeys>,
@@ -103,7 +103,7 @@ impl GridLookup {
         side: JoinSide,
     ) -> Result<Option<(Self, InputOperators)>> {
         let Some(kept) = kept(*join.join_type(), side) else { return Ok(None) };
-        if join.filter().is_some() && kept != Kept::Matches {
+        if join.filter().is_some() && kept != ReturnedRows::Matches {
             return Ok(None);
         }
         let (input, other) = match side {
@@ -123,9 +123,9 @@ impl GridLookup {
         }
         let Some((groups, keys)) = number(&keys, &scan, &other.schema()) else { return Ok(None) };
         let mut fields: Vec<Arc<Field>> = scan.schema_ref().fields().iter().cloned().collect();
-        if matches!(kept, Kept::Matches | Kept::All) {
+        if matches!(kept, ReturnedRows::Matches | ReturnedRows::All) {
             let nullable = |field: &Arc<Field>| match kept {
-                Kept::All => Arc::new(field.as_ref().clone().with_nullable(true)),
+                ReturnedRows::All => Arc::new(field.as_ref().clone().with_nullable(true)),
                 _ => Arc::clone(field),
             };
             fields.extend(other.schema().fields().iter().map(nullable));
@@ -157,16 +157,16 @@ fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<usize>> {
 }
 
 /// Returns which rows of the array on `side` a join returns; `None` if it returns others, too.
-fn kept(join: JoinType, side: JoinSide) -> Option<Kept> {
+fn kept(join: JoinType, side: JoinSide) -> Option<ReturnedRows> {
     let is_left = side == JoinSide::Left;
     match join {
-        JoinType::Inner => Some(Kept::Matches),
-        JoinType::Left if is_left => Some(Kept::All),
-        JoinType::Right if !is_left => Some(Kept::All),
-        JoinType::LeftSemi if is_left => Some(Kept::WithMatch),
-        JoinType::RightSemi if !is_left => Some(Kept::WithMatch),
-        JoinType::LeftAnti if is_left => Some(Kept::WithoutMatch),
-        JoinType::RightAnti if !is_left => Some(Kept::WithoutMatch),
+        JoinType::Inner => Some(ReturnedRows::Matches),
+        JoinType::Left if is_left => Some(ReturnedRows::All),
+        JoinType::Right if !is_left => Some(ReturnedRows::All),
+        JoinType::LeftSemi if is_left => Some(ReturnedRows::WithMatch),
+        JoinType::RightSemi if !is_left => Some(ReturnedRows::WithMatch),
+        JoinType::LeftAnti if is_left => Some(ReturnedRows::WithoutMatch),
+        JoinType::RightAnti if !is_left => Some(ReturnedRows::WithoutMatch),
         _ => None,
     }
 }

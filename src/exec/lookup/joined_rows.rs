@@ -19,8 +19,8 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExprRef;
 
-use super::built::Built;
-use super::grid_lookup::{GridLookup, Kept};
+use super::built::BuildSide;
+use super::grid_lookup::{GridLookup, ReturnedRows};
 use super::matches::{Matches, NONE, optional};
 use crate::array::ColumnSource;
 use crate::exec::block_stream::BlockRows;
@@ -77,7 +77,7 @@ impl OwnColumns {
 /// A maker of joined rows.
 pub(super) struct JoinedRows {
     joined: Joined,
-    built: Arc<Built>,
+    built: Arc<BuildSide>,
     matches: Matches,
     _reservation: MemoryReservation,
     own: OwnColumns,
@@ -173,7 +173,7 @@ impl JoinedRows {
     pub(super) fn new(
         joined: Joined,
         own: OwnColumns,
-        built: Arc<Built>,
+        built: Arc<BuildSide>,
         matches: Matches,
         reservation: MemoryReservation,
         batch_size: usize,
@@ -214,13 +214,13 @@ impl JoinedRows {
 
 impl Joined {
     /// Returns the matches of a block whose rows have these first ones.
-    fn pattern(&self, firsts: Vec<u32>, matches: &Matches, built: &Built) -> Result<Pattern> {
+    fn pattern(&self, firsts: Vec<u32>, matches: &Matches, built: &BuildSide) -> Result<Pattern> {
         let missing = firsts.iter().map(|row| usize::from(*row == NONE)).sum::<usize>();
         let is_one_each = match self.lookup.kept {
-            Kept::Matches => matches.are_single() && missing == 0,
-            Kept::All => matches.are_single(),
-            Kept::WithMatch => missing == 0,
-            Kept::WithoutMatch => missing == firsts.len(),
+            ReturnedRows::Matches => matches.are_single() && missing == 0,
+            ReturnedRows::All => matches.are_single(),
+            ReturnedRows::WithMatch => missing == 0,
+            ReturnedRows::WithoutMatch => missing == firsts.len(),
         };
         let built = match is_one_each {
             true => Some(self.looked_up(built, &optional(firsts.clone()))?),
@@ -230,7 +230,7 @@ impl Joined {
     }
 
     /// Returns the columns of the other side that the join returns, in these rows.
-    fn looked_up(&self, built: &Built, rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
+    fn looked_up(&self, built: &BuildSide, rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
         let scanned = self.lookup.scan.columns().len();
         let columns = self.projection.iter().filter_map(|column| column.checked_sub(scanned));
         let columns = columns.map(|column| take(built.rows.column(column), rows, None));
@@ -244,7 +244,7 @@ impl OpenBlock {
         &mut self,
         firsts: &[u32],
         matches: &Matches,
-        kept: Kept,
+        kept: ReturnedRows,
         most: usize,
     ) -> (Vec<u32>, Vec<u32>) {
         let (mut own, mut built) = (vec![], vec![]);
@@ -252,14 +252,15 @@ impl OpenBlock {
             let found = self.next.take().unwrap_or(firsts[self.row]);
             let passes = self.passes.as_ref().is_none_or(|it| it.value(self.row));
             let is_kept = match kept {
-                Kept::Matches | Kept::WithMatch => found != NONE,
-                Kept::WithoutMatch => found == NONE,
-                Kept::All => true,
+                ReturnedRows::Matches | ReturnedRows::WithMatch => found != NONE,
+                ReturnedRows::WithoutMatch => found == NONE,
+                ReturnedRows::All => true,
             };
             if passes && is_kept {
                 own.push(self.row as u32);
                 built.push(found);
-                let returns_all = found != NONE && matches!(kept, Kept::Matches | Kept::All);
+                let returns_all =
+                    found != NONE && matches!(kept, ReturnedRows::Matches | ReturnedRows::All);
                 self.next = returns_all.then(|| matches.next(found)).filter(|next| *next != NONE);
             }
             if self.next.is_none() {

@@ -10,8 +10,8 @@ use arrow::buffer::NullBuffer;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::built::Built;
-use super::grid_lookup::{GridLookup, Kept};
+use super::built::BuildSide;
+use super::grid_lookup::{GridLookup, ReturnedRows};
 use crate::exec::filled::filled;
 use crate::exec::reduce::elements;
 use crate::plan::ScanPlan;
@@ -35,14 +35,14 @@ impl Matches {
     /// have no match if the join returns only matches.
     pub(super) fn try_new(
         lookup: &GridLookup,
-        built: &Built,
+        built: &BuildSide,
         partition: usize,
         reservation: &MemoryReservation,
     ) -> Result<(ScanPlan, Self)> {
         let whole = lookup.scan.plan();
         let selection = whole.selection().axes();
         let mut plan = whole.partition(partition);
-        if matches!(lookup.kept, Kept::Matches | Kept::WithMatch) {
+        if matches!(lookup.kept, ReturnedRows::Matches | ReturnedRows::WithMatch) {
             for (keys, numbers) in lookup.keys.iter().zip(&built.numbers) {
                 let axis = keys.axis;
                 let mut needed = vec![false; count(lookup, axis)];
@@ -93,8 +93,12 @@ fn count(lookup: &GridLookup, axis: usize) -> usize {
 }
 
 /// Returns the first row at each place, and per row the next one at the same place.
-fn lists(lookup: &GridLookup, built: &Built, table: &GroupTable) -> Result<(Vec<u32>, Vec<u32>)> {
-    let returns_all = matches!(lookup.kept, Kept::Matches | Kept::All);
+fn lists(
+    lookup: &GridLookup,
+    built: &BuildSide,
+    table: &GroupTable,
+) -> Result<(Vec<u32>, Vec<u32>)> {
+    let returns_all = matches!(lookup.kept, ReturnedRows::Matches | ReturnedRows::All);
     // Per axis with keys and number, the part of the place; groups that the table does not have are missing.
     let parts: Vec<Vec<Option<usize>>> = lookup
         .keys

@@ -13,8 +13,8 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{Distribution, ExecutionPlan};
 use futures::FutureExt;
 
-use super::built::{Built, SharedRows};
-use super::grid_lookup::{GridLookup, Kept};
+use super::built::{BuildSide, SharedRows};
+use super::grid_lookup::{GridLookup, ReturnedRows};
 use super::joined_rows::Joined;
 use super::stream;
 use crate::array::ColumnSource;
@@ -152,7 +152,7 @@ impl GridLookupExec {
     fn rows(&self, context: &Arc<TaskContext>) -> SharedRows {
         let read = || {
             let (lookup, input) = (Arc::clone(&self.joined.lookup), Arc::clone(&self.input));
-            let rows = Built::read(lookup, input, Arc::clone(context));
+            let rows = BuildSide::read(lookup, input, Arc::clone(context));
             rows.map(|rows| rows.map(Arc::new).map_err(Arc::new)).boxed().shared()
         };
         self.rows.get_or_init(read).clone()
@@ -206,7 +206,7 @@ impl Operator for GridLookupExec {
     fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
         let mut statistics = Statistics::new_unknown(&self.joined.schema);
         let rows = self.joined.lookup.scan.plan().rows(partition);
-        if let (Ok(rows), Kept::All | Kept::Matches) =
+        if let (Ok(rows), ReturnedRows::All | ReturnedRows::Matches) =
             (usize::try_from(rows), self.joined.lookup.kept)
         {
             statistics.num_rows = Precision::Inexact(rows);
@@ -248,7 +248,7 @@ impl ExecutionPlan for GridLookupExec {
         let Joined { lookup, projection: own, .. } = &self.joined;
         projected(projection, own.len(), |columns| {
             let columns = columns.into_iter().map(|column| own[column]).collect();
-            Ok(Arc::new(Self::of(lookup, Arc::clone(&self.input), columns)?))
+            Ok(Arc::new(Self::try_new(lookup, Arc::clone(&self.input), columns)?))
         })
     }
 }

@@ -8,7 +8,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::TryStreamExt;
 
-use super::built::{Built, SharedRows};
+use super::built::{BuildSide, SharedRows};
 use super::joined_rows::{Joined, JoinedRows, OwnColumns};
 use super::matches::Matches;
 use crate::exec::batches::{Batches, stream_of};
@@ -41,7 +41,7 @@ pub(super) fn joined(
 /// Puts the rows of the other side into their places, and reads the chunks that may have matches.
 fn stream(
     joined: Joined,
-    built: Arc<Built>,
+    built: Arc<BuildSide>,
     partition: usize,
     metrics: ScanMetrics,
     context: &Arc<TaskContext>,

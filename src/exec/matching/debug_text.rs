@@ -17,13 +17,13 @@ use super::windows::window_functions;
 
 /// How a function goes through the rows of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::exec) struct Reading {
+pub(in crate::exec) struct FunctionMode {
     /// Whether it goes through them from the last to the first.
     pub(in crate::exec) is_reversed: bool,
     pub(in crate::exec) ignores_nulls: bool,
 }
 
-impl Reading {
+impl FunctionMode {
     /// Returns how `function` reads rows; `None` if the text has another form.
     pub(in crate::exec) fn try_new(function: &WindowUDFExpr) -> Option<Self> {
         // The text ends with these two fields. The text before, such as a name, may contain anything.
@@ -67,7 +67,9 @@ pub(in crate::exec) fn standard_function(expr: &dyn WindowExpr) -> Option<&Windo
 /// Whether DataFusion's messages may lose a part of a window: `FILTER`, `IGNORE NULLS`, or what this version does not know.
 pub fn messages_lose_parts(plan: &dyn ExecutionPlan) -> bool {
     let loses = |expr: &Arc<dyn WindowExpr>| match standard_function(expr.as_ref()) {
-        Some(function) => Reading::try_new(function).is_none_or(|reading| reading.ignores_nulls),
+        Some(function) => {
+            FunctionMode::try_new(function).is_none_or(|reading| reading.ignores_nulls)
+        }
         None => unfiltered_aggregate(expr.as_ref()).is_none(),
     };
     window_functions(plan).unwrap_or_default().iter().any(loses)
@@ -103,12 +105,12 @@ mod tests {
                 );
                 let function = function.unwrap();
                 let reading = |function: &dyn std::any::Any| {
-                    Reading::try_new(function.downcast_ref::<WindowUDFExpr>().unwrap())
+                    FunctionMode::try_new(function.downcast_ref::<WindowUDFExpr>().unwrap())
                 };
-                let forwards = Reading { is_reversed: false, ignores_nulls };
+                let forwards = FunctionMode { is_reversed: false, ignores_nulls };
                 assert_eq!(reading(function.as_any()), Some(forwards));
                 let reversed = function.reverse_expr().unwrap();
-                let backwards = Reading { is_reversed: true, ignores_nulls };
+                let backwards = FunctionMode { is_reversed: true, ignores_nulls };
                 assert_eq!(reading(reversed.as_any()), Some(backwards));
             }
         }

@@ -24,7 +24,7 @@ mod zeros;
 pub(super) use axis_keys::{KeysByAxis, NumberedKeys, Over, group_count};
 pub(super) use axis_labels::{has_merged_zeros, number_axis};
 pub use debug_text::messages_lose_parts;
-pub(super) use debug_text::{Reading, standard_function, unfiltered_aggregate};
+pub(super) use debug_text::{FunctionMode, standard_function, unfiltered_aggregate};
 pub(super) use fallible::may_fail;
 pub(super) use input::InputOperators;
 pub(super) use known_function::{known_aggregate, known_scalar, known_window};

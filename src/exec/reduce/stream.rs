@@ -37,7 +37,7 @@ use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
-use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
+use crate::plan::{Assembler, RowBlocks, TaskNumber, TaskRange};
 use crate::reduce::{GroupTable, RowPlaces};
 
 /// Returns the groups of a partition. If the memory pool refuses memory for them and rows may take less,
@@ -214,7 +214,7 @@ impl PartitionReducer {
         let (mut account, table_bytes) = (Account::default(), self.reservation.size());
         let bytes_per_row = plan.bytes_per_row()?;
         while let Some(open) = reader.next(&self.metrics).await? {
-            for block in Blocks::new(&open.task, batch_size) {
+            for block in RowBlocks::new(&open.task, batch_size) {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
                 let arrays =
                     columns(&reduction.array, &mut assembler, &plan.columns, &open, &block)?;

@@ -19,7 +19,7 @@ use super::function::Function;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
-use crate::exec::matching::{Reading, known_aggregate, known_window, unfiltered_aggregate};
+use crate::exec::matching::{FunctionMode, known_aggregate, known_window, unfiltered_aggregate};
 use crate::exec::order_keys::has_order_keys;
 
 /// A function of a window.
@@ -80,7 +80,8 @@ impl Call {
     ) -> Result<Option<Self>> {
         let function = expr.get_standard_func_expr();
         let Some(udf) = function.as_any().downcast_ref::<WindowUDFExpr>() else { return Ok(None) };
-        let (Some(name), Some(reading)) = (known_window(udf.fun()), Reading::try_new(udf)) else {
+        let (Some(name), Some(reading)) = (known_window(udf.fun()), FunctionMode::try_new(udf))
+        else {
             return Ok(None);
         };
         let is_literal = |expr: &PhysicalExprRef| expr.is::<Literal>();

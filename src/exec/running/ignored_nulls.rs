@@ -10,7 +10,7 @@ use datafusion::physical_plan::windows::{
 };
 
 use crate::error::Error;
-use crate::exec::matching::{Reading, standard_function, window_functions};
+use crate::exec::matching::{FunctionMode, standard_function, window_functions};
 
 /// Returns, for each function of a window, whether it has `IGNORE NULLS`. Empty for another plan.
 ///
@@ -19,7 +19,7 @@ use crate::exec::matching::{Reading, standard_function, window_functions};
 pub(crate) fn ignored_nulls(window: &dyn ExecutionPlan) -> Result<Vec<bool>> {
     let ignores = |function: &Arc<dyn WindowExpr>| {
         let Some(function) = standard_function(function.as_ref()) else { return Ok(false) };
-        let reading = Reading::try_new(function).ok_or_else(|| {
+        let reading = FunctionMode::try_new(function).ok_or_else(|| {
             Error::unsupported("the plan has a window function whose NULLS clause is unknown")
         })?;
         Ok(reading.ignores_nulls)

@@ -13,19 +13,19 @@ use crate::exec::order_keys::{of_order_keys, order_keys};
 use crate::reduce::Fold;
 
 /// The first or the last value that is not NULL. Order keys stand for numbers of all types.
-pub(super) struct Known<F> {
+pub(super) struct EdgeValue<F> {
     data_type: DataType,
     fold: PhantomData<F>,
 }
 
-impl<F> Known<F> {
+impl<F> EdgeValue<F> {
     /// Returns results of `data_type`.
     pub(super) fn new(data_type: &DataType) -> Self {
         Self { data_type: data_type.clone(), fold: PhantomData }
     }
 }
 
-impl<F: Fold<Item = Option<i64>> + Send> Steps for Known<F> {
+impl<F: Fold<Item = Option<i64>> + Send> Steps for EdgeValue<F> {
     type Fold = F;
     const COUNTS: bool = false;
 

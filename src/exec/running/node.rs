@@ -221,7 +221,7 @@ impl ExecutionPlan for GridWindowExec {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         projected(projection, self.projection.len(), |columns| {
             let columns = columns.into_iter().map(|column| self.projection[column]).collect();
-            Ok(Arc::new(Self::of(Arc::clone(&self.window), self.parts.clone(), columns)?))
+            Ok(Arc::new(Self::try_new(Arc::clone(&self.window), self.parts.clone(), columns)?))
         })
     }
 

@@ -23,7 +23,7 @@ use crate::exec::compact::copied;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
-use crate::plan::{Assembler, Blocks};
+use crate::plan::{Assembler, RowBlocks};
 
 /// The columns that an operator returns.
 pub(super) struct Output {
@@ -80,7 +80,7 @@ struct ReturnedChunk {
     open: OpenChunk,
     /// The values of all functions in all rows.
     values: Vec<ArrayRef>,
-    blocks: Blocks,
+    blocks: RowBlocks,
     /// Rows that are returned.
     rows: usize,
 }
@@ -216,7 +216,7 @@ impl WindowStream {
             if let Some((open, values)) = next {
                 let bytes: usize = values.iter().map(|it| it.get_array_memory_size()).sum();
                 self.reservation.try_resize(column.size() + bytes)?;
-                let blocks = Blocks::new(&open.task, self.batch_size);
+                let blocks = RowBlocks::new(&open.task, self.batch_size);
                 self.returned = Some(ReturnedChunk { open, values, blocks, rows: 0 });
                 if column.is_done() && column.is_read() {
                     self.column = None;
@@ -254,7 +254,7 @@ impl WindowStream {
         let of_chunk = match self.used.as_slice() {
             [] => vec![],
             used => {
-                let mut blocks = Blocks::new(&open.task, u64::MAX);
+                let mut blocks = RowBlocks::new(&open.task, u64::MAX);
                 let Some(block) = blocks.next() else {
                     return internal_err!("a chunk without rows");
                 };

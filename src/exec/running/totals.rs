@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use datafusion::error::Result;
 
 use super::frames::Frames;
-use super::known::Known;
+use super::known::EdgeValue;
 use super::running_state::{ColumnShape, Running};
 use super::steps::{Counted, Extreme, Steps, Summed, SummedIntegers, Variance};
 use crate::reduce::{FirstKnown, Fold, Greatest, LastKnown, Least, Moments, Sliding, ValueCount};
@@ -85,8 +85,8 @@ pub(super) fn totals(
         Total::Variance { is_sample, is_root } => {
             of(Variance { is_sample, is_root }, frames, shape, first)
         }
-        Total::FirstKnown => of(Known::<FirstKnown>::new(data_type), frames, shape, first),
-        Total::LastKnown => of(Known::<LastKnown>::new(data_type), frames, shape, first),
+        Total::FirstKnown => of(EdgeValue::<FirstKnown>::new(data_type), frames, shape, first),
+        Total::LastKnown => of(EdgeValue::<LastKnown>::new(data_type), frames, shape, first),
     }
 }
 

@@ -27,7 +27,7 @@ use super::merged_tile::MergedTile;
 use super::open_tile::OpenTile;
 use super::plan::{MergeTask, TileTask};
 use super::tile_reader::{TileReader, out_of_order};
-use super::window::{BYTES_PER_CELL, Decided, Run, RunCell, Window};
+use super::window::{BYTES_PER_CELL, Decisions, Run, RunCell, Window};
 use crate::array::{CellKeys, SparseArray};
 use crate::error::Error;
 use crate::exec::yield_budget::YieldBudget;
@@ -81,7 +81,7 @@ struct CellPlace {
 
 /// The cells of an open tile that belong to a window; there may be none.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct TilePart {
     tile: usize,
     /// The positions of the first cell, and of the one after the last.
     start: usize,
@@ -197,7 +197,7 @@ impl Merge {
     }
 
     /// Returns the cells up to a limit, one part per open cursor.
-    fn parts(&self, limit: Option<&Limit>) -> Result<Vec<Part>> {
+    fn parts(&self, limit: Option<&Limit>) -> Result<Vec<TilePart>> {
         let part = |&cursor: &usize| {
             let CellPlace { tile, position: start } = self.place(cursor)?;
             let keys = self.tile(tile)?;
@@ -205,7 +205,7 @@ impl Merge {
                 Some(limit) => keys.end_of(start, &limit.key, limit.is_inclusive),
                 None => keys.len(),
             };
-            Ok(Part { tile, start, end })
+            Ok(TilePart { tile, start, end })
         };
         self.open.iter().map(part).collect()
     }
@@ -246,15 +246,15 @@ impl Merge {
     }
 
     /// Finds the newest cells among those of a window.
-    fn decide(&mut self, parts: &[Part]) -> Result<()> {
-        let mut parts: Vec<Part> =
+    fn decide(&mut self, parts: &[TilePart]) -> Result<()> {
+        let mut parts: Vec<TilePart> =
             parts.iter().filter(|part| part.start < part.end).copied().collect();
         if let Some(last) = self.last
             && self.is_repeated(last, &parts)?
         {
-            parts.push(Part { tile: last.tile, start: last.position, end: last.position + 1 });
+            parts.push(TilePart { tile: last.tile, start: last.position, end: last.position + 1 });
         }
-        if let [Part { tile, end, .. }] = parts[..]
+        if let [TilePart { tile, end, .. }] = parts[..]
             && !self.tile(tile)?.repeats
         {
             self.last = Some(CellPlace { tile, position: end - 1 });
@@ -262,13 +262,13 @@ impl Merge {
         }
         self.memory.try_resize(cells_of(&parts).saturating_mul(BYTES_PER_CELL))?;
         let fragments = self.reader.array.source().fragments();
-        let run = |part: &Part| -> crate::Result<Run<'_>> {
+        let run = |part: &TilePart| -> crate::Result<Run<'_>> {
             let tile = self.tile(part.tile)?;
             let time = fragments[tile.open.task.tile.fragment].time;
             Ok(tile.run(part.start, part.end, time))
         };
         let window = Window::new(parts.iter().map(run).collect::<crate::Result<_>>()?);
-        let Decided { replaced, last } = window.decide();
+        let Decisions { replaced, last } = window.decide();
         let of = |cell: RunCell| CellPlace {
             tile: parts[cell.run as usize].tile,
             position: cell.position as usize,
@@ -283,7 +283,7 @@ impl Merge {
     }
 
     /// Whether a window has cells with the key of `last`. That cell is then compared again.
-    fn is_repeated(&self, last: CellPlace, parts: &[Part]) -> Result<bool> {
+    fn is_repeated(&self, last: CellPlace, parts: &[TilePart]) -> Result<bool> {
         let keys = &self.tile(last.tile)?.keys;
         for part in parts {
             if self.tile(part.tile)?.keys.compare(part.start, keys, last.position).is_eq() {
@@ -376,7 +376,7 @@ impl Limit {
 }
 
 /// Returns the number of cells of a window.
-fn cells_of(parts: &[Part]) -> usize {
+fn cells_of(parts: &[TilePart]) -> usize {
     parts.iter().map(|part| part.end - part.start).sum()
 }
 

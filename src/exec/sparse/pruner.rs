@@ -29,11 +29,11 @@ pub(super) struct Pruner {
     known: OnceLock<Arc<KnownTiles>>,
     /// Over the columns of the table.
     filters: Vec<PhysicalExprRef>,
-    state: Mutex<State>,
+    state: Mutex<PrunerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PrunerState {
     /// Per filter, a watcher that shows whether it has changed; empty before the first snapshot.
     tracking: Vec<DynamicFilterTracking>,
     current: Option<Snapshot>,

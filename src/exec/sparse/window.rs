@@ -52,7 +52,7 @@ pub(super) const BYTES_PER_CELL: usize = 2 * size_of::<Entry>() + size_of::<u64>
 
 /// The decisions about the cells of a window.
 #[derive(Debug)]
-pub(super) struct Decided {
+pub(super) struct Decisions {
     /// The cells that a newer one replaces.
     pub(super) replaced: Vec<RunCell>,
     /// The newest cell of the greatest key.
@@ -86,12 +86,13 @@ impl<'a> Window<'a> {
     }
 
     /// Finds the newest cell of each key.
-    pub(super) fn decide(&self) -> Decided {
+    pub(super) fn decide(&self) -> Decisions {
         let mut entries = self.entries();
         let is_exact = self.pack(&mut entries);
         // The sort finds runs that are in order, and merges them.
         entries.sort_by_key(|entry| entry.prefix);
-        let mut decided = Decided { replaced: vec![], last: entries.last().map(|last| last.cell) };
+        let mut decided =
+            Decisions { replaced: vec![], last: entries.last().map(|last| last.cell) };
         let mut from = 0;
         while let Some(before) =
             entries[from..].windows(2).position(|pair| pair[0].prefix == pair[1].prefix)
@@ -189,7 +190,7 @@ impl<'a> Window<'a> {
         &self,
         entries: &mut [Entry],
         is_exact: bool,
-        decided: &mut Decided,
+        decided: &mut Decisions,
     ) -> Option<RunCell> {
         let compare = |a: &Entry, b: &Entry| {
             let (left, right) = (self.run(a.cell), self.run(b.cell));

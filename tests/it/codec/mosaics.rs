@@ -63,7 +63,7 @@ async fn a_share_opens_the_files_that_it_reads() {
     ] {
         let whole = plan(&ctx, sql).await.unwrap();
         let leaf = first_leaf(&whole);
-        let shares = SharedLeaf::of(&leaf).unwrap().shares(4).unwrap();
+        let shares = SharedLeaf::from_node(&leaf).unwrap().shares(4).unwrap();
         let (mut rows, mut here) = (vec![], vec![]);
         for share in &shares {
             // A share runs in this process, too.
@@ -164,7 +164,7 @@ async fn random_tables_of_many_files_travel() {
         // The table's rows, in shares of sessions that open what they need.
         let whole = plan(&ctx, "SELECT * FROM t").await.unwrap();
         let leaf = first_leaf(&whole);
-        let Some(leaf) = SharedLeaf::of(&leaf) else { continue };
+        let Some(leaf) = SharedLeaf::from_node(&leaf) else { continue };
         let mut rows = vec![];
         for share in leaf.shares(rng.random_range(1..4)).unwrap() {
             let worker = SessionContext::new();

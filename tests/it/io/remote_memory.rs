@@ -41,7 +41,7 @@ struct Limited {
 
 impl Limited {
     async fn new(link: &Link, pool: Arc<dyn MemoryPool>, limit: usize) -> Self {
-        let pool = Arc::new(PeakPool::of(pool));
+        let pool = Arc::new(PeakPool::with_inner(pool));
         let as_pool = Arc::clone(&pool) as Arc<dyn MemoryPool>;
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(as_pool).build_arc().unwrap();
         let ctx = link.session_in(RemoteLimits::default(), runtime);

@@ -255,8 +255,8 @@ async fn shares_of_windows_can_be_divided_again() {
         let leaf = leaf.children().first().map_or_else(|| Arc::clone(&leaf), |it| Arc::clone(it));
         assert_eq!(leaf.name(), "GridWindowExec");
         let mut rows = vec![];
-        for share in SharedLeaf::of(&leaf).unwrap().shares(2).unwrap() {
-            for share in SharedLeaf::of(&share).unwrap().shares(3).unwrap() {
+        for share in SharedLeaf::from_node(&leaf).unwrap().shares(2).unwrap() {
+            for share in SharedLeaf::from_node(&share).unwrap().shares(3).unwrap() {
                 rows.extend(rows_of(&collect(share, ctx.task_ctx()).await.unwrap()));
             }
         }

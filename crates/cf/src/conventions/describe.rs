@@ -40,7 +40,7 @@ pub(super) struct Described<'a> {
 /// Describes the variables of a group. A variable that cannot be opened gets a warning instead of dimensions.
 pub(super) async fn describe(of: &Described<'_>, detail: &Detail) -> Result<Description> {
     let facts = of.store.facts();
-    let mut known = Known { warnings: facts.warnings.clone(), ..Known::default() };
+    let mut known = GroupFacts { warnings: facts.warnings.clone(), ..GroupFacts::default() };
     known.warnings.extend(of.left_out.iter().map(|error| format!("left out: {error}")));
     let mut labels = KnownLabels::new();
     for member in &of.members {
@@ -78,14 +78,14 @@ fn records(all: impl Iterator<Item = Vec<(&'static str, Fact)>>) -> Fact {
 
 /// The facts about a group.
 #[derive(Default)]
-struct Known {
+struct GroupFacts {
     datasets: Vec<KnownDataset>,
     /// Each dimension once, however many variables have it.
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
 }
 
-impl Known {
+impl GroupFacts {
     async fn add_variable(
         &mut self,
         of: &Described<'_>,

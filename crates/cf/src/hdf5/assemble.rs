@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::attributes::attributes;
-use super::blocks::Blocks;
+use super::blocks::FileBlocks;
 use super::context::Context;
 use super::dimensions::{Dimensions, is_variable, variable_path};
 use super::file::Hdf5File;
 use super::inner::Inner;
-use super::kept::Kept;
+use super::kept::MetadataMemory;
 use super::parse::Object;
 use super::parsed::{Parsed, Whole};
 use super::stored::StoredVariable;
@@ -22,8 +22,8 @@ use gridfusion_core::{Error, Result};
 pub(super) fn file(
     whole: Whole,
     mut parsed: Parsed,
-    blocks: Blocks,
-    (mut kept, read): (Kept, u64),
+    blocks: FileBlocks,
+    (mut kept, read): (MetadataMemory, u64),
 ) -> Result<Hdf5File> {
     if let Some(Err(_)) = parsed.get(&whole.root) {
         return Err(parsed.remove(&whole.root).and_then(Result::err).unwrap_or_else(no_root));

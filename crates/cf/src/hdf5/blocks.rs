@@ -1,6 +1,6 @@
 //! The blocks of a file that are known so far, and replay: parsing again until nothing is missing.
 //!
-//! A parser reads from [`Blocks`] as if it held the file. A read of an unknown block fails, and is remembered.
+//! A parser reads from [`FileBlocks`] as if it held the file. A read of an unknown block fails, and is remembered.
 //! The machine requests the missed blocks and parses again:
 //!
 //! ```text
@@ -36,13 +36,13 @@ const MAX_AHEAD: u64 = 16;
 const MOST_STRUCTURES: usize = 8;
 
 /// The known blocks of a file, by number.
-pub(super) struct Blocks {
+pub(super) struct FileBlocks {
     size: u64,
-    state: Mutex<State>,
+    state: Mutex<BlockState>,
 }
 
 #[derive(Default)]
-struct State {
+struct BlockState {
     known: HashMap<u64, Bytes>,
     missed: BTreeSet<u64>,
     /// The number of reads that failed because their bytes are not known.
@@ -52,14 +52,14 @@ struct State {
     image: Arc<[(u64, Bytes)]>,
 }
 
-impl fmt::Debug for Blocks {
+impl fmt::Debug for FileBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.state().known.len();
-        f.debug_struct("Blocks").field("size", &self.size).field("known", &known).finish()
+        f.debug_struct("FileBlocks").field("size", &self.size).field("known", &known).finish()
     }
 }
 
-impl Blocks {
+impl FileBlocks {
     /// Returns the blocks of a file of `size` bytes, none of which is known.
     pub(super) fn new(size: u64) -> Self {
         Self { size, state: Mutex::default() }
@@ -69,7 +69,10 @@ impl Blocks {
     pub(super) fn fork(&self) -> Self {
         let state = self.state();
         let (known, image) = (state.known.clone(), Arc::clone(&state.image));
-        Self { size: self.size, state: Mutex::new(State { known, image, ..State::default() }) }
+        Self {
+            size: self.size,
+            state: Mutex::new(BlockState { known, image, ..BlockState::default() }),
+        }
     }
 
     /// Keeps the blocks that `other` learned, as far as there is room.
@@ -158,7 +161,7 @@ impl Blocks {
         self.state().misses
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BlockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,19 +194,19 @@ fn replaced(bytes: Bytes, at: u64, image: &[(u64, Bytes)]) -> Bytes {
 /// The state that a machine keeps from round to round.
 #[derive(Debug)]
 pub(super) struct Replay {
-    blocks: Arc<Blocks>,
+    blocks: Arc<FileBlocks>,
     asked: Vec<Range<u64>>,
     fetched: u64,
     rounds: u32,
 }
 
 impl Replay {
-    pub(super) fn new(blocks: Blocks) -> Self {
+    pub(super) fn new(blocks: FileBlocks) -> Self {
         Self { blocks: Arc::new(blocks), asked: vec![], fetched: 0, rounds: 0 }
     }
 
     /// Returns the blocks, to parse from.
-    pub(super) fn blocks(&self) -> &Arc<Blocks> {
+    pub(super) fn blocks(&self) -> &Arc<FileBlocks> {
         &self.blocks
     }
 
@@ -277,7 +280,7 @@ mod tests {
     #[test]
     fn reads_succeed_once_their_blocks_were_supplied() {
         let size = 10 * BLOCK + 7;
-        let mut replay = Replay::new(Blocks::new(size));
+        let mut replay = Replay::new(FileBlocks::new(size));
         let blocks = Arc::clone(replay.blocks());
         for range in [0..9, BLOCK - 1..BLOCK + 1, 5 * BLOCK..7 * BLOCK + 1, size - 7..size, 3..3] {
             let read = || blocks.read(range.start, range.end - range.start);
@@ -301,7 +304,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_requested_together() {
-        let mut replay = Replay::new(Blocks::new(100 * BLOCK));
+        let mut replay = Replay::new(FileBlocks::new(100 * BLOCK));
         for block in [3, 4, 9] {
             let _ = replay.blocks().read(block * BLOCK, 1);
         }
@@ -310,7 +313,7 @@ mod tests {
 
     #[test]
     fn many_rounds_read_ahead() {
-        let mut replay = Replay::new(Blocks::new(1000 * BLOCK));
+        let mut replay = Replay::new(FileBlocks::new(1000 * BLOCK));
         let mut rounds = 0;
         while let Some(block) = (0..1000).find(|at| replay.blocks().read(at * BLOCK, 1).is_err()) {
             assert!(replay.blocks().has_missed(), "{block}");
@@ -323,7 +326,7 @@ mod tests {
 
     #[test]
     fn only_some_blocks_are_kept() {
-        let file = Blocks::new(2000 * BLOCK);
+        let file = FileBlocks::new(2000 * BLOCK);
         let fork = file.fork();
         fork.add(0, &bytes_of(&(0..1000 * BLOCK)));
         file.keep(&fork);

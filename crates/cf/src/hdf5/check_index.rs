@@ -6,7 +6,7 @@ use super::blocks::Replay;
 use super::file_bytes::FileBytes;
 use super::index::{ChunkIndex, Indexed, Walk, lookup};
 use super::inner::Inner;
-use super::stored::Place;
+use super::stored::ChunkPlace;
 use gridfusion_core::format::{Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
 
@@ -78,12 +78,12 @@ impl CheckIndex {
 
 fn index_of(file: &Inner, variable: usize) -> Option<&ChunkIndex> {
     match &file.stored.get(variable)?.place {
-        Place::Chunked { index, .. } => Some(index),
-        Place::Nowhere
-        | Place::Contiguous(_)
-        | Place::Inline(_)
-        | Place::External(_)
-        | Place::Virtual(_) => None,
+        ChunkPlace::Chunked { index, .. } => Some(index),
+        ChunkPlace::Nowhere
+        | ChunkPlace::Contiguous(_)
+        | ChunkPlace::Inline(_)
+        | ChunkPlace::External(_)
+        | ChunkPlace::Virtual(_) => None,
     }
 }
 

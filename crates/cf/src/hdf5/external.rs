@@ -9,7 +9,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::segment::Segment;
-use super::stored::{Place, StoredVariable, location};
+use super::stored::{ChunkPlace, StoredVariable, location};
 use gridfusion_core::format::{Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
 use gridfusion_core::grid::ravel;
 use gridfusion_core::{Error, Result};
@@ -37,7 +37,7 @@ struct Run {
 impl<'a> Parts<'a> {
     /// Returns the parts of a variable, whose files have these lengths.
     pub(super) fn new(stored: &'a StoredVariable, lens: &'a [u64]) -> Result<Self> {
-        let Place::External(segments) = &stored.place else {
+        let ChunkPlace::External(segments) = &stored.place else {
             return Err(Error::internal("no other file holds the variable"));
         };
         if segments.len() != lens.len() {

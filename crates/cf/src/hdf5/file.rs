@@ -7,7 +7,7 @@ use super::external::Parts;
 use super::inner::Inner;
 use super::locate::{LocateHdf5, chunk_extents};
 use super::segment::Segment;
-use super::stored::{Place, StoredVariable};
+use super::stored::{ChunkPlace, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::hierarchy::Hierarchy;
 use gridfusion_core::format::StoredChunk;
@@ -75,7 +75,7 @@ impl Hdf5File {
     /// is another dataset.
     pub fn mappings(&self, variable: usize) -> Option<&Arc<[Mapping]>> {
         match &self.0.stored.get(variable)?.place {
-            Place::Virtual(mappings) => Some(mappings),
+            ChunkPlace::Virtual(mappings) => Some(mappings),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl Hdf5File {
     /// locate its chunks alone.
     pub fn segments(&self, variable: usize) -> Option<&Arc<[Segment]>> {
         match &self.0.stored.get(variable)?.place {
-            Place::External(segments) => Some(segments),
+            ChunkPlace::External(segments) => Some(segments),
             _ => None,
         }
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::blocks::Blocks;
+use super::blocks::FileBlocks;
 use super::parse::checksum;
 use gridfusion_core::{Error, Result};
 
 /// The known bytes of a file, by HDF5 address: relative to the superblock.
 #[derive(Debug, Clone)]
 pub(super) struct FileBytes {
-    pub(super) blocks: Arc<Blocks>,
+    pub(super) blocks: Arc<FileBlocks>,
     pub(super) widths: Widths,
 }
 

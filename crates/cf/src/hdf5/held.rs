@@ -11,13 +11,13 @@ use gridfusion_core::format::{Codec, Decoded, Layer, Payload, PayloadDecoder, Pl
 
 /// A decoder that returns the bytes that it holds, whatever is stored.
 #[derive(Debug)]
-struct Held {
+struct OwnBytes {
     bytes: Bytes,
     /// The start of each value, if values have any length.
     offsets: Option<Vec<u64>>,
 }
 
-impl PayloadDecoder for Held {
+impl PayloadDecoder for OwnBytes {
     fn decode(
         &self,
         _stored: &Bytes,
@@ -30,7 +30,7 @@ impl PayloadDecoder for Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for OwnBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.offsets.is_some() { "global heap" } else { "compact" })
     }
@@ -39,7 +39,7 @@ impl fmt::Display for Held {
 /// Returns a payload of these bytes.
 pub(super) fn payload(bytes: Bytes, offsets: Option<Vec<u64>>) -> Payload {
     let raw_len = bytes.len() as u64;
-    Payload::new(location(0, 0), raw_len, Codec::Custom(Arc::new(Held { bytes, offsets })))
+    Payload::new(location(0, 0), raw_len, Codec::Custom(Arc::new(OwnBytes { bytes, offsets })))
 }
 
 /// Returns a layer of texts, each of which begins at an offset.

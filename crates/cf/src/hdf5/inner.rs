@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::blocks::Blocks;
+use super::blocks::FileBlocks;
 use super::file_bytes::Widths;
 use super::stored::{StoredVariable, location};
 use crate::hierarchy::Hierarchy;
@@ -21,7 +21,7 @@ pub(super) struct Inner {
     pub(super) is_netcdf: bool,
     pub(super) widths: Widths,
     /// The blocks that were read so far, as far as they are kept.
-    pub(super) blocks: Blocks,
+    pub(super) blocks: FileBlocks,
 }
 
 impl Inner {

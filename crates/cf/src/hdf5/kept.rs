@@ -15,12 +15,12 @@ const PARSED: u64 = 4;
 
 /// The bytes that metadata may take, and those that it takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct MetadataMemory {
     most: u64,
     bytes: u64,
 }
 
-impl Kept {
+impl MetadataMemory {
     /// Nothing yet, of at most this many bytes.
     pub(super) fn new(most: u64) -> Self {
         Self { most, bytes: 0 }

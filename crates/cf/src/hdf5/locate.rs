@@ -17,7 +17,7 @@ use super::file_bytes::FileBytes;
 use super::global_heap::{Collections, Reference};
 use super::index::{Entry, lookup};
 use super::inner::Inner;
-use super::stored::{Place, StoredVariable, location};
+use super::stored::{ChunkPlace, StoredVariable, location};
 use super::{held, text};
 use crate::hierarchy::Variable;
 use gridfusion_core::format::{
@@ -33,11 +33,11 @@ pub struct LocateHdf5 {
     variable: usize,
     chunks: Vec<Vec<u64>>,
     replay: Replay,
-    state: State,
+    state: LocateState,
 }
 
 #[derive(Debug)]
-enum State {
+enum LocateState {
     /// Looking up chunks in the index.
     Index,
     /// Reading the references of texts, of these payloads.
@@ -49,7 +49,7 @@ enum State {
 impl LocateHdf5 {
     pub(super) fn new(file: Arc<Inner>, variable: usize, chunks: Vec<Vec<u64>>) -> Self {
         let replay = Replay::new(file.blocks.fork());
-        Self { file, variable, chunks, replay, state: State::Index }
+        Self { file, variable, chunks, replay, state: LocateState::Index }
     }
 
     fn parts(&self) -> Result<(&StoredVariable, &Variable)> {
@@ -72,13 +72,13 @@ impl Machine for LocateHdf5 {
 
     fn step(&mut self, replies: Replies) -> Result<Step<Vec<StoredChunk>>> {
         let replies = replies.into_bytes();
-        let step = match std::mem::replace(&mut self.state, State::Index) {
-            State::Index => {
+        let step = match std::mem::replace(&mut self.state, LocateState::Index) {
+            LocateState::Index => {
                 self.replay.supply(replies)?;
                 self.look_up()
             }
-            State::References(chunks) => self.read_references(&chunks, replies),
-            State::Heaps(references, heaps) => {
+            LocateState::References(chunks) => self.read_references(&chunks, replies),
+            LocateState::Heaps(references, heaps) => {
                 self.replay.supply(replies)?;
                 self.read_heaps(references, heaps)
             }
@@ -120,7 +120,7 @@ impl LocateHdf5 {
         if locations.is_empty() {
             return Ok(Step::Done(located));
         }
-        self.state = State::References(located);
+        self.state = LocateState::References(located);
         Ok(Step::Read(locations))
     }
 
@@ -130,7 +130,7 @@ impl LocateHdf5 {
         stored: &StoredVariable,
         numbers: &[Option<u64>],
     ) -> Result<HashMap<u64, Option<Entry>>> {
-        let Place::Chunked { index, .. } = &stored.place else { return Ok(HashMap::new()) };
+        let ChunkPlace::Chunked { index, .. } = &stored.place else { return Ok(HashMap::new()) };
         let mut entries = stored.found.get(numbers.iter().copied().flatten());
         let unknown = self.chunks.iter().zip(numbers).filter_map(|(chunk, number)| {
             let number = (*number).filter(|number| !entries.contains_key(number))?;
@@ -155,22 +155,22 @@ impl LocateHdf5 {
         let extents = stored.extents(chunk);
         let bytes = |shape: &[u64]| shape.iter().fold(stored.width, |all, len| all * len);
         let (payload, placement) = match &stored.place {
-            Place::Nowhere => return Ok(None),
-            Place::Virtual(_) | Place::External(_) => {
+            ChunkPlace::Nowhere => return Ok(None),
+            ChunkPlace::Virtual(_) | ChunkPlace::External(_) => {
                 return Err(Error::unsupported("a dataset whose cells are elsewhere"));
             }
-            Place::Inline(held) => {
+            ChunkPlace::Inline(held) => {
                 let held = held.slice(..(bytes(&extents) as usize).min(held.len()));
                 (held::payload(held, None), None)
             }
-            Place::Contiguous(start) => {
+            ChunkPlace::Contiguous(start) => {
                 let firsts = chunk.iter().zip(&stored.chunk_shape).map(|(at, len)| at * len);
                 let firsts: Vec<u64> = firsts.collect();
                 let start = start + ravel(&firsts, &stored.shape) * stored.width;
                 let len = bytes(&extents);
                 (Payload::new(location(start, len), len, stored.filters.plain()), None)
             }
-            Place::Chunked { index, are_cut_chunks_plain } => {
+            ChunkPlace::Chunked { index, are_cut_chunks_plain } => {
                 let Some(entry) = entry else { return Ok(None) };
                 let is_cut = extents != stored.chunk_shape;
                 let is_plain = is_cut && *are_cut_chunks_plain && !stored.filters.is_empty();
@@ -225,7 +225,7 @@ impl LocateHdf5 {
         let read = text::read_heaps(&file, &references, &mut heaps);
         let request = self.replay.request()?;
         if !request.is_empty() {
-            self.state = State::Heaps(references, heaps);
+            self.state = LocateState::Heaps(references, heaps);
             return Ok(Step::read(request));
         }
         read?;

@@ -10,9 +10,9 @@
 use std::collections::HashSet;
 
 use super::assemble;
-use super::blocks::{Blocks, Replay};
+use super::blocks::{FileBlocks, Replay};
 use super::file::Hdf5File;
-use super::kept::Kept;
+use super::kept::MetadataMemory;
 use super::link::Target;
 use super::parse::{Object, Parser};
 use super::parsed::{Parsed, Whole};
@@ -35,7 +35,7 @@ pub struct OpenHdf5 {
 #[derive(Debug)]
 struct Objects {
     parsed: Parsed,
-    kept: Kept,
+    kept: MetadataMemory,
     /// Addresses that were found in links, whether parsed or not.
     known: HashSet<u64>,
     pending: Vec<u64>,
@@ -44,7 +44,7 @@ struct Objects {
 impl OpenHdf5 {
     /// Starts opening a file of `size` bytes, whose name is empty in requests.
     pub fn new(size: u64) -> Self {
-        Self { replay: Replay::new(Blocks::new(size)), objects: Objects::new(MAX_KEPT) }
+        Self { replay: Replay::new(FileBlocks::new(size)), objects: Objects::new(MAX_KEPT) }
     }
 
     /// Sets the most bytes that metadata may take in memory, beyond a few for each byte that it has in the file. Links,
@@ -93,7 +93,7 @@ impl OpenHdf5 {
 
 impl Objects {
     fn new(most: u64) -> Self {
-        let (parsed, kept) = (Parsed::new(), Kept::new(most));
+        let (parsed, kept) = (Parsed::new(), MetadataMemory::new(most));
         Self { parsed, kept, known: HashSet::new(), pending: vec![] }
     }
 

@@ -78,7 +78,7 @@ enum Envelope {
 
 /// A part of a header.
 #[derive(Clone)]
-struct Part {
+struct HeaderPart {
     /// The addresses of all its bytes.
     range: Range<u64>,
     /// The bytes before its messages.
@@ -106,14 +106,17 @@ pub(super) fn messages(file: &FileBytes, address: u64) -> Result<Vec<RawMessage>
 }
 
 /// Returns the messages' envelope and the first part.
-fn prefix(file: &FileBytes, address: u64) -> Result<(Envelope, Part)> {
+fn prefix(file: &FileBytes, address: u64) -> Result<(Envelope, HeaderPart)> {
     let head = file.read(address, 16)?;
     let mut fields = Fields::new(REGION, address, &head);
     if !head.starts_with(b"OHDR") {
         fields.magic(b"\x01")?;
         fields.take(7)?;
         let (len, start) = (fields.uint(4)?, address.saturating_add(16));
-        return Ok((Envelope::Version1, Part { range: start..start.saturating_add(len), head: 0 }));
+        return Ok((
+            Envelope::Version1,
+            HeaderPart { range: start..start.saturating_add(len), head: 0 },
+        ));
     }
     fields.magic(b"OHDR\x02")?;
     let flags = fields.uint(1)?;
@@ -127,11 +130,11 @@ fn prefix(file: &FileBytes, address: u64) -> Result<(Envelope, Part)> {
     // A checksum follows the messages.
     let end = address.saturating_add(head).saturating_add(len).saturating_add(4);
     let envelope = Envelope::Version2 { has_order: flags & 4 != 0 };
-    Ok((envelope, Part { range: address..end, head }))
+    Ok((envelope, HeaderPart { range: address..end, head }))
 }
 
 /// Returns the part that a continuation refers to.
-fn continuation(file: &FileBytes, message: &RawMessage, envelope: Envelope) -> Result<Part> {
+fn continuation(file: &FileBytes, message: &RawMessage, envelope: Envelope) -> Result<HeaderPart> {
     let mut fields = Fields::new(REGION, message.address, &message.bytes);
     let start = fields.address(file.widths)?;
     let range = start..start.saturating_add(fields.length(file.widths)?);
@@ -140,13 +143,13 @@ fn continuation(file: &FileBytes, message: &RawMessage, envelope: Envelope) -> R
         // A signature comes first, a checksum last.
         Envelope::Version2 { .. } => 4,
     };
-    Ok(Part { range, head })
+    Ok(HeaderPart { range, head })
 }
 
 /// Adds the messages in a part of the header.
 fn split(
     file: &FileBytes,
-    part: &Part,
+    part: &HeaderPart,
     envelope: Envelope,
     messages: &mut Vec<RawMessage>,
 ) -> Result<()> {

@@ -24,13 +24,13 @@ pub(super) struct StoredVariable {
     /// Whether the last axis of the dataset is part of the cell.
     pub(super) has_characters: bool,
     pub(super) filters: Filters,
-    pub(super) place: Place,
-    pub(super) found: Found,
+    pub(super) place: ChunkPlace,
+    pub(super) found: ChunkPlaces,
 }
 
 /// Where a variable has its chunks.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ChunkPlace {
     /// Nowhere: no cell was ever written.
     Nowhere,
     /// At a place in the file, one after another.
@@ -71,12 +71,12 @@ impl StoredVariable {
     /// Describes the layout for people.
     pub(super) fn layout(&self) -> String {
         match &self.place {
-            Place::Nowhere => "never written".to_owned(),
-            Place::Contiguous(_) => "contiguous".to_owned(),
-            Place::Inline(_) => "compact".to_owned(),
-            Place::External(_) => "external".to_owned(),
-            Place::Virtual(_) => "virtual".to_owned(),
-            Place::Chunked { index, .. } => format!("chunked ({})", index.kind.name()),
+            ChunkPlace::Nowhere => "never written".to_owned(),
+            ChunkPlace::Contiguous(_) => "contiguous".to_owned(),
+            ChunkPlace::Inline(_) => "compact".to_owned(),
+            ChunkPlace::External(_) => "external".to_owned(),
+            ChunkPlace::Virtual(_) => "virtual".to_owned(),
+            ChunkPlace::Chunked { index, .. } => format!("chunked ({})", index.kind.name()),
         }
     }
 }
@@ -86,15 +86,15 @@ const MOST_FOUND: usize = 1 << 18;
 
 /// The places of chunks that were looked up, by number.
 #[derive(Default)]
-pub(super) struct Found(Mutex<HashMap<u64, Option<Entry>>>);
+pub(super) struct ChunkPlaces(Mutex<HashMap<u64, Option<Entry>>>);
 
-impl fmt::Debug for Found {
+impl fmt::Debug for ChunkPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found").finish_non_exhaustive()
+        f.debug_struct("ChunkPlaces").finish_non_exhaustive()
     }
 }
 
-impl Found {
+impl ChunkPlaces {
     /// Returns the places of those of these chunks that are known.
     pub(super) fn get(&self, chunks: impl Iterator<Item = u64>) -> HashMap<u64, Option<Entry>> {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);

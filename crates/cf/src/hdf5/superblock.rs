@@ -3,7 +3,7 @@
 //! Format: HDF5 File Format Specification version 3.0, II.A "Disk Format: Level 0A - Format Signature and
 //! Superblock". It lies at the start of the file, or after a user block of 512, 1024, 2048, … bytes.
 
-use super::blocks::Blocks;
+use super::blocks::FileBlocks;
 use super::file_bytes::{Fields, Widths};
 use super::user_block_ends;
 use gridfusion_core::{Error, Result};
@@ -29,7 +29,7 @@ impl Superblock {
     ///
     /// # Errors
     /// `Corrupt` if there is none, `Unsupported` if its version is not known.
-    pub(super) fn read(blocks: &Blocks) -> Result<Self> {
+    pub(super) fn read(blocks: &FileBlocks) -> Result<Self> {
         let base = find(blocks)?;
         let bytes = blocks.read(base, MOST.min(blocks.size() - base))?;
         let mut fields = Fields::new(REGION, base, &bytes);
@@ -45,7 +45,7 @@ impl Superblock {
 }
 
 /// Returns the position of the signature. All positions after the first block are asked for at once.
-fn find(blocks: &Blocks) -> Result<u64> {
+fn find(blocks: &FileBlocks) -> Result<u64> {
     let mut failed = None;
     for at in std::iter::once(0).chain(user_block_ends()) {
         let len = super::SIGNATURE.len() as u64;

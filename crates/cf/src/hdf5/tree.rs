@@ -43,14 +43,14 @@ impl Tree {
             resolved: HashMap::new(),
             left: (MAX_PATHS, MAX_PATH_BYTES),
         };
-        walk.follow(Place { path: String::new(), address: root, parent: None }, false);
+        walk.follow(ObjectPlace { path: String::new(), address: root, parent: None }, false);
         walk.left = (MAX_PATHS, MAX_PATH_BYTES);
         while let Some(later) = walk.later.pop_front() {
             let Some(address) = walk.address(&later) else {
                 log::debug!("{} is a link to nothing", later.path);
                 continue;
             };
-            let place = Place { path: later.path, address, parent: Some(later.parent) };
+            let place = ObjectPlace { path: later.path, address, parent: Some(later.parent) };
             if !walk.follow(place, true) {
                 break;
             }
@@ -60,7 +60,7 @@ impl Tree {
 }
 
 /// An object to visit.
-struct Place {
+struct ObjectPlace {
     path: String,
     address: u64,
     /// The visit of the group that it is in.
@@ -104,10 +104,10 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Visits an object, and all below it. Puts further paths off unless `all`. Returns whether there was room.
-    fn follow(&mut self, place: Place, all: bool) -> bool {
+    fn follow(&mut self, place: ObjectPlace, all: bool) -> bool {
         let parsed = self.parsed;
         let mut stack = vec![place];
-        while let Some(Place { path, address, parent }) = stack.pop() {
+        while let Some(ObjectPlace { path, address, parent }) = stack.pop() {
             let group = match parsed.get(&address) {
                 Some(Ok(Object::Group(group))) => group,
                 Some(Ok(Object::Dataset(_)) | Err(_)) => {
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         group: &'a Group,
         path: &str,
         visit: usize,
-        stack: &mut Vec<Place>,
+        stack: &mut Vec<ObjectPlace>,
     ) -> bool {
         let first = stack.len();
         for link in &group.links {
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
             self.left = left;
             match &link.target {
                 Target::Object(address) => {
-                    stack.push(Place { path: child, address: *address, parent: Some(visit) });
+                    stack.push(ObjectPlace { path: child, address: *address, parent: Some(visit) });
                 }
                 Target::Path(target) => {
                     self.later.push_back(Later {

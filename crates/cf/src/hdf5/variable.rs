@@ -8,7 +8,7 @@ use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
 use super::segment::Segment;
-use super::stored::{Found, Place, StoredVariable};
+use super::stored::{ChunkPlace, ChunkPlaces, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::hierarchy::{Axis, CellType, Variable};
 use gridfusion_core::format::ByteOrder;
@@ -57,7 +57,7 @@ pub(super) fn variable(
         has_characters: shaped.has_characters,
         filters,
         place,
-        found: Found::default(),
+        found: ChunkPlaces::default(),
     };
     let variable = Variable {
         path: String::new(),
@@ -141,7 +141,7 @@ impl Shaped {
     }
 
     /// Returns where the chunks are, and their shape.
-    fn place(&self, context: &Context<'_>, dataset: &Dataset) -> Result<(Place, Vec<u64>)> {
+    fn place(&self, context: &Context<'_>, dataset: &Dataset) -> Result<(ChunkPlace, Vec<u64>)> {
         let widths = context.widths;
         let bytes = self.shape.iter().fold(self.cell.width, |bytes, len| bytes * len);
         if let Some(segments) = &dataset.external {
@@ -156,24 +156,24 @@ impl Shaped {
                 let whole: Vec<u64> = self.shape.iter().map(|&len| len.max(1)).collect();
                 let start = address.and_then(|address| address.checked_add(widths.base));
                 let place = match start {
-                    Some(start) => Place::Contiguous(start),
-                    None => Place::Inline(stored.clone().into()),
+                    Some(start) => ChunkPlace::Contiguous(start),
+                    None => ChunkPlace::Inline(stored.clone().into()),
                 };
                 Ok((place, whole))
             }
             Layout::Virtual(mappings) => {
                 let chunk_shape = virtual_chunks(&self.shape, self.cell.width, mappings)?;
-                Ok((Place::Virtual(Arc::clone(mappings)), chunk_shape))
+                Ok((ChunkPlace::Virtual(Arc::clone(mappings)), chunk_shape))
             }
             Layout::Contiguous { address } => {
                 let chunk_shape = pieces(&self.shape, self.cell.width, CONTIGUOUS_CHUNK);
                 if widths.is_undefined(*address) {
-                    return Ok((Place::Nowhere, chunk_shape));
+                    return Ok((ChunkPlace::Nowhere, chunk_shape));
                 }
                 let start = address.checked_add(widths.base);
                 let end = start.and_then(|start| start.checked_add(bytes));
                 match (start, end.filter(|&end| end <= context.file_len)) {
-                    (Some(start), Some(_)) => Ok((Place::Contiguous(start), chunk_shape)),
+                    (Some(start), Some(_)) => Ok((ChunkPlace::Contiguous(start), chunk_shape)),
                     _ => Err(Error::corrupt(
                         "contiguous dataset",
                         start.unwrap_or(*address),
@@ -198,7 +198,7 @@ impl Shaped {
                 let mut chunk_shape = chunk_shape.clone();
                 chunk_shape.truncate(self.shape.len());
                 let are_cut_chunks_plain = *are_cut_chunks_plain;
-                Ok((Place::Chunked { index, are_cut_chunks_plain }, chunk_shape))
+                Ok((ChunkPlace::Chunked { index, are_cut_chunks_plain }, chunk_shape))
             }
         }
     }
@@ -212,7 +212,7 @@ impl Shaped {
         dataset: &Dataset,
         segments: &Arc<[Segment]>,
         bytes: u64,
-    ) -> Result<(Place, Vec<u64>)> {
+    ) -> Result<(ChunkPlace, Vec<u64>)> {
         let is_elsewhere = match &dataset.layout {
             Layout::Contiguous { address } => context.widths.is_undefined(*address),
             _ => false,
@@ -228,7 +228,7 @@ impl Shaped {
             return Err(Error::corrupt_region("external file list", message));
         }
         let chunk_shape = pieces(&self.shape, self.cell.width, CONTIGUOUS_CHUNK);
-        Ok((Place::External(Arc::clone(segments)), chunk_shape))
+        Ok((ChunkPlace::External(Arc::clone(segments)), chunk_shape))
     }
 }
 

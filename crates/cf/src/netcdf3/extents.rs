@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::header::{Declared, Header};
+use super::header::{Header, HeaderVariable};
 use gridfusion_core::{Error, Result};
 
 /// The bytes of all variables of a file.
@@ -139,13 +139,13 @@ fn check_ordered(all: &mut [Occupied<'_>]) -> Result<()> {
 }
 
 /// Returns the bytes of a variable: of one record if it has the record dimension, otherwise of all its values.
-fn len(header: &Header, variable: &Declared) -> Result<u64> {
+fn len(header: &Header, variable: &HeaderVariable) -> Result<u64> {
     let mut lens = header.dimensions_of(variable).map(|dimension| dimension.len.max(1));
     let len = lens.try_fold(variable.external.size(), |len, axis| len.checked_mul(axis));
     len.ok_or_else(|| beyond(variable))
 }
 
-fn beyond(variable: &Declared) -> Error {
+fn beyond(variable: &HeaderVariable) -> Error {
     let message = format!("variable \"{}\" has more bytes than any file", variable.name);
     Error::corrupt("header", variable.at, message)
 }

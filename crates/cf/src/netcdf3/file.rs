@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::chunk_shape::{self, Access};
 use super::extents::Extents;
 use super::external_type::ExternalType;
-use super::header::{Declared, Header};
+use super::header::{Header, HeaderVariable};
 use super::interleaved::Interleaved;
 use super::version::Version;
 use crate::hierarchy::{Axis, CellType, Hierarchy, Unreadable, Variable};
@@ -142,7 +142,7 @@ impl NetCdf3File {
     fn describe(
         &self,
         header: &Header,
-        declared: &Declared,
+        declared: &HeaderVariable,
         of_text: &HashSet<usize>,
     ) -> Result<(Variable, StoredVariable)> {
         let name = &declared.name;
@@ -191,7 +191,7 @@ impl NetCdf3File {
     /// Returns the type of a variable's cells. If text `folds`, takes its last axis, which becomes a part of the cell.
     fn cell_type(
         &self,
-        declared: &Declared,
+        declared: &HeaderVariable,
         has_records: bool,
         folds: bool,
         axes: &mut Vec<(&str, u64)>,
@@ -250,7 +250,7 @@ fn beyond_file(variable: &Variable) -> Error {
 }
 
 /// Returns the bytes of a cell that was never written.
-fn fill(declared: &Declared, width: u64) -> Vec<u8> {
+fn fill(declared: &HeaderVariable, width: u64) -> Vec<u8> {
     let given = declared.attributes.fill.as_ref();
     let given = given.filter(|(external, _)| *external == declared.external);
     let value = given.map_or_else(|| declared.external.default_fill(), |(_, value)| value.clone());

@@ -32,7 +32,7 @@ pub(super) struct Header {
     pub(super) records: Option<u64>,
     pub(super) dimensions: Vec<Dimension>,
     pub(super) attributes: AttributeList,
-    pub(super) variables: Vec<Declared>,
+    pub(super) variables: Vec<HeaderVariable>,
     /// The length of the header in bytes.
     pub(super) len: u64,
 }
@@ -46,7 +46,7 @@ pub(super) struct Dimension {
 
 /// A variable as the header declares it.
 #[derive(Debug)]
-pub(super) struct Declared {
+pub(super) struct HeaderVariable {
     /// The offset of its entry in the header, for errors.
     pub(super) at: u64,
     pub(super) name: String,
@@ -86,7 +86,7 @@ impl Header {
     }
 
     /// Whether the first dimension of a variable is the record dimension.
-    pub(super) fn has_records(&self, variable: &Declared) -> bool {
+    pub(super) fn has_records(&self, variable: &HeaderVariable) -> bool {
         let first = variable.dimensions.first();
         let first = first.and_then(|id| self.dimensions.get(*id));
         first.is_some_and(|dimension| dimension.len == 0)
@@ -112,7 +112,10 @@ impl Header {
     }
 
     /// Returns the dimensions of a variable.
-    pub(super) fn dimensions_of(&self, variable: &Declared) -> impl Iterator<Item = &Dimension> {
+    pub(super) fn dimensions_of(
+        &self,
+        variable: &HeaderVariable,
+    ) -> impl Iterator<Item = &Dimension> {
         variable.dimensions.iter().filter_map(|id| self.dimensions.get(*id))
     }
 }
@@ -140,7 +143,7 @@ fn read_dimensions(reader: &mut HeaderReader<'_>) -> Result<Vec<Dimension>, Paus
 fn read_variables(
     reader: &mut HeaderReader<'_>,
     dimensions: &[Dimension],
-) -> Result<Vec<Declared>, Pause> {
+) -> Result<Vec<HeaderVariable>, Pause> {
     let count_len = reader.version.count_len();
     // A name, a number of dimensions, a list of attributes, a type, a number of bytes, and an offset.
     let count = reader.list(VARIABLES, "variables", 4 * count_len + 4 + 4 + 4 + 4)?;
@@ -154,7 +157,7 @@ fn read_variables(
 fn read_variable(
     reader: &mut HeaderReader<'_>,
     dimensions: &[Dimension],
-) -> Result<Declared, Pause> {
+) -> Result<HeaderVariable, Pause> {
     let at = reader.offset();
     let name = reader.name("a variable")?;
     let ids = read_dimension_ids(reader, &name, dimensions)?;
@@ -162,7 +165,7 @@ fn read_variable(
     let external = read_type(reader)?;
     let _bytes = reader.count()?;
     let begin = reader.variable_offset()?;
-    Ok(Declared { at, name, dimensions: ids, attributes, external, begin })
+    Ok(HeaderVariable { at, name, dimensions: ids, attributes, external, begin })
 }
 
 fn read_dimension_ids(

@@ -66,14 +66,14 @@ pub struct Error(Arc<Inner>);
 struct Inner {
     kind: ErrorKind,
     file: Option<String>,
-    place: Option<Place>,
+    place: Option<FilePlace>,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// A place in a file.
 #[derive(Debug, Clone)]
-struct Place {
+struct FilePlace {
     region: &'static str,
     /// The absolute offset of the faulty byte, if there is one.
     offset: Option<u64>,
@@ -97,16 +97,16 @@ impl Error {
 
     /// Returns a `Corrupt` error about the bytes of `region` at the absolute offset `offset`.
     pub fn corrupt(region: &'static str, offset: u64, message: impl Into<String>) -> Self {
-        Self::corrupt_place(Place { region, offset: Some(offset) }, message)
+        Self::corrupt_place(FilePlace { region, offset: Some(offset) }, message)
     }
 
     /// Returns a `Corrupt` error about a `region` as a whole, where no single byte is faulty: a part is
     /// missing, or two files do not fit together.
     pub fn corrupt_region(region: &'static str, message: impl Into<String>) -> Self {
-        Self::corrupt_place(Place { region, offset: None }, message)
+        Self::corrupt_place(FilePlace { region, offset: None }, message)
     }
 
-    fn corrupt_place(place: Place, message: impl Into<String>) -> Self {
+    fn corrupt_place(place: FilePlace, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, message).edit(|inner| inner.place = Some(place))
     }
 
@@ -219,10 +219,10 @@ impl fmt::Display for Error {
             write!(f, "{file}: ")?;
         }
         match &inner.place {
-            Some(Place { region, offset: Some(offset) }) => {
+            Some(FilePlace { region, offset: Some(offset) }) => {
                 write!(f, "corrupt {region} at byte {offset}: ")?;
             }
-            Some(Place { region, offset: None }) => write!(f, "corrupt {region}: ")?,
+            Some(FilePlace { region, offset: None }) => write!(f, "corrupt {region}: ")?,
             None => {}
         }
         if inner.kind == ErrorKind::Internal {

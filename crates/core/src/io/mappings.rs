@@ -21,20 +21,20 @@ const FREE: usize = 0;
 const TAKEN: usize = 1;
 
 /// The table, of about 1.1 MiB. Pages of it that no mapping has used take no memory.
-static TABLE: [Place; PLACES] = [const { Place::new() }; PLACES];
+static TABLE: [MappingSlot; PLACES] = [const { MappingSlot::new() }; PLACES];
 /// The place at which the next search for a free place begins.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// A row of the table. `start` is written last and read first: other fields are valid only if it is an
 /// address.
-struct Place {
+struct MappingSlot {
     start: AtomicUsize,
     end: AtomicUsize,
     length: AtomicUsize,
     name: [AtomicU8; NAME_BYTES],
 }
 
-impl Place {
+impl MappingSlot {
     const fn new() -> Self {
         Self {
             start: AtomicUsize::new(FREE),

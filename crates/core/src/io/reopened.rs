@@ -23,17 +23,17 @@ pub struct OpenFiles {
     /// Whether files are mapped, instead of read by positioned reads.
     mmap: bool,
     /// The open files, by path.
-    held: LruCache<PathBuf, Held>,
+    held: LruCache<PathBuf, OpenFile>,
 }
 
 /// An open file, and its stamp when it was opened.
 #[derive(Debug, Clone)]
-struct Held {
+struct OpenFile {
     source: Arc<dyn ByteSource>,
     stamp: Stamp,
 }
 
-impl Held {
+impl OpenFile {
     fn new<S: ByteSource + 'static>(source: S, stamp: impl Fn(&S) -> Stamp) -> Self {
         Self { stamp: stamp(&source), source: Arc::new(source) }
     }
@@ -56,10 +56,10 @@ impl OpenFiles {
     }
 
     /// Opens a file and holds it. A full pool closes the least recently used one.
-    fn open(&self, path: &Path) -> Result<Held> {
+    fn open(&self, path: &Path) -> Result<OpenFile> {
         let opened = match self.mmap {
-            true => Held::new(MmapSource::open(path)?, MmapSource::stamp),
-            false => Held::new(FileSource::open(path)?, FileSource::stamp),
+            true => OpenFile::new(MmapSource::open(path)?, MmapSource::stamp),
+            false => OpenFile::new(FileSource::open(path)?, FileSource::stamp),
         };
         self.held.insert(path.to_owned(), opened.clone());
         Ok(opened)
@@ -82,7 +82,7 @@ impl ReopenedSource {
     /// # Errors
     /// `Io` if the file cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
-        let Held { source, stamp } = files.open(path)?;
+        let OpenFile { source, stamp } = files.open(path)?;
         Ok(Self {
             name: source.name().to_owned(),
             path: path.to_owned(),

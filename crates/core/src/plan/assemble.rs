@@ -56,7 +56,7 @@ impl Block {
 
 /// An iterator over the blocks of a box of selected cells; each has 1 to `batch_size` rows.
 #[derive(Debug)]
-pub struct Blocks {
+pub struct RowBlocks {
     /// Per axis, the box's positions among the chunk's selected indices.
     within: Vec<Range<u64>>,
     split: usize,
@@ -70,7 +70,7 @@ pub struct Blocks {
     backwards: bool,
 }
 
-impl Blocks {
+impl RowBlocks {
     /// Cuts all selected cells of `task` into blocks, in order.
     pub fn new(task: &ChunkTask, batch_size: u64) -> Self {
         let all = task.selection.iter().map(|axis| 0..axis.count()).collect();
@@ -114,7 +114,7 @@ impl Blocks {
     }
 }
 
-impl Iterator for Blocks {
+impl Iterator for RowBlocks {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
@@ -287,7 +287,7 @@ mod tests {
             let mut expected = Vec::new();
             for_each_run(&task.selection, |run| expected.extend(run));
             let mut found = Vec::new();
-            for block in Blocks::new(&task, batch_size) {
+            for block in RowBlocks::new(&task, batch_size) {
                 let before = found.len();
                 for_each_run(&block.cells(&task), |run| found.extend(run));
                 assert_eq!(found.len() - before, block.rows() as usize);

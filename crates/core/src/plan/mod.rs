@@ -20,7 +20,7 @@ mod task;
 mod tests;
 mod touched;
 
-pub use assemble::{Assembler, Block, Blocks};
+pub use assemble::{Assembler, Block, RowBlocks};
 pub use columns::ChunkColumns;
 pub use masks::ChunkMask;
 pub use order::SlabShape;

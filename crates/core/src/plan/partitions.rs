@@ -17,14 +17,14 @@ use super::touched::TouchedChunks;
 pub(super) struct Partitions {
     /// Together they hold every task that the limit needs, each once. Partition `i` has smaller task numbers
     /// than partition `i + 1`, except after [`Partitions::reversed`].
-    parts: Vec<Part>,
+    parts: Vec<TaskPartition>,
     /// The axis along which partitions are ranges of indices, in ascending order of partitions.
     axis: Option<usize>,
 }
 
 /// A partition: consecutive tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct TaskPartition {
     pub(super) tasks: TaskRange,
     /// The number of rows of the tasks, before a limit.
     pub(super) rows: u64,
@@ -84,7 +84,7 @@ impl Partitions {
     }
 
     /// Makes partitions that were divided before, along this axis.
-    pub(super) fn from_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
+    pub(super) fn from_parts(parts: Vec<TaskPartition>, axis: Option<usize>) -> Self {
         Self { parts, axis }
     }
 
@@ -95,9 +95,9 @@ impl Partitions {
         let needed = weights.needed_tasks(division);
         let parts =
             self.parts.iter().map(|part| weights.part(part.tasks.clone().take_until(needed)));
-        let mut parts: Vec<Part> = parts.filter(|part| !part.tasks.is_empty()).collect();
+        let mut parts: Vec<TaskPartition> = parts.filter(|part| !part.tasks.is_empty()).collect();
         if parts.is_empty() {
-            parts.push(Part::default());
+            parts.push(TaskPartition::default());
         }
         let axis = self.axis.filter(|_| parts.len() > 1);
         Self { parts, axis }
@@ -107,15 +107,15 @@ impl Partitions {
     /// Partition 0 still holds the same chunks.
     pub(super) fn reversed(&self) -> Self {
         let tasks = self.parts.iter().map(|part| part.tasks.numbers().end).max().unwrap_or(0);
-        let reversed = |part: &Part| {
+        let reversed = |part: &TaskPartition| {
             let numbers = part.tasks.numbers();
             let tasks = TaskRange::new(tasks - numbers.end..tasks - numbers.start);
-            Part { tasks, rows: part.rows }
+            TaskPartition { tasks, rows: part.rows }
         };
         Self { parts: self.parts.iter().map(reversed).collect(), axis: self.axis }
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[TaskPartition] {
         &self.parts
     }
 
@@ -145,7 +145,7 @@ fn is_even(units: &[Unit], count: u64) -> bool {
 ///
 /// Walks over the units once, and closes partition `n` when the cells so far reach `n / count` of all. Of
 /// units of 5, 1, 1, 5 cells, two partitions get two each: the sum of the first two reaches half of 12.
-fn divide(units: &[Unit], count: u64) -> Vec<Part> {
+fn divide(units: &[Unit], count: u64) -> Vec<TaskPartition> {
     let total: u128 = units.iter().map(|unit| u128::from(unit.cells)).sum();
     let mut parts = Vec::with_capacity(count as usize);
     let (mut start, mut rows, mut weight) = (0, 0, 0_u128);
@@ -158,12 +158,12 @@ fn divide(units: &[Unit], count: u64) -> Vec<Part> {
         // If only as many units remain as partitions, each partition gets one.
         let must = units.len() as u64 - number == count - done;
         if done < count && (enough || must) {
-            parts.push(Part { tasks: TaskRange::new(start..unit.end), rows });
+            parts.push(TaskPartition { tasks: TaskRange::new(start..unit.end), rows });
             (start, rows) = (unit.end, 0);
         }
     }
     let end = units.last().map_or(0, |unit| unit.end);
-    parts.push(Part { tasks: TaskRange::new(start..end), rows });
+    parts.push(TaskPartition { tasks: TaskRange::new(start..end), rows });
     parts
 }
 
@@ -204,9 +204,9 @@ impl<'a> TaskWeights<'a> {
         (cells, rows)
     }
 
-    fn part(&self, tasks: TaskRange) -> Part {
+    fn part(&self, tasks: TaskRange) -> TaskPartition {
         let rows = tasks.numbers().map(|task| self.of(task).1).sum();
-        Part { tasks, rows }
+        TaskPartition { tasks, rows }
     }
 
     /// Returns how many tasks reach the limit. They are whole slabs, because a slab's rows are interleaved.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::order::ReadOrder;
-use super::partitions::{Part, Partitions};
+use super::partitions::{Partitions, TaskPartition};
 use super::pruned::Account;
 use super::scan_plan::ScanPlan;
 use super::task::TaskRange;
@@ -83,7 +83,8 @@ impl ScanPlan {
         {
             return Err(wrong("its partitions"));
         }
-        let part = |(tasks, rows): (Range<u64>, u64)| Part { tasks: TaskRange::new(tasks), rows };
+        let part =
+            |(tasks, rows): (Range<u64>, u64)| TaskPartition { tasks: TaskRange::new(tasks), rows };
         let all = parts.partitions.into_iter().map(part).collect();
         Ok(Self {
             order: parts.order.map(|descending| ReadOrder::new(&chunks, descending)),

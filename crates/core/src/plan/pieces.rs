@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use super::assemble::Blocks;
+use super::assemble::RowBlocks;
 use crate::grid::{AxisSelection, ChunkTask};
 
 /// A box of selected cells of one chunk, whose rows are consecutive.
@@ -34,8 +34,8 @@ pub struct Piece {
 impl Piece {
     /// Cuts the piece into blocks of at most `batch_size` rows. If it is backwards, callers must reverse
     /// the rows of each block.
-    pub fn blocks(&self, batch_size: u64) -> Blocks {
-        Blocks::within(self.positions.clone(), batch_size, self.backwards)
+    pub fn blocks(&self, batch_size: u64) -> RowBlocks {
+        RowBlocks::within(self.positions.clone(), batch_size, self.backwards)
     }
 }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::masks::ChunkMask;
 use super::order::{ReadOrder, SlabShape, ordered_axes};
-use super::partitions::{DivisionParams, Part, Partitions};
+use super::partitions::{DivisionParams, Partitions, TaskPartition};
 use super::pruned::{Account, Pruned};
 use super::task::{TaskNumber, TaskRange};
 use super::touched::TouchedChunks;
@@ -108,7 +108,7 @@ impl ScanPlan {
         self.part(partition).map(|part| part.tasks.clone()).unwrap_or_default()
     }
 
-    fn part(&self, partition: usize) -> Option<&Part> {
+    fn part(&self, partition: usize) -> Option<&TaskPartition> {
         self.partitions.parts().get(partition)
     }
 
@@ -122,7 +122,8 @@ impl ScanPlan {
     /// dynamic filters that is read to its end.
     pub fn rows(&self, partition: Option<usize>) -> u64 {
         // Each partition applies the limit on its own.
-        let rows = |part: &Part| self.limit.map_or(part.rows, |limit| part.rows.min(limit));
+        let rows =
+            |part: &TaskPartition| self.limit.map_or(part.rows, |limit| part.rows.min(limit));
         match partition {
             Some(partition) => self.part(partition).map_or(0, rows),
             None => self.partitions.parts().iter().map(rows).sum(),

@@ -8,7 +8,7 @@
 //! Each process has about as many partitions as one process alone would have, because it has processors of its own. All
 //! shares have the same number of partitions, so some may be empty.
 
-use super::partitions::{DivisionParams, Part, Partitions};
+use super::partitions::{DivisionParams, Partitions, TaskPartition};
 use super::pruned::Account;
 use super::scan_plan::ScanPlan;
 use super::task::TaskRange;
@@ -32,15 +32,21 @@ impl ScanPlan {
     }
 
     /// Returns the share of this number, which reads `parts` in as many partitions as given.
-    fn share(&self, number: usize, parts: &[Part], partitions: usize) -> Self {
+    fn share(&self, number: usize, parts: &[TaskPartition], partitions: usize) -> Self {
         let first = parts.first().map_or(0, |part| part.tasks.numbers().start);
         let end = parts.last().map_or(first, |part| part.tasks.numbers().end);
-        let renumbered = |part: &Part| {
+        let renumbered = |part: &TaskPartition| {
             let tasks = part.tasks.numbers();
-            Part { tasks: TaskRange::new(tasks.start - first..tasks.end - first), rows: part.rows }
+            TaskPartition {
+                tasks: TaskRange::new(tasks.start - first..tasks.end - first),
+                rows: part.rows,
+            }
         };
-        let mut parts: Vec<Part> = parts.iter().map(renumbered).collect();
-        parts.resize(partitions, Part { tasks: TaskRange::new(end - first..end - first), rows: 0 });
+        let mut parts: Vec<TaskPartition> = parts.iter().map(renumbered).collect();
+        parts.resize(
+            partitions,
+            TaskPartition { tasks: TaskRange::new(end - first..end - first), rows: 0 },
+        );
         Self {
             chunks: self.chunks.only(&TaskRange::new(first..end)).narrowed(),
             partitions: Partitions::from_parts(parts, None),
@@ -59,7 +65,7 @@ impl ScanPlan {
         let division = DivisionParams { max_partitions: partitions, ..self.division() };
         let mut parts = Partitions::new(&chunks, division).parts().to_vec();
         let tasks = chunks.tasks();
-        parts.resize(partitions, Part { tasks: TaskRange::new(tasks..tasks), rows: 0 });
+        parts.resize(partitions, TaskPartition { tasks: TaskRange::new(tasks..tasks), rows: 0 });
         Self {
             chunks,
             partitions: Partitions::from_parts(parts, None),

@@ -14,7 +14,7 @@ use super::chunks::{Chunks, DecodedChunk};
 use crate::array::{ColumnSource, Dimension, GridArray, failed_to};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, Selection};
-use crate::plan::{Assembler, Blocks};
+use crate::plan::{Assembler, RowBlocks};
 
 /// The most rows of a record batch.
 const BATCH_ROWS: u64 = 8192;
@@ -235,7 +235,7 @@ struct Batches {
     chunks: Chunks,
     assembler: Assembler,
     /// The chunk whose rows come next, and its blocks that are left.
-    open: Option<(DecodedChunk, Blocks)>,
+    open: Option<(DecodedChunk, RowBlocks)>,
 }
 
 impl Batches {
@@ -266,7 +266,7 @@ impl Batches {
         loop {
             let Some((chunk, blocks)) = &mut self.open else {
                 let Some(chunk) = self.chunks.next().await? else { return Ok(None) };
-                let blocks = Blocks::new(&chunk.task, BATCH_ROWS);
+                let blocks = RowBlocks::new(&chunk.task, BATCH_ROWS);
                 self.open = Some((chunk, blocks));
                 continue;
             };

@@ -48,7 +48,7 @@ impl Eq for Formats {}
 
 /// A place, as a format recognised it.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RecognisedPlace {
     /// The format of the arrays at the place.
     pub format: Arc<dyn ArrayFormat>,
     /// The format's description of the place.
@@ -57,7 +57,7 @@ pub struct Found {
     pub is_folder_of: bool,
 }
 
-impl Found {
+impl RecognisedPlace {
     fn new(format: &Arc<dyn ArrayFormat>, recognised: Recognised) -> Self {
         Self { format: Arc::clone(format), recognised, is_folder_of: false }
     }
@@ -105,7 +105,7 @@ impl Formats {
     ///
     /// To save requests, an object in an object store is recognised by its name alone. A folder there is listed
     /// only if its name has no extension, or the ending of a format's folders.
-    pub async fn recognise(&self, place: &Place) -> Option<Found> {
+    pub async fn recognise(&self, place: &Place) -> Option<RecognisedPlace> {
         let path = place.path();
         let by_name = self.of_name(&path);
         // Object stores have no folders to ask for, so there the name decides.
@@ -147,7 +147,7 @@ impl Formats {
 
     /// Recognises a path by its longest known ending, without I/O; `None` if that alone does not identify the
     /// format.
-    pub fn of_name(&self, path: &str) -> Option<(Found, Ending)> {
+    pub fn of_name(&self, path: &str) -> Option<(RecognisedPlace, Ending)> {
         let path = path.trim_end_matches('/');
         let endings =
             self.iter().flat_map(|format| format.endings().iter().map(move |it| (format, it)));
@@ -155,20 +155,21 @@ impl Formats {
         let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
         let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
         let recognised = Recognised { what: ending.what?.into(), nests: false };
-        Some((Found::new(format, recognised), *ending))
+        Some((RecognisedPlace::new(format, recognised), *ending))
     }
 
     /// Recognises a folder by its entries.
-    pub fn of_folder(&self, entries: &[Entry]) -> Option<Found> {
-        self.iter().find_map(|format| Some(Found::new(format, format.probe_folder(entries)?)))
+    pub fn of_folder(&self, entries: &[Entry]) -> Option<RecognisedPlace> {
+        self.iter()
+            .find_map(|format| Some(RecognisedPlace::new(format, format.probe_folder(entries)?)))
     }
 
     /// Recognises a file by its first bytes.
-    fn of_head(&self, head: &[u8]) -> Option<Found> {
+    fn of_head(&self, head: &[u8]) -> Option<RecognisedPlace> {
         let format = self.iter().find(|format| format.probe_file(head))?;
         let named = format.endings().iter().find_map(|it| it.what);
         let what = named.map_or_else(|| format.noun().into(), Into::into);
-        Some(Found::new(format, Recognised { what, nests: false }))
+        Some(RecognisedPlace::new(format, Recognised { what, nests: false }))
     }
 
     /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
@@ -176,7 +177,7 @@ impl Formats {
     ///
     /// Only formats that mark their places as parts of groups ([`Recognised::nests`]) count, such as
     /// TileDB.
-    async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<Found> {
+    async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<RecognisedPlace> {
         // This runs for any quoted path. A folder with files is more likely one of Parquet or CSV files.
         if listed.iter().any(|entry| entry.size.is_some()) {
             return None;
@@ -192,7 +193,11 @@ impl Formats {
         let mut found = Box::pin(stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready));
         let format = found.next().await?.format;
         let what = format!("a group or folder of {}s", format.noun()).into();
-        Some(Found { format, recognised: Recognised { what, nests: true }, is_folder_of: true })
+        Some(RecognisedPlace {
+            format,
+            recognised: Recognised { what, nests: true },
+            is_folder_of: true,
+        })
     }
 
     /// Recognises a place that a user named as an array, whatever its ending: where [`Self::recognise`] relies
@@ -232,7 +237,8 @@ impl Formats {
         let (some, _) = self.places_in(place, &some).await;
         let (_, first) = some.first().filter(|(_, it)| it.recognised.nests)?;
         let (all, _) = self.places_in(place, listed).await;
-        let is_same = |it: &Found| it.recognised.nests && it.format.name() == first.format.name();
+        let is_same =
+            |it: &RecognisedPlace| it.recognised.nests && it.format.name() == first.format.name();
         all.iter().all(|(_, found)| is_same(found)).then(|| Arc::clone(&first.format))
     }
 
@@ -242,7 +248,7 @@ impl Formats {
         &self,
         place: &Place,
         listed: &[Entry],
-    ) -> (Vec<(String, Found)>, Vec<Error>) {
+    ) -> (Vec<(String, RecognisedPlace)>, Vec<Error>) {
         let visible = listed.iter().filter(|entry| !entry.name.starts_with('.'));
         let looks: Vec<_> = visible
             .map(|entry| async move { (entry.name.clone(), self.of_entry(place, entry).await) })
@@ -262,7 +268,7 @@ impl Formats {
 
     /// Recognises an entry of the folder at `place`. A file is recognised by its name only, and a folder by
     /// its name or by listing it. So a catalog of a thousand files reads none of them.
-    async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<Found>> {
+    async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<RecognisedPlace>> {
         let named = self.of_name(&entry.name);
         // An entry without a size is a folder. The ending of a file on a folder, or the other way round,
         // counts as none.

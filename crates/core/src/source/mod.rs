@@ -46,7 +46,7 @@ pub use digest::digest;
 pub use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
 pub use format_options::mosaic_options;
-pub use formats::{Formats, Found};
+pub use formats::{Formats, RecognisedPlace};
 pub use known_dataset::KnownDataset;
 pub use locations::Locations;
 pub use locations::{Places, is_pattern};

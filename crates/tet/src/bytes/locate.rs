@@ -41,11 +41,11 @@ pub struct Locate {
     dataset: usize,
     grid: ChunkGrid,
     chunks: Vec<u64>,
-    state: State,
+    state: LocateState,
 }
 
 #[derive(Debug)]
-enum State {
+enum LocateState {
     Start,
     /// The rows requested by position, one per chunk, as merged ranges.
     Expected(Vec<Range<u64>>),
@@ -64,23 +64,23 @@ impl Machine for Locate {
 
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let replies = replies.into_bytes();
-        match std::mem::replace(&mut self.state, State::Start) {
-            State::Start => self.start(),
-            State::Expected(ranges) => {
+        match std::mem::replace(&mut self.state, LocateState::Start) {
+            LocateState::Start => self.start(),
+            LocateState::Expected(ranges) => {
                 let rows = self.rows(&ranges, &replies)?;
                 let as_expected = self.chunks.iter().zip(&rows).all(|(&chunk, row)| {
                     row.is_for(self.dataset, &self.grid.chunk_coordinates(chunk))
                 });
                 if as_expected { self.finish(&rows) } else { Ok(self.read_whole_index()) }
             }
-            State::WholeIndex => {
+            LocateState::WholeIndex => {
                 let index = replies.first().map(AsRef::as_ref).unwrap_or_default();
                 let map = Arc::new(RowMap::build(index, self.file.datasets(), &self.file.index)?);
                 // Another query may have built the map meanwhile; then its map is used.
                 let map = Arc::clone(self.file.row_map.get_or_init(|| map));
                 self.read_mapped(&map)
             }
-            State::Mapped(ranges) => {
+            LocateState::Mapped(ranges) => {
                 let rows = self.rows(&ranges, &replies)?;
                 self.finish(&rows)
             }
@@ -95,7 +95,7 @@ impl Locate {
         grid: ChunkGrid,
         chunks: Vec<u64>,
     ) -> Self {
-        Self { file, dataset, grid, chunks, state: State::Start }
+        Self { file, dataset, grid, chunks, state: LocateState::Start }
     }
 
     /// Requests the expected rows, or the mapped ones if an earlier query has built the map.
@@ -109,12 +109,12 @@ impl Locate {
         let Some(rows) = rows else { return Ok(self.read_whole_index()) };
         let ranges = merge_neighbours(&rows);
         let step = Step::read(self.byte_ranges(&ranges));
-        self.state = State::Expected(ranges);
+        self.state = LocateState::Expected(ranges);
         Ok(step)
     }
 
     fn read_whole_index(&mut self) -> Step<Vec<StoredChunk>> {
-        self.state = State::WholeIndex;
+        self.state = LocateState::WholeIndex;
         let index = &self.file.index;
         Step::read([index.bytes_of(0..index.row_count)])
     }
@@ -134,7 +134,7 @@ impl Locate {
         let rows = self.chunks.iter().map(row_of).collect::<Result<Vec<u64>>>()?;
         let ranges = merge_neighbours(&rows);
         let step = Step::read(self.byte_ranges(&ranges));
-        self.state = State::Mapped(ranges);
+        self.state = LocateState::Mapped(ranges);
         Ok(step)
     }
 

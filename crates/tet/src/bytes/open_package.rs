@@ -77,11 +77,11 @@ pub struct Generation {
 pub struct OpenPackage {
     /// The generation to open; `None` means the current one.
     wanted: Option<u64>,
-    state: State,
+    state: PackageState,
 }
 
 #[derive(Debug)]
-enum State {
+enum PackageState {
     Start,
     /// Listing the package itself.
     Root,
@@ -96,10 +96,10 @@ enum State {
 impl OpenPackage {
     /// Starts opening the generation `wanted` of a package; `None` means the current one.
     pub fn new(wanted: Option<u64>) -> Self {
-        Self { wanted, state: State::Start }
+        Self { wanted, state: PackageState::Start }
     }
 
-    fn list(&mut self, state: State, folder: String) -> Result<Step<Generation>> {
+    fn list(&mut self, state: PackageState, folder: String) -> Result<Step<Generation>> {
         self.state = state;
         Ok(Step::List(vec![folder]))
     }
@@ -114,7 +114,7 @@ impl OpenPackage {
                 Error::usage(format!("{message} {CURRENT}"))
             })?);
         }
-        self.state = State::Texts;
+        self.state = PackageState::Texts;
         Ok(Step::Read(texts))
     }
 
@@ -127,12 +127,12 @@ impl OpenPackage {
             [current] => parse_current(current).map_err(|error| error.in_file(CURRENT))?,
             _ => self.wanted.unwrap_or_default(),
         };
-        self.list(State::Folder(number), folder_of(number))
+        self.list(PackageState::Folder(number), folder_of(number))
     }
 
     fn find_files(&mut self, number: u64, entries: &[Entry]) -> Result<Step<Generation>> {
         if entries.is_empty() {
-            return self.list(State::Missing(number), GENERATIONS.to_owned());
+            return self.list(PackageState::Missing(number), GENERATIONS.to_owned());
         }
         let folder = folder_of(number);
         let size = |name| entries.iter().find(|entry| entry.name == name)?.size;
@@ -171,11 +171,11 @@ impl Machine for OpenPackage {
     fn step(&mut self, replies: Replies) -> Result<Step<Generation>> {
         let listed = |replies: Replies| replies.into_listings().pop().unwrap_or_default();
         match self.state {
-            State::Start => self.list(State::Root, String::new()),
-            State::Root => self.read_texts(&listed(replies)),
-            State::Texts => self.choose(&replies.into_bytes()),
-            State::Folder(number) => self.find_files(number, &listed(replies)),
-            State::Missing(number) => Err(self.missing(number, &listed(replies))),
+            PackageState::Start => self.list(PackageState::Root, String::new()),
+            PackageState::Root => self.read_texts(&listed(replies)),
+            PackageState::Texts => self.choose(&replies.into_bytes()),
+            PackageState::Folder(number) => self.find_files(number, &listed(replies)),
+            PackageState::Missing(number) => Err(self.missing(number, &listed(replies))),
         }
     }
 }

@@ -9,7 +9,7 @@
 //!         ─▶ Footers (only those that are longer than that: read) ─▶ Done
 //! ```
 //!
-//! A [`State`] names the replies that the machine waits for. Each round trip requests everything that it can
+//! A [`OpenArrayState`] names the replies that the machine waits for. Each round trip requests everything that it can
 //! at once, so thousands of fragments take as many round trips as one. Without visible fragments, and where
 //! no footer is longer, the machine skips the steps that have nothing to request.
 
@@ -41,7 +41,7 @@ const TAIL_LEN: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct OpenArray {
     options: OpenOptions,
-    state: State,
+    state: OpenArrayState,
     folders: Folders,
     /// All schemas, by file name; each fragment names the schema that it was written with.
     schemas: HashMap<String, Arc<ArraySchema>>,
@@ -61,7 +61,7 @@ pub struct OpenArray {
 
 /// The replies that the machine waits for, and the request they belong to where that is needed.
 #[derive(Debug)]
-enum State {
+enum OpenArrayState {
     Start,
     Folders,
     /// Reading schemas, and the `.con`, `.ign` and `.vac` files.
@@ -103,7 +103,7 @@ impl OpenArray {
     pub fn new(options: OpenOptions) -> Self {
         Self {
             options,
-            state: State::Start,
+            state: OpenArrayState::Start,
             folders: Folders::default(),
             schemas: HashMap::new(),
             chosen: String::new(),
@@ -116,7 +116,7 @@ impl OpenArray {
     }
 
     fn list_folders(&mut self) -> Step<TileDbArray> {
-        self.state = State::Folders;
+        self.state = OpenArrayState::Folders;
         let folders = ["", SCHEMA_FOLDER, ENUMERATION_FOLDER, COMMITS];
         Step::List(folders.map(str::to_owned).into())
     }
@@ -135,7 +135,7 @@ impl OpenArray {
             None => return Err(Error::usage("not a TileDB array: it has no __schema folder")),
         }
         let texts = self.folders.texts();
-        self.state = State::WholeFiles(texts.clone());
+        self.state = OpenArrayState::WholeFiles(texts.clone());
         Ok(Step::Read(texts))
     }
 
@@ -178,7 +178,7 @@ impl OpenArray {
             // No folder needs listing, but the schema may still need enumerations.
             return self.read_tails(vec![]);
         }
-        self.state = State::Fragments;
+        self.state = OpenArrayState::Fragments;
         Ok(Step::List(self.commits.iter().map(|commit| commit.folder.clone()).collect()))
     }
 
@@ -230,7 +230,7 @@ impl OpenArray {
             self.parse_enumerations(&[])?;
             return self.finish().map(Step::Done);
         }
-        self.state = State::Tails(asked.clone());
+        self.state = OpenArrayState::Tails(asked.clone());
         Ok(Step::Read(asked))
     }
 
@@ -288,7 +288,7 @@ impl OpenArray {
             return self.finish().map(Step::Done);
         }
         let step = Step::Read(longer.iter().map(|(_, location)| location.clone()).collect());
-        self.state = State::Footers(longer);
+        self.state = OpenArrayState::Footers(longer);
         Ok(step)
     }
 
@@ -356,13 +356,13 @@ impl Machine for OpenArray {
     fn step(&mut self, replies: Replies) -> Result<Step<TileDbArray>> {
         // Takes the state out, because its lists are needed while the methods change the machine. A method
         // that makes another request sets the next state.
-        match std::mem::replace(&mut self.state, State::Start) {
-            State::Start => Ok(self.list_folders()),
-            State::Folders => self.read_texts(replies.into_listings()),
-            State::WholeFiles(asked) => self.find_fragments(&asked, replies.into_bytes()),
-            State::Fragments => self.read_tails(replies.into_listings()),
-            State::Tails(asked) => self.parse_tails(&asked, &replies.into_bytes()),
-            State::Footers(asked) => {
+        match std::mem::replace(&mut self.state, OpenArrayState::Start) {
+            OpenArrayState::Start => Ok(self.list_folders()),
+            OpenArrayState::Folders => self.read_texts(replies.into_listings()),
+            OpenArrayState::WholeFiles(asked) => self.find_fragments(&asked, replies.into_bytes()),
+            OpenArrayState::Fragments => self.read_tails(replies.into_listings()),
+            OpenArrayState::Tails(asked) => self.parse_tails(&asked, &replies.into_bytes()),
+            OpenArrayState::Footers(asked) => {
                 self.parse_footers(&asked, &replies.into_bytes())?;
                 self.finish().map(Step::Done)
             }

@@ -40,7 +40,7 @@ pub(super) struct Operand<'a> {
     pub(super) validity: Option<&'a [u8]>,
 }
 
-/// The bytes of cells, in the layouts of [`Tile`](gridfusion_core::tile::Tile).
+/// The bytes of cells, in the layouts of [`TileData`](gridfusion_core::tile::Tile).
 pub(super) enum OperandCells<'a> {
     /// Little-endian cells of `width` bytes, at any alignment.
     Fixed { bytes: &'a [u8], width: usize },

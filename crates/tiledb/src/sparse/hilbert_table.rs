@@ -32,7 +32,7 @@ pub(super) struct CurveTable {
 
 /// The exchanges and flips of axes that apply to the levels below.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct State {
+struct CurveState {
     /// For each axis, the axis whose bits it has now, and whether they are flipped.
     sources: Vec<(usize, bool)>,
     /// Whether all bits of the number are flipped.
@@ -48,7 +48,8 @@ impl CurveTable {
     }
 
     fn new(axes: usize, levels: u32) -> Self {
-        let first = State { sources: (0..axes).map(|axis| (axis, false)).collect(), flips: false };
+        let first =
+            CurveState { sources: (0..axes).map(|axis| (axis, false)).collect(), flips: false };
         let mut numbers = HashMap::from([(first.clone(), 0_u16)]);
         let mut states = vec![first];
         let mut one = vec![];
@@ -150,7 +151,7 @@ impl<const N: usize> Lane<N> {
     }
 }
 
-impl State {
+impl CurveState {
     /// Takes one bit of each axis, the first axis in the highest. Returns the next state, and the bits of the
     /// number.
     fn step(mut self, bits: usize) -> (Self, u16) {

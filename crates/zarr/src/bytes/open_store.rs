@@ -185,11 +185,11 @@ impl ZarrStore {
 #[derive(Debug, Default)]
 pub struct OpenZarr {
     store: ZarrStore,
-    state: State,
+    state: OpenStoreState,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum OpenStoreState {
     /// The document of version 3 of the root was requested.
     #[default]
     Root,
@@ -212,7 +212,7 @@ impl OpenZarr {
         match parsed(NODE, replies.into_present().into_iter().next().flatten())? {
             Some(node) => self.root3(&node),
             None => {
-                self.state = State::Root2;
+                self.state = OpenStoreState::Root2;
                 Ok(whole(&[METADATA, ARRAY, GROUP, ATTRIBUTES]))
             }
         }
@@ -278,7 +278,7 @@ impl OpenZarr {
             return Ok(self.done());
         }
         let step = Step::List(groups.clone());
-        self.state = State::Listing { version, groups };
+        self.state = OpenStoreState::Listing { version, groups };
         Ok(step)
     }
 
@@ -312,7 +312,7 @@ impl OpenZarr {
         let locations =
             folders.iter().flat_map(|folder| names.iter().map(move |name| at(folder, name)));
         let step = Step::ReadIfPresent(locations.collect());
-        self.state = State::Reading { version, folders };
+        self.state = OpenStoreState::Reading { version, folders };
         Ok(step)
     }
 
@@ -403,10 +403,10 @@ impl Machine for OpenZarr {
             return Ok(whole(&[NODE]));
         }
         match std::mem::take(&mut self.state) {
-            State::Root => self.root(replies),
-            State::Root2 => self.root2(replies),
-            State::Listing { version, groups } => self.listed(version, &groups, replies),
-            State::Reading { version, folders } => self.read(version, folders, replies),
+            OpenStoreState::Root => self.root(replies),
+            OpenStoreState::Root2 => self.root2(replies),
+            OpenStoreState::Listing { version, groups } => self.listed(version, &groups, replies),
+            OpenStoreState::Reading { version, folders } => self.read(version, folders, replies),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::hdf5) type Indexed = (Vec<u64>, Entry);
 #[derive(Debug, Default)]
 pub(in crate::hdf5) struct Walk {
     kind: Option<Kind>,
-    pending: VecDeque<Part>,
+    pending: VecDeque<IndexPart>,
     /// The node of a version 1 B-tree that was visited last.
     last: Option<Neighbour>,
     /// The number of chunks so far.
@@ -51,7 +51,7 @@ struct Array {
 
 /// A part of an index that is read as one.
 #[derive(Debug)]
-enum Part {
+enum IndexPart {
     /// A chunk whose place follows from its coordinates.
     Chunk(Vec<u64>),
     Node1(btree1::NodeAt),
@@ -63,7 +63,7 @@ enum Part {
 #[derive(Debug, Default)]
 struct Content {
     chunks: Vec<Indexed>,
-    below: Vec<Part>,
+    below: Vec<IndexPart>,
     node: Option<Neighbour>,
 }
 
@@ -117,26 +117,26 @@ impl Walk {
         Ok(Some(chunks))
     }
 
-    fn read(&self, file: &FileBytes, index: &ChunkIndex, part: &Part) -> Result<Content> {
+    fn read(&self, file: &FileBytes, index: &ChunkIndex, part: &IndexPart) -> Result<Content> {
         match (part, &self.kind) {
-            (Part::Chunk(chunk), _) => {
+            (IndexPart::Chunk(chunk), _) => {
                 let chunks = vec![(chunk.clone(), placed(index, chunk)?)];
                 Ok(Content { chunks, ..Content::default() })
             }
-            (Part::Node1(at), _) => {
+            (IndexPart::Node1(at), _) => {
                 let node = btree1::Node::read(file, at, index.chunk_shape.len())?;
                 let chunk = |(first, entry)| Ok((chunk_at(index, first)?, entry));
                 let chunks = node.chunks().map(chunk).collect::<Result<_>>()?;
-                let below = node.children().map(Part::Node1).collect();
+                let below = node.children().map(IndexPart::Node1).collect();
                 let (address, level, siblings) = (at.address, node.level, node.siblings);
                 Ok(Content { chunks, below, node: Some(Neighbour { address, level, siblings }) })
             }
-            (Part::Node2(at), Some(Kind::Tree2(tree))) => {
+            (IndexPart::Node2(at), Some(Kind::Tree2(tree))) => {
                 let node = tree.node(file, at)?;
-                let below = node.children.into_iter().map(Part::Node2).collect();
+                let below = node.children.into_iter().map(IndexPart::Node2).collect();
                 Ok(Content { chunks: node.records, below, node: None })
             }
-            (Part::Run(run), Some(Kind::Array(array))) => {
+            (IndexPart::Run(run), Some(Kind::Array(array))) => {
                 let elements = run.read(file, array.elements)?;
                 let elements = (run.first..).zip(elements);
                 let chunks = elements.filter_map(|(number, entry)| {
@@ -193,28 +193,28 @@ impl Array {
 }
 
 /// Returns the facts of an index, and its first parts.
-fn start(file: &FileBytes, index: &ChunkIndex) -> Result<(Kind, Vec<Part>)> {
+fn start(file: &FileBytes, index: &ChunkIndex) -> Result<(Kind, Vec<IndexPart>)> {
     let numbering = Numbering::new(index);
     Ok(match index.kind {
         IndexKind::Single { .. } => {
-            (Kind::Uncounted, vec![Part::Chunk(vec![0; index.chunk_shape.len()])])
+            (Kind::Uncounted, vec![IndexPart::Chunk(vec![0; index.chunk_shape.len()])])
         }
         IndexKind::Implicit => {
             // If the last chunk is in the file, all are.
             let last = numbering.chunks().and_then(|all| numbering.chunk(all.checked_sub(1)?));
-            (Kind::Uncounted, last.into_iter().map(Part::Chunk).collect())
+            (Kind::Uncounted, last.into_iter().map(IndexPart::Chunk).collect())
         }
-        IndexKind::BTree1 => (Kind::Uncounted, vec![Part::Node1(btree1::NodeAt::root(index))]),
+        IndexKind::BTree1 => (Kind::Uncounted, vec![IndexPart::Node1(btree1::NodeAt::root(index))]),
         IndexKind::BTree2 => {
             let (tree, root) = btree2::Tree::read(file, index)?.unzip();
             let kind = tree.map_or(Kind::Uncounted, Kind::Tree2);
-            (kind, root.into_iter().map(Part::Node2).collect())
+            (kind, root.into_iter().map(IndexPart::Node2).collect())
         }
         IndexKind::FixedArray => match FixedArray::read(file, index)? {
             Some(mut array) => {
                 let (elements, runs) = (array.elements(), array.runs(file)?);
                 let array = Array { elements, numbering, end: u64::MAX };
-                (Kind::Array(array), runs.into_iter().map(Part::Run).collect())
+                (Kind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
             }
             None => (Kind::Uncounted, vec![]),
         },
@@ -222,7 +222,7 @@ fn start(file: &FileBytes, index: &ChunkIndex) -> Result<(Kind, Vec<Part>)> {
             Some(mut array) => {
                 let (elements, end, runs) = (array.elements(), array.end(), array.runs(file)?);
                 let array = Array { elements, numbering, end };
-                (Kind::Array(array), runs.into_iter().map(Part::Run).collect())
+                (Kind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
             }
             None => (Kind::Uncounted, vec![]),
         },

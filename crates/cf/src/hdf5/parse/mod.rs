@@ -1,6 +1,6 @@
 //! Everything that comes from the crate `hdf5-reader`. No other module names the crate, so that it can be replaced.
 //!
-//! The crate parses single messages, local heaps, and the indexes of names from [`Blocks`](super::blocks::Blocks), whose bytes may
+//! The crate parses single messages, local heaps, and the indexes of names from [`FileBlocks`](super::blocks::Blocks), whose bytes may
 //! be missing; see there. Its own readers of datasets and attributes are not used, because they ignore errors.
 
 mod attributes;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hdf5_reader::messages::HdfMessage;
 use hdf5_reader::messages::dataspace::DataspaceMessage;
 
-use super::super::blocks::Blocks;
+use super::super::blocks::FileBlocks;
 use super::super::cache_image;
 use super::super::file_bytes::{FileBytes, Widths};
 use super::super::global_heap::Collections;
@@ -69,7 +69,7 @@ pub(in crate::hdf5) struct Parser {
 
 impl Parser {
     /// Reads the superblock, and the messages about the file.
-    pub(in crate::hdf5) fn new(blocks: &Arc<Blocks>) -> Result<Self> {
+    pub(in crate::hdf5) fn new(blocks: &Arc<FileBlocks>) -> Result<Self> {
         let superblock = Superblock::read(blocks)?;
         let file = FileBytes { blocks: Arc::clone(blocks), widths: superblock.widths };
         let extension = match superblock.extension {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use hdf5_reader::error::Error as Theirs;
 use hdf5_reader::{Storage, StorageBuffer};
 
-use super::super::blocks::Blocks;
+use super::super::blocks::FileBlocks;
 use super::super::file_bytes::FileBytes;
 
 /// Bytes of the known blocks, from a position on.
 pub(super) struct KnownBytes {
-    pub(super) blocks: Arc<Blocks>,
+    pub(super) blocks: Arc<FileBlocks>,
     /// The position of address 0.
     pub(super) base: u64,
 }

@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use super::kept::Kept;
+use super::kept::StepMemory;
 use super::lz4;
 use super::output::{Fault, Output, resize};
 use crate::format::compress::{Compressor, Contexts};
@@ -82,7 +82,7 @@ pub(super) fn run(
     compressor: BlockCompressor,
     stored: &[u8],
     output: Output<'_>,
-    kept: &mut Kept,
+    kept: &mut StepMemory,
 ) -> Result<(), Fault> {
     if element == 0 {
         return Err("elements of 0 bytes".into());
@@ -153,10 +153,10 @@ impl Layout {
         stored_len: usize,
         mut rest: &[u8],
         output: Output<'_>,
-        kept: &mut Kept,
+        kept: &mut StepMemory,
     ) -> Result<(), Fault> {
         let mut blocks = output.blocks(self.shuffled + self.leftover, stored_len)?;
-        let Kept { contexts, block: memory, planes } = kept;
+        let StepMemory { contexts, block: memory, planes } = kept;
         let mut filled = 0;
         while filled < self.shuffled {
             let len = self.block.min(self.shuffled - filled);

@@ -17,7 +17,7 @@
 //!
 //! Source: `README_CHUNK_FORMAT.rst` and `blosc.c` of c-blosc 1.21.
 
-use super::kept::Kept;
+use super::kept::StepMemory;
 use super::output::{Fault, Output, resize};
 use super::{blosclz, lz4};
 use crate::format::compress::{Compressor, Contexts};
@@ -61,7 +61,11 @@ struct Header {
 }
 
 /// Decodes a chunk.
-pub(super) fn decompress(stored: &[u8], output: Output<'_>, kept: &mut Kept) -> Result<(), Fault> {
+pub(super) fn decompress(
+    stored: &[u8],
+    output: Output<'_>,
+    kept: &mut StepMemory,
+) -> Result<(), Fault> {
     let header = Header::parse(stored)?;
     let stored = stored.get(..header.stored_len).ok_or_else(|| {
         let (found, expected) = (stored.len(), header.stored_len);
@@ -128,13 +132,18 @@ impl Header {
     }
 
     /// Decodes all blocks.
-    fn blocks(&self, stored: &[u8], output: Output<'_>, kept: &mut Kept) -> Result<(), Fault> {
+    fn blocks(
+        &self,
+        stored: &[u8],
+        output: Output<'_>,
+        kept: &mut StepMemory,
+    ) -> Result<(), Fault> {
         let packing = self.packing()?;
         let count = self.len.div_ceil(self.block_len);
         let places = count.checked_mul(4).and_then(|len| stored[HEADER_LEN..].get(..len));
         let places = places.ok_or("the places of its blocks are cut off")?.as_chunks::<4>().0;
         let mut blocks = output.blocks(self.len, stored.len())?;
-        let Kept { contexts, block: memory, planes } = kept;
+        let StepMemory { contexts, block: memory, planes } = kept;
         for (number, place) in places.iter().enumerate() {
             let start = number * self.block_len;
             let len = self.block_len.min(self.len - start);

@@ -10,7 +10,7 @@ use super::output::Fault;
 
 /// The place of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ChecksumPlace {
     /// Before what it checks.
     Start,
     /// After what it checks.
@@ -21,10 +21,14 @@ pub enum Place {
 pub(super) type Check = fn(&[u8], u32) -> bool;
 
 /// Checks the checksum in `bytes`, and returns the range of the bytes that it checks.
-pub(super) fn cut_off(place: Place, is_right: Check, bytes: &[u8]) -> Result<Range<usize>, Fault> {
+pub(super) fn cut_off(
+    place: ChecksumPlace,
+    is_right: Check,
+    bytes: &[u8],
+) -> Result<Range<usize>, Fault> {
     let (parts, range) = match place {
-        Place::Start => (bytes.split_first_chunk::<4>(), 4..bytes.len()),
-        Place::End => {
+        ChecksumPlace::Start => (bytes.split_first_chunk::<4>(), 4..bytes.len()),
+        ChecksumPlace::End => {
             let parts = bytes.split_last_chunk::<4>().map(|(checked, sum)| (sum, checked));
             (parts, 0..bytes.len().saturating_sub(4))
         }
@@ -159,16 +163,16 @@ mod tests {
     fn checksums_are_cut_off() {
         let sum = fletcher32(b"abc");
         let stored = [&sum.to_le_bytes()[..], b"abc"].concat();
-        assert_eq!(cut_off(Place::Start, is_fletcher32, &stored).unwrap(), 4..7);
+        assert_eq!(cut_off(ChecksumPlace::Start, is_fletcher32, &stored).unwrap(), 4..7);
         let mut stored = [b"abc", &sum.to_le_bytes()[..]].concat();
         for check in [is_fletcher32, is_fletcher32_of_hdf5] {
-            assert_eq!(cut_off(Place::End, check, &stored).unwrap(), 0..3);
+            assert_eq!(cut_off(ChecksumPlace::End, check, &stored).unwrap(), 0..3);
         }
         stored.swap(3, 4);
         stored.swap(5, 6);
-        assert_eq!(cut_off(Place::End, is_fletcher32_of_hdf5, &stored).unwrap(), 0..3);
-        assert!(cut_off(Place::End, is_fletcher32, &stored).is_err());
-        for place in [Place::Start, Place::End] {
+        assert_eq!(cut_off(ChecksumPlace::End, is_fletcher32_of_hdf5, &stored).unwrap(), 0..3);
+        assert!(cut_off(ChecksumPlace::End, is_fletcher32, &stored).is_err());
+        for place in [ChecksumPlace::Start, ChecksumPlace::End] {
             assert!(cut_off(place, is_crc32, &[0; 3]).is_err());
             assert_eq!(cut_off(place, is_crc32, &[0; 4]).unwrap().len(), 0);
         }

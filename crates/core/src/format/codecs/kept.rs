@@ -4,7 +4,7 @@ use crate::format::compress::Contexts;
 
 /// Memory and contexts that steps keep from tile to tile.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct StepMemory {
     pub(super) contexts: Contexts,
     /// Blocks between a compressor and a shuffle.
     pub(super) block: Vec<u8>,

@@ -37,7 +37,7 @@ mod words;
 mod tests;
 
 pub use bitshuffle::BlockCompressor;
-pub use checksum::Place as ChecksumPlace;
+pub use checksum::ChecksumPlace;
 pub use crc32c::crc32c;
 pub use pipeline::Pipeline;
 pub use step::{Step, StepDecoder};

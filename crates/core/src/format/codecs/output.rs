@@ -116,23 +116,23 @@ impl<'a> Output<'a> {
     }
 
     /// Returns memory for `len` bytes, as the stored bytes claim, that are filled block by block.
-    pub(super) fn blocks(self, len: usize, stored_len: usize) -> Result<Blocks<'a>, Fault> {
+    pub(super) fn blocks(self, len: usize, stored_len: usize) -> Result<OutputBlocks<'a>, Fault> {
         self.bound.check(len)?;
         if may_reserve(len, stored_len) {
             resize(self.memory, len);
         } else {
             self.memory.clear();
         }
-        Ok(Blocks { memory: self.memory })
+        Ok(OutputBlocks { memory: self.memory })
     }
 }
 
 /// Output that is filled block by block. It grows with the blocks if its length is not to be trusted.
-pub(super) struct Blocks<'a> {
+pub(super) struct OutputBlocks<'a> {
     memory: &'a mut Vec<u8>,
 }
 
-impl Blocks<'_> {
+impl OutputBlocks<'_> {
     /// Returns the `len` bytes from byte `start`, where the block before ends. Where they are not reserved yet, fails
     /// unless `is_honest`: whether the stored bytes of the block do decode to `len` bytes.
     pub(super) fn block(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::kept::Kept;
+use super::kept::StepMemory;
 use super::output::{Bound, Fault, Output};
 use super::step::{MOST_VARIABLE, Step};
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub struct Pipeline {
 /// Memory that a pipeline keeps from tile to tile.
 #[derive(Default)]
 struct Buffers {
-    kept: Kept,
+    kept: StepMemory,
     between: [Vec<u8>; 2],
 }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bitshuffle::BlockCompressor;
-use super::checksum::{self, Place};
-use super::kept::Kept;
+use super::checksum::{self, ChecksumPlace};
+use super::kept::StepMemory;
 use super::output::{Bound, Fault, Output};
 use super::stream::Container;
 use super::words::Words;
@@ -48,11 +48,11 @@ pub enum Step {
         compressor: BlockCompressor,
     },
     /// A CRC-32C in 4 bytes, little-endian.
-    Crc32c(Place),
+    Crc32c(ChecksumPlace),
     /// numcodecs `crc32`: a CRC-32 in 4 bytes, little-endian.
-    Crc32(Place),
+    Crc32(ChecksumPlace),
     /// numcodecs `adler32`: an Adler-32 in 4 bytes, little-endian.
-    Adler32(Place),
+    Adler32(ChecksumPlace),
     /// HDF5 filter 3: the HDF5 library's own Fletcher-32 in the last 4 bytes, little-endian. Old versions of the
     /// library exchanged the bytes of each half; that is accepted too.
     Fletcher32Hdf5,
@@ -117,13 +117,13 @@ impl Step {
     }
 
     /// Returns the place of the checksum, if the step only checks and cuts one off.
-    fn checksum(&self) -> Option<(Place, checksum::Check)> {
+    fn checksum(&self) -> Option<(ChecksumPlace, checksum::Check)> {
         Some(match self {
             Self::Crc32c(place) => (*place, checksum::is_crc32c),
             Self::Crc32(place) => (*place, checksum::is_crc32),
             Self::Adler32(place) => (*place, checksum::is_adler32),
-            Self::Fletcher32Hdf5 => (Place::End, checksum::is_fletcher32_of_hdf5),
-            Self::Fletcher32Numcodecs => (Place::End, checksum::is_fletcher32),
+            Self::Fletcher32Hdf5 => (ChecksumPlace::End, checksum::is_fletcher32_of_hdf5),
+            Self::Fletcher32Numcodecs => (ChecksumPlace::End, checksum::is_fletcher32),
             _ => return None,
         })
     }
@@ -169,7 +169,7 @@ impl Step {
         &self,
         stored: &[u8],
         output: Output<'_>,
-        kept: &mut Kept,
+        kept: &mut StepMemory,
         offsets: &mut Vec<u64>,
     ) -> Result<(), Fault> {
         match self {

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::checksum::Place;
+use super::checksum::ChecksumPlace;
 use super::*;
 use crate::format::{Codec, Decoded, ElementType, Scratch};
 use crate::{Error, ErrorKind};
@@ -175,9 +175,9 @@ fn streams() {
 #[test]
 fn checksums_find_every_change() {
     for (frames, step) in [
-        (frames!("crc32c"), Step::Crc32c(Place::End)),
-        (frames!("crc32"), Step::Crc32(Place::Start)),
-        (frames!("adler32"), Step::Adler32(Place::Start)),
+        (frames!("crc32c"), Step::Crc32c(ChecksumPlace::End)),
+        (frames!("crc32"), Step::Crc32(ChecksumPlace::Start)),
+        (frames!("adler32"), Step::Adler32(ChecksumPlace::Start)),
         (frames!("fletcher32"), Step::Fletcher32Numcodecs),
         (frames!("fletcher32"), Step::Fletcher32Hdf5),
         (frames!("hdf5-fletcher32"), Step::Fletcher32Hdf5),
@@ -321,7 +321,7 @@ fn pipelines_are_named_as_they_store() {
     let bits = Step::Bitshuffle { element: 2, block: 0, compressor };
     assert_eq!(named(vec![Step::Blosc, bits]), "bitshuffle 2 lz4, blosc");
     let error = decode(
-        &Pipeline::codec(vec![Step::Crc32c(Place::End), Step::Zstd]),
+        &Pipeline::codec(vec![Step::Crc32c(ChecksumPlace::End), Step::Zstd]),
         &Bytes::from_static(b"none"),
         9,
         &mut Scratch::default(),
@@ -338,8 +338,11 @@ fn memory_is_reused_and_stored_bytes_are_viewed() {
         &crate::format::shuffle::shuffle_bytes(4, &raw),
     );
     let stored = Bytes::from([&packed[..], &crc32c::crc32c(&packed).to_le_bytes()].concat());
-    let codec =
-        Pipeline::codec(vec![Step::Crc32c(Place::End), Step::Zlib, Step::Shuffle { element: 4 }]);
+    let codec = Pipeline::codec(vec![
+        Step::Crc32c(ChecksumPlace::End),
+        Step::Zlib,
+        Step::Shuffle { element: 4 },
+    ]);
     let scratch = &mut Scratch::default();
     let mut spare = vec![1; 100_000];
     for _ in 0..3 {
@@ -349,13 +352,13 @@ fn memory_is_reused_and_stored_bytes_are_viewed() {
         spare = decoded.try_into_mut().unwrap().into();
     }
     // Only a checksum: no copy.
-    let codec = Pipeline::codec(vec![Step::Crc32c(Place::End)]);
+    let codec = Pipeline::codec(vec![Step::Crc32c(ChecksumPlace::End)]);
     let decoded = codec.decode(stored.clone(), packed.len() as u64, 0, vec![], scratch).unwrap();
     assert_eq!((decoded.bytes.as_ptr(), decoded.bytes.len()), (stored.as_ptr(), packed.len()));
     // A checksum after the last step that writes is cut off in place.
     let inner = [&[0; 4][..], &[]].concat();
     let packed = zstd::encode_all(&inner[..], 1).unwrap();
-    let codec = Pipeline::codec(vec![Step::Zstd, Step::Crc32(Place::Start)]);
+    let codec = Pipeline::codec(vec![Step::Zstd, Step::Crc32(ChecksumPlace::Start)]);
     assert_eq!(codec.decode(packed.into(), 0, 0, vec![], scratch).unwrap().bytes.len(), 0);
 }
 

@@ -6,7 +6,7 @@ use object_store::ObjectStore;
 
 use super::budget::Budget;
 use super::counts::{RequestCounts, SharedCounts, add_to_current};
-use super::known::Known;
+use super::known::MetadataCache;
 use super::limits::RemoteLimits;
 use super::under_way::UnderWay;
 
@@ -40,7 +40,7 @@ impl Eq for Remote {}
 struct Shared {
     /// Replaced when the limits change. Requests in flight then keep the old one.
     budget: Mutex<Arc<Budget>>,
-    known: Known,
+    known: MetadataCache,
     under_way: UnderWay,
     counts: SharedCounts,
     stores: Mutex<Stores>,
@@ -82,7 +82,7 @@ impl Remote {
         self.0.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &MetadataCache {
         &self.0.known
     }
 

@@ -1,4 +1,4 @@
-//! [`Held`]: the kept bytes of a range, and the ranges between them that are still to be read.
+//! [`CachedRange`]: the kept bytes of a range, and the ranges between them that are still to be read.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use bytes::{Bytes, BytesMut};
 
 /// The kept bytes of a range.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct CachedRange {
     range: Range<u64>,
     /// Ascending and without overlaps.
     pieces: Vec<(Range<u64>, Bytes)>,
 }
 
-impl Held {
+impl CachedRange {
     pub(super) fn new(range: &Range<u64>, pieces: Vec<(Range<u64>, Bytes)>) -> Self {
         Self { range: range.clone(), pieces }
     }
@@ -56,7 +56,7 @@ mod tests {
         let bytes =
             |at: &Range<u64>| Bytes::copy_from_slice(&object[at.start as usize..at.end as usize]);
         let held = |range: Range<u64>, pieces: &[Range<u64>]| {
-            Held::new(&range, pieces.iter().map(|at| (at.clone(), bytes(at))).collect())
+            CachedRange::new(&range, pieces.iter().map(|at| (at.clone(), bytes(at))).collect())
         };
         for (range, pieces, missing) in [
             (10..20, vec![], vec![10..20]),

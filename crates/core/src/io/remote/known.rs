@@ -1,4 +1,4 @@
-//! [`Known`]: what a session knows of objects without asking again.
+//! [`MetadataCache`]: what a session knows of objects without asking again.
 //!
 //! ```text
 //!   object    store 0, data/a.tet ─▶ identity, when it was last checked, parts of its bytes
@@ -29,7 +29,7 @@ const MOST_ABSENT: usize = 1 << 16;
 
 /// Objects and listings that are known.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Entries>);
+pub(super) struct MetadataCache(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -62,7 +62,7 @@ struct Object {
     oldest: VecDeque<u64>,
 }
 
-impl Known {
+impl MetadataCache {
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn bytes_are_kept_while_the_object_is_the_same() {
-        let (known, most) = (Known::default(), 1 << 20);
+        let (known, most) = (MetadataCache::default(), 1 << 20);
         let (key, one, two) = ((0, Path::from("a")), identity(9, "1"), identity(9, "2"));
         known.keep(&key, &one, 0, Bytes::from("lost"), most);
         assert_eq!(known.bytes(&key, &one, &(0..1)), None);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn an_object_that_is_too_large_keeps_its_last_parts() {
-        let (known, most) = (Known::default(), 4 * ENTRY_BYTES);
+        let (known, most) = (MetadataCache::default(), 4 * ENTRY_BYTES);
         let (key, same) = ((0, Path::from("a")), identity(9, "1"));
         known.learn(&key, same.clone(), most);
         for start in (0..1000).step_by(50) {
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_object_goes_first() {
-        let (known, most) = (Known::default(), 3 * (ENTRY_BYTES + 20));
+        let (known, most) = (MetadataCache::default(), 3 * (ENTRY_BYTES + 20));
         let key = |name: &str| (0, Path::from(name));
         let same = identity(20, "1");
         for name in ["a", "b", "c"] {

@@ -13,9 +13,9 @@ use super::access::Remote;
 use super::counts::RequestCounts;
 use super::fault::Fault;
 use super::get::{Get, Patience};
-use super::held::Held;
+use super::held::CachedRange;
 use super::identity::Identity;
-use super::known::{Key, Known};
+use super::known::{Key, MetadataCache};
 use super::limits::RemoteLimits;
 use super::merge::Requests;
 use super::threads;
@@ -83,7 +83,7 @@ impl RemoteStore {
         self.remote.limits()
     }
 
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &MetadataCache {
         self.remote.known()
     }
 
@@ -196,13 +196,16 @@ impl RemoteStore {
         keep: bool,
     ) -> Result<Vec<Bytes>> {
         let key = self.key(path);
-        let held =
-            |range: &Range<u64>| Held::new(range, self.known().pieces(&key, identity, range));
-        let hold = || ranges.iter().map(held).collect::<Vec<Held>>();
-        let missing = |replies: &[Held]| replies.iter().flat_map(Held::missing).collect::<Vec<_>>();
+        let held = |range: &Range<u64>| {
+            CachedRange::new(range, self.known().pieces(&key, identity, range))
+        };
+        let hold = || ranges.iter().map(held).collect::<Vec<CachedRange>>();
+        let missing = |replies: &[CachedRange]| {
+            replies.iter().flat_map(CachedRange::missing).collect::<Vec<_>>()
+        };
         let _began = self.begin(&key, || missing(&hold()), keep).await;
         let replies = hold();
-        let held: usize = replies.iter().map(Held::len).sum();
+        let held: usize = replies.iter().map(CachedRange::len).sum();
         let missing = missing(&replies);
         let is_recent = || self.known().recent(&key, self.limits().check).is_some();
         if missing.is_empty() && held > 0 && !keep && !is_recent() {
@@ -225,7 +228,7 @@ impl RemoteStore {
         for (range, bytes) in requests.ranges.iter().zip(&parts).filter(|_| keep) {
             self.keep(&key, identity, range.start, bytes);
         }
-        let whole = |reply: Held| reply.whole(|missing| requests.cut(missing, &parts));
+        let whole = |reply: CachedRange| reply.whole(|missing| requests.cut(missing, &parts));
         let complete: Option<Vec<Bytes>> = replies.into_iter().map(whole).collect();
         complete.ok_or_else(|| crate::Error::internal("a request lacks bytes of a range"))
     }

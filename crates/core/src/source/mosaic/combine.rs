@@ -27,7 +27,7 @@ use super::layout::Layout;
 use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
 use super::precision::unify_precision;
-use super::source::{Mosaic, Part, PartValue};
+use super::source::{Mosaic, MosaicPart, PartValue};
 use crate::array::{GridArray, Labels, Value, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
@@ -262,7 +262,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     // The objects of all arrays, and the objects of the previous array with the number of their first member.
     let mut members: Vec<Arc<Objects>> = Vec::new();
     let mut before: Option<(Arc<Objects>, u32)> = None;
-    let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
+    let mut parts: Vec<Vec<MosaicPart>> = (0..variables).map(|_| Vec::new()).collect();
     let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
     // The values that the table shows: those of the first file.
     let shown: Vec<Vec<Value>> =
@@ -278,7 +278,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
                 _ => add_members(&mut members, &objects)?,
             };
             before = Some((objects, member));
-            parts[variable].push(Part { source, member });
+            parts[variable].push(MosaicPart { source, member });
         }
     }
     // One object or folder needs no members: its locations keep the number 0.

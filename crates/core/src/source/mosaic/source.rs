@@ -32,14 +32,14 @@ pub(super) struct Mosaic {
     objects: Arc<Objects>,
     layout: Arc<Layout>,
     /// The stored arrays, per variable and file.
-    parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<MosaicPart>>,
     /// The origin of each value of the table.
     values: Vec<PartValue>,
 }
 
 /// One stored array: a variable of one file.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct MosaicPart {
     pub(super) source: Arc<dyn ChunkSource>,
     /// The number of its objects among the members of the table's objects.
     pub(super) member: u32,
@@ -73,7 +73,7 @@ impl Mosaic {
     pub(super) fn new(
         objects: Arc<Objects>,
         layout: Arc<Layout>,
-        parts: Vec<Vec<Part>>,
+        parts: Vec<Vec<MosaicPart>>,
         values: Vec<PartValue>,
     ) -> Self {
         Self { objects, layout, parts, values }
@@ -148,7 +148,7 @@ impl Mosaic {
     }
 }
 
-impl Part {
+impl MosaicPart {
     /// Renumbers the members of a stored chunk's locations as the table numbers them. Formats always set 0, and
     /// a mosaic within the mosaic counts from 0.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {

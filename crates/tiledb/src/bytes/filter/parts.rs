@@ -59,7 +59,7 @@ impl Unpack {
     ) -> Result<FilteredChunk<'a>> {
         let seal_len = if matches!(self, Self::Decrypt(_)) { SEAL_LEN } else { 0 };
         let parts = Parts::parse(chunk, seal_len)?;
-        let raw_len = |part: Part<'_>| part.raw_len as u64;
+        let raw_len = |part: ChunkPart<'_>| part.raw_len as u64;
         let metadata_len = parts.iter().take(parts.of_metadata).map(raw_len).sum::<u64>();
         let data_len = parts.iter().skip(parts.of_metadata).map(raw_len).sum::<u64>();
 
@@ -85,7 +85,7 @@ impl Unpack {
     fn fill<'a>(
         &self,
         chunk: FilteredChunk<'a>,
-        parts: impl Iterator<Item = Part<'a>>,
+        parts: impl Iterator<Item = ChunkPart<'a>>,
         mut output: &mut [u8],
         contexts: &mut Contexts,
     ) -> Result<()> {
@@ -113,7 +113,7 @@ impl Unpack {
 
     fn unpack(
         &self,
-        part: &Part<'_>,
+        part: &ChunkPart<'_>,
         raw: &mut [u8],
         contexts: &mut Contexts,
     ) -> Result<(), String> {
@@ -134,7 +134,7 @@ impl Unpack {
 
     /// Whether `part` can unpack to its declared length, as far as that shows without memory for the output.
     /// For most compressors, this takes as long as unpacking.
-    fn can_unpack(&self, part: &Part<'_>) -> bool {
+    fn can_unpack(&self, part: &ChunkPart<'_>) -> bool {
         let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
         match self {
             Self::Decompress(compressor) => compressor.decompresses_to(part.stored, raw_len),
@@ -159,7 +159,7 @@ fn cut_off(deltas: Deltas, raw_len: usize) -> Error {
 }
 
 /// A part of the data of a chunk.
-struct Part<'a> {
+struct ChunkPart<'a> {
     raw_len: usize,
     stored: &'a [u8],
     /// Nonce and tag, of an encrypted part.
@@ -206,10 +206,10 @@ impl<'a> Parts<'a> {
     }
 
     /// The parts in order, each with the stored bytes that its length takes from the front of what is left.
-    fn iter(&self) -> impl Iterator<Item = Part<'a>> + use<'a> {
+    fn iter(&self) -> impl Iterator<Item = ChunkPart<'a>> + use<'a> {
         let mut data = self.data;
         self.lengths().filter_map(move |(raw_len, stored, seal)| {
-            Some(Part { raw_len, stored: data.split_off(..stored)?, seal })
+            Some(ChunkPart { raw_len, stored: data.split_off(..stored)?, seal })
         })
     }
 }

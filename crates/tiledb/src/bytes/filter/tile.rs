@@ -92,7 +92,7 @@ impl PayloadDecoder for TileCodec {
 }
 
 /// A tile being decoded.
-struct Tile {
+struct TileData {
     /// The decoded bytes, up to `filled`. After that, bytes of an earlier tile may follow.
     bytes: Vec<u8>,
     filled: u64,
@@ -127,7 +127,7 @@ impl TileCodec {
     ) -> Result<Decoded> {
         let mut reader = Reader::new("tile", offset, stored);
         let chunks = self.chunk_count(&mut reader)?;
-        let mut tile = Tile { bytes: spare, filled: 0, offsets: vec![] };
+        let mut tile = TileData { bytes: spare, filled: 0, offsets: vec![] };
         // Otherwise the memory grows with the chunks: `raw_len` comes from a file, and may be wrong.
         if may_preallocate(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
             tile.bytes = Vec::with_capacity(to_usize(raw_len));
@@ -169,7 +169,7 @@ impl TileCodec {
         &self,
         reader: &mut Reader<'_>,
         raw_len: u64,
-        tile: &mut Tile,
+        tile: &mut TileData,
         buffers: &mut FilterBuffers,
     ) -> Result<()> {
         let offset = reader.offset();
