@@ -140,9 +140,9 @@ pub use crate::array::{
     SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
 };
 pub use crate::format::{
-    Bound, ByteOrder, Codec, Content, Decoded, ElementType, Entry, Layer, Location, Machine,
+    ByteOrder, Codec, Content, DecodedPayload, ElementType, Entry, Layer, Location, Machine,
     MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,
-    StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, Zones,
+    StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, ZoneBound, Zones,
 };
 pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
 pub use crate::io::ByteRange;
@@ -150,6 +150,6 @@ pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, 
 pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 pub use crate::source::{
     ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
-    InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side, TableArrays,
+    InfoFunction, OpenedArray, Page, PageTable, Place, RecognisedFormat, Side, TableArrays,
 };
 pub use crate::tile::{CellFormat, ObjectVersion, Objects, drive, write_all};

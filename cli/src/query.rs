@@ -33,7 +33,7 @@ use crate::reads::Reads;
 use crate::requests::{Requests, gridfusion_config, remote_of};
 use crate::session::Output;
 use crate::staging::Staging;
-use crate::statement::{self, Planned};
+use crate::statement::{self, PlannedStatement};
 use crate::timing::Timing;
 
 /// A statement with its physical plan.
@@ -104,7 +104,8 @@ impl Query {
         let remote = remote_of(ctx);
         let earlier = remote.counts();
         let opening = output.progress.then(|| Progress::from_opening(&gridfusion_config(ctx)));
-        let Planned { physical: plan, context, .. } = statement::plan(ctx, statement).await?;
+        let PlannedStatement { physical: plan, context, .. } =
+            statement::plan(ctx, statement).await?;
         drop(opening);
         let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
         let context = match &staging {

@@ -37,7 +37,7 @@ use url::Url;
 #[derive(Debug)]
 pub(crate) struct Staging {
     /// `None` after the commit or abort, when no other upload may begin.
-    uploads: Mutex<Option<Vec<Shared>>>,
+    uploads: Mutex<Option<Vec<SharedState>>>,
 }
 
 /// An upload shared by its writer and the staging, which aborts the upload of an interrupted writer.
@@ -46,7 +46,7 @@ pub(crate) struct Staging {
 ///   Open ──complete()──▶ Complete ──commit, abort──▶ Ended
 ///     └──────────────── abort ───────────────────────▲
 /// ```
-type Shared = Arc<Mutex<StagingState>>;
+type SharedState = Arc<Mutex<StagingState>>;
 
 #[derive(Debug)]
 enum StagingState {
@@ -110,7 +110,7 @@ impl Staging {
     ///
     /// # Errors
     /// If the statement has ended.
-    fn keep(&self, state: StagingState) -> object_store::Result<Shared> {
+    fn keep(&self, state: StagingState) -> object_store::Result<SharedState> {
         let upload = Arc::new(Mutex::new(state));
         let mut uploads = lock(&self.uploads);
         uploads.as_mut().ok_or_else(ended)?.push(Arc::clone(&upload));
@@ -155,7 +155,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take_state(upload: &Shared) -> StagingState {
+fn take_state(upload: &SharedState) -> StagingState {
     mem::replace(&mut *lock(upload), StagingState::Ended)
 }
 
@@ -274,7 +274,7 @@ impl ObjectStore for StagedStore {
 
 /// An upload whose completion waits for the commit.
 #[derive(Debug)]
-struct StagedUpload(Shared);
+struct StagedUpload(SharedState);
 
 #[async_trait]
 impl MultipartUpload for StagedUpload {

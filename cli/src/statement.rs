@@ -86,14 +86,17 @@ fn in_place(before: &str, statement: &str) -> String {
 }
 
 /// A statement that can be run.
-pub(crate) struct Planned {
+pub(crate) struct PlannedStatement {
     pub(crate) logical: LogicalPlan,
     pub(crate) physical: Arc<dyn ExecutionPlan>,
     pub(crate) context: TaskContext,
 }
 
 /// Plans a statement. If names clash inside its plan, changes casts so that they differ.
-pub(crate) async fn plan(ctx: &SessionContext, mut statement: Statement) -> Result<Planned> {
+pub(crate) async fn plan(
+    ctx: &SessionContext,
+    mut statement: Statement,
+) -> Result<PlannedStatement> {
     qualify_by_shown_names(&mut statement);
     hide_in_explain(ctx, &mut statement)?;
     let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
@@ -122,12 +125,12 @@ fn hide_in_explain(ctx: &SessionContext, statement: &mut Statement) -> Result<()
     Ok(())
 }
 
-async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
+async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<PlannedStatement> {
     let frame = execute(ctx, statement).await?;
     let (logical, context) = (frame.logical_plan().clone(), frame.task_ctx());
     let physical = Box::pin(frame.create_physical_plan()).await?;
     file_types::check_columns(&physical)?;
-    Ok(Planned { logical, physical, context })
+    Ok(PlannedStatement { logical, physical, context })
 }
 
 /// Plans a statement. DDL and `SET` run at once, other plans when the returned frame runs.

@@ -1,4 +1,4 @@
-//! [`Allowed`]: the operators that a worker runs for others.
+//! [`AllowedOperators`]: the operators that a worker runs for others.
 //!
 //! ```text
 //!   plan of a sender ──decode──▶ every node, also nested ones ──▶ Allowed ──▶ run
@@ -47,14 +47,14 @@ type Others = Arc<dyn Fn(&Arc<dyn ExecutionPlan>) -> bool + Send + Sync>;
 
 /// The operators that a worker runs: scans and reductions of gridfusion, and those of DataFusion that only compute.
 #[derive(Clone, Default)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedOperators {
     /// Whether files of DataFusion's formats may be read.
     pub(crate) files: bool,
     /// Nodes that the program allows besides.
     pub(crate) others: Option<Others>,
 }
 
-impl Allowed {
+impl AllowedOperators {
     /// Fails if a plan has a node that is not allowed, at any depth.
     pub(crate) fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         visit_every_node(plan, &mut |node| {

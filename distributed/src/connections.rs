@@ -61,7 +61,7 @@ impl Connections {
                 let _ = stream.set_nodelay(true);
                 let connection = Connection {
                     stream,
-                    is_used: Used::default(),
+                    is_used: WasUsed::default(),
                     deadline: Some(Box::pin(sleep(self.first_call))),
                     _place: place,
                 };
@@ -73,9 +73,9 @@ impl Connections {
 
 /// Whether a connection had a call that was accepted. Requests have it as an extension.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Used(Arc<AtomicBool>);
+pub(crate) struct WasUsed(Arc<AtomicBool>);
 
-impl Used {
+impl WasUsed {
     /// Notes that a call was accepted.
     pub(crate) fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Used {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    is_used: Used,
+    is_used: WasUsed,
     /// The time of the first call; `None` after it.
     deadline: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
@@ -108,9 +108,9 @@ impl Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = Used;
+    type ConnectInfo = WasUsed;
 
-    fn connect_info(&self) -> Used {
+    fn connect_info(&self) -> WasUsed {
         self.is_used.clone()
     }
 }

@@ -35,11 +35,11 @@ pub(crate) fn add(sums: &mut Sums, name: &str, numbers: [u64; 2]) {
 
 /// The plans of the tasks that a worker runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningTasks {
     tasks: Arc<Mutex<HashMap<QueryNumber, Vec<Task>>>>,
 }
 
-impl Running {
+impl RunningTasks {
     /// Adds the plan of a task. Forgets tasks that have ended.
     pub(crate) fn add(&self, query: QueryNumber, plan: &Arc<dyn ExecutionPlan>) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +113,7 @@ pub(crate) struct Counter {
 
 /// The service of a worker that answers such questions.
 #[derive(Debug, Clone)]
-pub(crate) struct ProgressService(pub(crate) Running);
+pub(crate) struct ProgressService(pub(crate) RunningTasks);
 
 impl NamedService for ProgressService {
     const NAME: &'static str = "gridfusion.Progress";

@@ -22,10 +22,10 @@ use tonic::service::InterceptorLayer;
 use tonic::transport::server::TlsConnectInfo;
 use tonic::transport::{Server, ServerTlsConfig};
 
-use crate::allowed::Allowed;
+use crate::allowed::AllowedOperators;
 use crate::channel::{Channels, version};
-use crate::connections::{Connections, Used};
-use crate::counters::{ProgressService, Running};
+use crate::connections::{Connections, WasUsed};
+use crate::counters::{ProgressService, RunningTasks};
 use crate::query_number::QueryNumber;
 use crate::security::{Identity, Token, check_address};
 use crate::settings;
@@ -62,7 +62,7 @@ pub struct WorkerServer {
     token: Option<Token>,
     /// Whether calls need no token.
     is_open: bool,
-    allowed: Allowed,
+    allowed: AllowedOperators,
     connections: Connections,
     identity: Option<Identity>,
     authorities: Option<Vec<u8>>,
@@ -76,7 +76,7 @@ impl Default for WorkerServer {
             customize: Arc::new(|session| session),
             token: None,
             is_open: false,
-            allowed: Allowed::default(),
+            allowed: AllowedOperators::default(),
             connections: Connections::default(),
             identity: None,
             authorities: None,
@@ -210,7 +210,7 @@ impl WorkerServer {
             }
             Ok(request)
         };
-        let running = Running::default();
+        let running = RunningTasks::default();
         let incoming = self.connections.of(listener);
         let served = server
             .layer(InterceptorLayer::new(check))
@@ -221,7 +221,7 @@ impl WorkerServer {
     }
 
     /// Returns the service of the worker.
-    fn worker(self, running: Running) -> Worker {
+    fn worker(self, running: RunningTasks) -> Worker {
         let runtime = Arc::clone(&self.runtime);
         let channels =
             Channels::new(Workers::new(vec![]), self.token.clone(), self.authorities.clone());
@@ -255,8 +255,8 @@ impl WorkerServer {
 }
 
 /// Returns the mark of the connection of a request, which is encrypted or not.
-fn used(request: &Request<()>) -> Option<&Used> {
+fn used(request: &Request<()>) -> Option<&WasUsed> {
     let extensions = request.extensions();
-    let encrypted = || extensions.get::<TlsConnectInfo<Used>>().map(TlsConnectInfo::get_ref);
-    extensions.get::<Used>().or_else(encrypted)
+    let encrypted = || extensions.get::<TlsConnectInfo<WasUsed>>().map(TlsConnectInfo::get_ref);
+    extensions.get::<WasUsed>().or_else(encrypted)
 }

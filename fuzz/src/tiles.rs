@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::cut::Cut;
 use crate::tiledb::key;
-use gridfusion_core::format::Decoded;
+use gridfusion_core::format::DecodedPayload;
 use gridfusion_tiledb::bytes::fuzzing::{TileKind, tile_codec};
 use gridfusion_tiledb::bytes::{Datatype, FilterBuffers, TileCodec};
 
@@ -87,7 +87,7 @@ fn decode(codec: &TileCodec, stored: &[u8], raw_len: u64) {
     assert_eq!(fresh.offsets, used.offsets);
 }
 
-fn check_decoded(decoded: &Decoded, raw_len: u64) {
+fn check_decoded(decoded: &DecodedPayload, raw_len: u64) {
     assert_eq!(decoded.bytes.len() as u64, raw_len);
     if let Some(offsets) = &decoded.offsets {
         assert!(offsets.is_sorted());

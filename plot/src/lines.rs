@@ -13,7 +13,7 @@ use crate::thinned::thinned;
 const MOST: usize = 20;
 
 /// The name of a line and its points.
-type Named = (String, Vec<(f64, f64)>);
+type NamedLine = (String, Vec<(f64, f64)>);
 
 /// A series of values by x, with its colour.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
 /// Returns the first column, the lines of the other columns, and the label of the axis of values.
 fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
     let Some((x, values)) = columns.split_first() else { return refuse("there are no columns") };
-    let (named, label): (Vec<Named>, String) = match values {
+    let (named, label): (Vec<NamedLine>, String) = match values {
         [Column { values: Values::Names(names), data: of, .. }, value] => {
             value.need_numbers()?;
             (by_name(x, names, of, value), value.label())
@@ -109,7 +109,7 @@ fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
             "{count} lines cannot be told apart; choose at most {MOST} of them"
         ));
     }
-    let line = |(number, (name, mut points)): (usize, Named)| {
+    let line = |(number, (name, mut points)): (usize, NamedLine)| {
         points.retain(|(x, _)| x.is_finite());
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         Line { name, points, color: of_line(number, count) }
@@ -118,7 +118,7 @@ fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
 }
 
 /// Returns a line per name in `names`; `of` has the index of the name of each row.
-fn by_name(x: &Column, names: &[String], of: &[f64], value: &Column) -> Vec<Named> {
+fn by_name(x: &Column, names: &[String], of: &[f64], value: &Column) -> Vec<NamedLine> {
     let mut lines: Vec<_> = names.iter().map(|name| (name.clone(), vec![])).collect();
     for (row, name) in of.iter().enumerate().filter(|(_, name)| name.is_finite()) {
         if let Some((_, points)) = lines.get_mut(*name as usize) {

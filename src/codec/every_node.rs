@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::travelled::TravelledExec;
+use super::travelled_exec::TravelledExec;
 use super::work_list::WorkListExec;
 
 /// Visits all nodes of a plan, parents first. Also visits the plans that nodes of gridfusion hold besides their inputs, such as the

@@ -12,13 +12,13 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::messages::{First, Node, Origin, Plan, Reduce, Scan};
 use super::numbers::{plan_message, plan_of};
 use super::origins::origin_message;
 use super::recipe::Recipe;
 use super::tables;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::error::Error;
 use crate::exec::{GridReduceExec, GridScanExec, PushedDown};
 

@@ -12,10 +12,10 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use datafusion::physical_plan::joins::HashJoinExec;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::messages::{Lookup, Node};
 use super::recipe::Recipe;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::error::Error;
 use crate::exec::GridLookupExec;
 

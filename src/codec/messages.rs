@@ -10,7 +10,7 @@ use prost::{Message, Oneof};
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
-    pub(super) declared: Declared,
+    pub(super) declared: NodeDeclarations,
     #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
     pub(super) node: Option<Node>,
 }
@@ -38,7 +38,7 @@ pub(super) enum Node {
 
 /// The declarations of a node to DataFusion.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Declared {
+pub(super) struct NodeDeclarations {
     #[prost(string, tag = "1")]
     pub(super) name: String,
     /// Its line in `EXPLAIN`.

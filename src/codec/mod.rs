@@ -18,7 +18,7 @@
 //! | `envelope` | the bytes around a message: magic, version, compression, checksum |
 //! | `messages` | the messages, as protocol buffers |
 //! | `converters` | expressions and nested plans, by the converter of the engine |
-//! | `declared` | schema, orders, partitions, statistics, dynamic filters and text of a node |
+//! | `declarations` | schema, orders, partitions, statistics, dynamic filters and text of a node |
 //! | `numbers` | selections and lists of chunks, as runs |
 //! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |
@@ -27,10 +27,10 @@
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
 //! | `every_node` | all nodes of a plan that came from another process |
 //! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
-//! | `travelled` | [`TravelledExec`], a node that came from another process |
+//! | `travelled_exec` | [`TravelledExec`], a node that came from another process |
 
 mod converters;
-mod declared;
+mod declarations;
 mod envelope;
 mod every_node;
 mod grid_nodes;
@@ -45,7 +45,7 @@ mod shares;
 mod sparse_nodes;
 mod tables;
 mod top_node;
-mod travelled;
+mod travelled_exec;
 mod versions;
 mod window_node;
 mod work_list;
@@ -54,5 +54,5 @@ pub use every_node::visit_every_node;
 pub use node_codec::GridfusionCodec;
 pub use origins::refuse_secret_url;
 pub use shares::SharedLeaf;
-pub use travelled::TravelledExec;
+pub use travelled_exec::TravelledExec;
 pub use work_list::{WorkListExec, with_work_lists};

@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
 use super::lookup_node::LookupRecipe;
@@ -19,7 +19,7 @@ use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
 use super::top_node::TopRecipe;
-use super::travelled::TravelledExec;
+use super::travelled_exec::TravelledExec;
 use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;

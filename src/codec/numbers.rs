@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::messages::{Axis, Flags, LeftOut, Part, Plan, Runs};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, Selection};
-use crate::plan::{Account, PlanParts, Pruned, ScanPlan};
+use crate::plan::{Account, PlanParts, PrunedChunks, ScanPlan};
 
 /// The most places of a plan that masks keep. A plan lists them in memory.
 const MOST_PLACES: u64 = 1 << 28;
@@ -97,7 +97,7 @@ fn account_of(message: &Plan, grid: &ChunkGrid) -> Result<Account> {
                 let message = "it leaves out more chunks than the array has";
                 return Err(Error::corrupt_region("plan", message));
             }
-            Ok(Account::OfAll(Pruned { by_selection, by_zones, by_limit }))
+            Ok(Account::OfAll(PrunedChunks { by_selection, by_zones, by_limit }))
         }
     }
 }

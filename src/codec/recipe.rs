@@ -9,7 +9,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::Encoder;
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::messages::Node;
 
 /// How to make one kind of node.

@@ -10,12 +10,12 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::{Declarations, schema_message, schema_of};
+use super::declarations::{Declarations, schema_message, schema_of};
 use super::messages::{Merge, Node, Origin, SparseAnswer, SparseScan, Tile, Tiles};
 use super::origins::origin_message;
 use super::recipe::Recipe;
 use super::tables;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::array::{Contents, SparseArray, TileNumber};
 use crate::error::Error;
 use crate::exec::sparse::{

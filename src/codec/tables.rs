@@ -26,10 +26,10 @@ use crate::tile::ObjectVersion;
 const MOST_TABLES: usize = 32;
 
 /// A table that one task opens, while the others wait.
-type Opened = Arc<OnceCell<ArrayTable>>;
+type TableCell = Arc<OnceCell<ArrayTable>>;
 
 /// The tables by what they were opened from, and by the runtime whose object stores opened them.
-static TABLES: LazyLock<LruCache<Key, (Weak<RuntimeEnv>, Opened)>> =
+static TABLES: LazyLock<LruCache<Key, (Weak<RuntimeEnv>, TableCell)>> =
     LazyLock::new(|| LruCache::new(MOST_TABLES));
 
 /// The address of a runtime, and an origin.
@@ -56,7 +56,7 @@ async fn open_or_take(origin: &Arc<Origin>, context: &TaskContext) -> Result<Arr
         Some((held, opened)) if is_same(&held) => opened,
         // Another runtime may have had this address.
         _ => {
-            let opened = Opened::default();
+            let opened = TableCell::default();
             TABLES.insert(key, (Arc::downgrade(&runtime), Arc::clone(&opened)));
             opened
         }

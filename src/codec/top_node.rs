@@ -9,10 +9,10 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::messages::{Node, Top};
 use super::recipe::Recipe;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::error::Error;
 use crate::exec::{GridScanExec, GridTopExec, TopOf};
 

@@ -8,10 +8,10 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::messages::{Node, PartOf, Window};
 use super::recipe::Recipe;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::exec::{GridWindowExec, WindowPart, ignored_nulls, with_ignored_nulls};
 
 /// How to make a window along a dimension.

@@ -30,7 +30,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::shares::SharedLeaf;
-use super::travelled::with_nodes_made;
+use super::travelled_exec::with_nodes_made;
 use crate::error::Error;
 use crate::exec::operator::{Frame, Operator, operator_methods};
 

@@ -11,7 +11,7 @@ use crate::error::Result as GridResult;
 use crate::io::{Remote, Root};
 use crate::options::{ArrayOptions, OptionInfo};
 use crate::settings::{self, OptimizerSettings};
-use crate::source::{Formats, Opening};
+use crate::source::{Formats, OpeningCounter};
 
 /// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` resets a
 /// setting.
@@ -34,7 +34,7 @@ pub struct GridfusionConfig {
     /// The access of the session to object stores, with its limits. Clones of these settings share it.
     pub remote: Remote,
     /// The files that the session opens.
-    pub opening: Opening,
+    pub opening: OpeningCounter,
     /// The folder that local paths of arrays must not leave; `None` by default. SQL cannot set it.
     pub root: Option<Root>,
     /// Default options of tables that are opened from now on; options of a table win over them.
@@ -48,7 +48,7 @@ impl Default for GridfusionConfig {
         Self {
             optimizer: OptimizerSettings::default(),
             remote: Remote::default(),
-            opening: Opening::default(),
+            opening: OpeningCounter::default(),
             root: None,
             tables: ArrayOptions::default(),
             formats: crate::built_in_formats(),

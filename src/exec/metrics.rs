@@ -8,7 +8,7 @@ use datafusion::physical_plan::metrics::{
 
 use crate::grid::ChunkGrid;
 use crate::io::RequestCounts;
-use crate::plan::Pruned;
+use crate::plan::PrunedChunks;
 
 /// The metrics of one partition of a scan.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl ScanMetrics {
         set: &ExecutionPlanMetricsSet,
         partition: usize,
         grid: &ChunkGrid,
-        pruned: Option<Pruned>,
+        pruned: Option<PrunedChunks>,
     ) -> Self {
         let pruning = |name: &'static str| MetricBuilder::new(set).pruning_metrics(name, partition);
         let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);

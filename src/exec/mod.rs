@@ -11,8 +11,8 @@
 //!
 //!   rules                                     the list of rules, in their order
 //!   matching                                  what rules ask about a plan
-//!   window, eager, align ─▶ reduce            rules: plans over rows that become reductions and scans
-//!   running, lookup, top ─▶ chunks            windows and joins that read chunks themselves
+//!   eager, align, window ─▶ reduce            rules: plans over rows that become reductions and scans
+//!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
 //!   single_labels                             rule: comparisons of labels of single precision
 //! ```
 //!
@@ -47,7 +47,6 @@ pub(crate) mod pruning;
 mod reads;
 mod reduce;
 mod rules;
-mod running;
 mod scan;
 mod single_labels;
 pub(crate) mod sparse;
@@ -66,12 +65,12 @@ pub use lookup::GridLookupExec;
 pub use matching::messages_lose_parts;
 pub use reduce::GridReduceExec;
 pub use rules::gridfusion_rules;
-pub use running::{GridWindowExec, WindowPart};
-#[cfg(feature = "codec")]
-pub(crate) use running::{ignored_nulls, with_ignored_nulls};
 pub use scan::{GridScanExec, PushedDown};
 pub(crate) use single_labels::SingleLabelPlanner;
 pub use single_labels::SingleLabelRule;
 pub use sparse::{SparseAnswerExec, SparsePlan, SparseScanExec, TileCounts};
 pub use top::{GridTopExec, TopOf};
+pub use window::{GridWindowExec, WindowPart};
+#[cfg(feature = "codec")]
+pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{JsonFloats, ParquetTypesRule, parquet_type};

@@ -74,7 +74,7 @@ impl AggregateUDFImpl for WeightedAvg {
     }
 
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SlidingRows::new(Moving)))
+        Ok(Box::new(SlidingRows::new(FrameFunction)))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
@@ -91,7 +91,7 @@ impl AggregateUDFImpl for WeightedAvg {
 
 /// The state of a group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Weighed {
+struct GroupSums {
     /// The rows in which neither the value nor the weight is NULL.
     count: u64,
     /// The sum of value × weight of these rows.
@@ -100,7 +100,7 @@ struct Weighed {
     weights: f64,
 }
 
-impl Weighed {
+impl GroupSums {
     fn add(&mut self, value: f64, weight: f64) {
         self.merge(Self { count: 1, sum: value * weight, weights: weight });
     }
@@ -126,8 +126,8 @@ fn pairs(values: &[ArrayRef]) -> impl Iterator<Item = (usize, f64, f64)> {
 }
 
 /// Returns states as columns.
-fn columns(states: &[Weighed]) -> Vec<ArrayRef> {
-    let column = |part: fn(&Weighed) -> f64| -> ArrayRef {
+fn columns(states: &[GroupSums]) -> Vec<ArrayRef> {
+    let column = |part: fn(&GroupSums) -> f64| -> ArrayRef {
         Arc::new(Float64Array::from_iter_values(states.iter().map(part)))
     };
     let counts = UInt64Array::from_iter_values(states.iter().map(|state| state.count));
@@ -135,10 +135,10 @@ fn columns(states: &[Weighed]) -> Vec<ArrayRef> {
 }
 
 /// Returns the states in columns. The state of a group without rows may be NULL.
-fn states(columns: &[ArrayRef]) -> impl Iterator<Item = Weighed> {
+fn states(columns: &[ArrayRef]) -> impl Iterator<Item = GroupSums> {
     let counts = columns[0].as_primitive::<UInt64Type>().iter();
     let numbers = |at: usize| columns[at].as_primitive::<Float64Type>().iter();
-    counts.zip(numbers(1)).zip(numbers(2)).map(|((count, sum), weights)| Weighed {
+    counts.zip(numbers(1)).zip(numbers(2)).map(|((count, sum), weights)| GroupSums {
         count: count.unwrap_or_default(),
         sum: sum.unwrap_or_default(),
         weights: weights.unwrap_or_default(),
@@ -146,35 +146,35 @@ fn states(columns: &[ArrayRef]) -> impl Iterator<Item = Weighed> {
 }
 
 /// The function of a frame that moves.
-struct Moving;
+struct FrameFunction;
 
-impl Fold for Moving {
-    type Item = Weighed;
-    const IDENTITY: Weighed = Weighed { count: 0, sum: 0.0, weights: 0.0 };
+impl Fold for FrameFunction {
+    type Item = GroupSums;
+    const IDENTITY: GroupSums = GroupSums { count: 0, sum: 0.0, weights: 0.0 };
 
-    fn combine(mut earlier: Weighed, later: Weighed) -> Weighed {
+    fn combine(mut earlier: GroupSums, later: GroupSums) -> GroupSums {
         earlier.merge(later);
         earlier
     }
 }
 
-impl SlidingFunction for Moving {
+impl SlidingFunction for FrameFunction {
     type Fold = Self;
 
-    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<Weighed>> {
+    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<GroupSums>> {
         let mut cells = vec![Self::IDENTITY; arguments[0].len()];
         pairs(arguments).for_each(|(row, value, weight)| cells[row].add(value, weight));
         Ok(cells)
     }
 
-    fn value(&self, aggregate: Weighed) -> Result<ScalarValue> {
+    fn value(&self, aggregate: GroupSums) -> Result<ScalarValue> {
         Ok(ScalarValue::Float64(aggregate.average()))
     }
 }
 
 /// The accumulator of a query without keys, and of frames that only grow.
 #[derive(Debug, Default)]
-struct OneGroup(Weighed);
+struct OneGroup(GroupSums);
 
 impl Accumulator for OneGroup {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
@@ -191,7 +191,7 @@ impl Accumulator for OneGroup {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let Weighed { count, sum, weights } = self.0;
+        let GroupSums { count, sum, weights } = self.0;
         Ok(vec![ScalarValue::from(count), ScalarValue::from(sum), ScalarValue::from(weights)])
     }
 
@@ -204,7 +204,7 @@ impl Accumulator for OneGroup {
 /// The accumulator of a query with keys.
 #[derive(Debug, Default)]
 struct Groups {
-    states: Vec<Weighed>,
+    states: Vec<GroupSums>,
 }
 
 impl GroupsAccumulator for Groups {
@@ -215,7 +215,7 @@ impl GroupsAccumulator for Groups {
         filter: Option<&BooleanArray>,
         groups: usize,
     ) -> Result<()> {
-        self.states.resize(groups, Weighed::default());
+        self.states.resize(groups, GroupSums::default());
         let passes = |row| filter.is_none_or(|it| it.is_valid(row) && it.value(row));
         for (row, value, weight) in pairs(values).filter(|(row, ..)| passes(*row)) {
             self.states[group_indices[row]].add(value, weight);
@@ -225,7 +225,7 @@ impl GroupsAccumulator for Groups {
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let states = emit_to.take_needed(&mut self.states);
-        Ok(Arc::new(states.into_iter().map(Weighed::average).collect::<Float64Array>()))
+        Ok(Arc::new(states.into_iter().map(GroupSums::average).collect::<Float64Array>()))
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
@@ -238,7 +238,7 @@ impl GroupsAccumulator for Groups {
         group_indices: &[usize],
         groups: usize,
     ) -> Result<()> {
-        self.states.resize(groups, Weighed::default());
+        self.states.resize(groups, GroupSums::default());
         let states = states(columns).zip(group_indices);
         states.for_each(|(state, group)| self.states[*group].merge(state));
         Ok(())
@@ -257,6 +257,6 @@ impl GroupsAccumulator for Groups {
     }
 
     fn size(&self) -> usize {
-        self.states.capacity() * size_of::<Weighed>()
+        self.states.capacity() * size_of::<GroupSums>()
     }
 }

@@ -28,7 +28,7 @@ use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, check_r
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
-    MosaicOptions, Opening, OriginPlace, Place, Places, Stores, TableArrays, TableOrigin,
+    MosaicOptions, OpeningCounter, OriginPlace, Place, Places, Stores, TableArrays, TableOrigin,
     is_pattern, mosaic_options,
 };
 
@@ -58,18 +58,18 @@ pub struct ArrayOpener {
     defaults: ArrayOptions,
     stores: Arc<dyn Stores>,
     /// Counts the files of tables and catalogs of many files.
-    opening: Opening,
+    opening: OpeningCounter,
 }
 
 impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn from_session(session: &dyn Session) -> Self {
-        Self::new(session.config(), Runtime::ReturnedRows(Arc::clone(session.runtime_env())))
+        Self::new(session.config(), Runtime::Kept(Arc::clone(session.runtime_env())))
     }
 
     /// Makes an opener with the formats, the table defaults and the object stores of the session of a task.
     pub fn from_task(context: &TaskContext) -> Self {
-        Self::new(context.session_config(), Runtime::ReturnedRows(context.runtime_env()))
+        Self::new(context.session_config(), Runtime::Kept(context.runtime_env()))
     }
 
     /// As [`ArrayOpener::from_task`], for a table that may outlive the session: it does not keep the session's memory pool
@@ -77,7 +77,7 @@ impl ArrayOpener {
     #[cfg(feature = "codec")]
     pub(crate) fn from_running_task(context: &TaskContext) -> Self {
         let runtime = Arc::downgrade(&context.runtime_env());
-        Self::new(context.session_config(), Runtime::EdgeValue(runtime))
+        Self::new(context.session_config(), Runtime::Known(runtime))
     }
 
     fn new(session: &SessionConfig, runtime: Runtime) -> Self {
@@ -90,7 +90,7 @@ impl ArrayOpener {
     }
 
     /// Counts of the files that the session opens.
-    pub(super) fn opening(&self) -> &Opening {
+    pub(super) fn opening(&self) -> &OpeningCounter {
         &self.opening
     }
 
@@ -324,16 +324,16 @@ struct RuntimeStores {
 /// The runtime of a session. Tables that outlive the session do not keep it.
 #[derive(Debug)]
 enum Runtime {
-    ReturnedRows(Arc<RuntimeEnv>),
+    Kept(Arc<RuntimeEnv>),
     #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
-    EdgeValue(Weak<RuntimeEnv>),
+    Known(Weak<RuntimeEnv>),
 }
 
 impl Runtime {
     fn get(&self) -> Result<Arc<RuntimeEnv>> {
         match self {
-            Self::ReturnedRows(runtime) => Ok(Arc::clone(runtime)),
-            Self::EdgeValue(runtime) => runtime
+            Self::Kept(runtime) => Ok(Arc::clone(runtime)),
+            Self::Known(runtime) => runtime
                 .upgrade()
                 .ok_or_else(|| Error::internal("a file is opened after its session has ended")),
         }

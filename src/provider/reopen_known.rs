@@ -23,7 +23,7 @@ impl ArrayOpener {
         let (places, each) = self.chosen_again(origin).await?;
         let mosaic = each.first().map(Chosen::mosaic).unwrap_or_default();
         let pool = open_files(&each);
-        let files = Reopened { opener: self.clone(), places, each, pool };
+        let files = TableFiles { opener: self.clone(), places, each, pool };
         let arranged = known.arrange(Arc::new(files)).await?;
         let array = arranged.into_array(origin.locations.name(), &mosaic)?;
         Ok(ArrayTable::from(array).with_origin(origin.clone()))
@@ -32,7 +32,7 @@ impl ArrayOpener {
 
 /// The files of a table, each of which is opened when it is read.
 #[derive(Debug)]
-struct Reopened {
+struct TableFiles {
     opener: ArrayOpener,
     places: Vec<String>,
     each: Vec<Chosen>,
@@ -40,7 +40,7 @@ struct Reopened {
 }
 
 #[async_trait]
-impl OpensFiles for Reopened {
+impl OpensFiles for TableFiles {
     async fn open(&self, place: usize) -> Result<FileArrays> {
         match (self.places.get(place), self.each.get(place)) {
             (Some(location), Some(chosen)) => {

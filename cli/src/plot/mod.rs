@@ -31,7 +31,7 @@ use crate::options::PathOptions;
 use crate::reads::Reads;
 use crate::requests::{Requests, remote_of};
 use crate::session::Session;
-use crate::statement::{self, Planned};
+use crate::statement::{self, PlannedStatement};
 use crate::tables;
 use crate::timing::Timing;
 
@@ -70,7 +70,8 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let remote = remote_of(&session.ctx);
     let earlier = remote.counts();
     let query = statement::parse_query(&session.ctx, &args.sql)?;
-    let Planned { logical, physical: plan, context } = statement::plan(&session.ctx, query).await?;
+    let PlannedStatement { logical, physical: plan, context } =
+        statement::plan(&session.ctx, query).await?;
     let titles = titles::of(&logical);
     let planning = start.elapsed();
     let begin = Instant::now();

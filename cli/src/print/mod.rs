@@ -21,7 +21,7 @@ use datafusion::error::Result;
 
 use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
-use self::separated::Separated;
+use self::separated::SeparatedPrinter;
 
 /// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -107,7 +107,7 @@ pub(crate) struct Printer<'a> {
 
 enum Rows {
     Table(Vec<RecordBatch>),
-    Separated(Separated),
+    Separated(SeparatedPrinter),
     Json(Json),
 }
 
@@ -120,8 +120,8 @@ impl<'a> Printer<'a> {
     ) -> Self {
         let rows = match options.format {
             Format::Table | Format::Automatic => Rows::Table(vec![]),
-            Format::Csv => Rows::Separated(Separated::new(b',')),
-            Format::Tsv => Rows::Separated(Separated::new(b'\t')),
+            Format::Csv => Rows::Separated(SeparatedPrinter::new(b',')),
+            Format::Tsv => Rows::Separated(SeparatedPrinter::new(b'\t')),
             Format::Json => Rows::Json(Json::array()),
             Format::NdJson => Rows::Json(Json::lines()),
         };

@@ -8,12 +8,12 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 
 /// Prints a header with the column names, then one line per row.
-pub(super) struct Separated {
+pub(super) struct SeparatedPrinter {
     delimiter: u8,
     has_header: bool,
 }
 
-impl Separated {
+impl SeparatedPrinter {
     pub(super) fn new(delimiter: u8) -> Self {
         Self { delimiter, has_header: false }
     }

@@ -16,7 +16,7 @@ use url::{Position, Url};
 use super::client::Clients;
 use super::credentials::{is_anonymous_azure, is_anonymous_google, is_anonymous_s3};
 use super::options::StoreOptions;
-use super::signed::{Secrets, Signed};
+use super::signed::{Secrets, SigningClient};
 
 /// The time to open a connection, for arrays. The library limits all other waiting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -170,9 +170,9 @@ fn check_endpoint(prefix: &str, endpoint: Option<&str>, allowed: Option<&str>) -
 }
 
 /// Returns the requests of a store in a cloud. Its host is that of the cloud, or of an endpoint that the user has set.
-fn of_cloud(options: &StoreOptions) -> Signed {
+fn of_cloud(options: &StoreOptions) -> SigningClient {
     let guards = !options.allows_private();
-    Signed { clients: None, secrets: Secrets::default(), public_only: false, guards }
+    SigningClient { clients: None, secrets: Secrets::default(), public_only: false, guards }
 }
 
 /// Makes the clients of all web servers with the same options.
@@ -229,7 +229,7 @@ pub(super) fn web(
     let content_type =
         options.http().fold(ClientOptions::new(), |it, (key, value)| it.with_config(key, value));
     let guards = !options.allows_private();
-    let signed = Signed { clients: Some(clients), secrets, public_only, guards };
+    let signed = SigningClient { clients: Some(clients), secrets, public_only, guards };
     let builder = HttpBuilder::new()
         .with_url(shown.clone())
         .with_client_options(content_type)

@@ -1,4 +1,4 @@
-//! [`Secrets`] of a URL: its query, which may be a signature, its password, and headers. [`Signed`] sends them with each
+//! [`Secrets`] of a URL: its query, which may be a signature, its password, and headers. [`SigningClient`] sends them with each
 //! request to the server of the URL, and to no other server.
 //!
 //! `object_store` knows nothing of them, so its messages cannot show them:
@@ -114,7 +114,7 @@ impl Secrets {
 
 /// A client that sends secrets to the server that it was made for.
 #[derive(Debug, Clone)]
-pub(super) struct Signed {
+pub(super) struct SigningClient {
     /// The clients of all stores with the same options; `None` to make them from those of the store.
     pub(super) clients: Option<Arc<Clients>>,
     pub(super) secrets: Secrets,
@@ -124,7 +124,7 @@ pub(super) struct Signed {
     pub(super) guards: bool,
 }
 
-impl HttpConnector for Signed {
+impl HttpConnector for SigningClient {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let clients = match &self.clients {
             Some(clients) => Arc::clone(clients),
@@ -138,13 +138,13 @@ impl HttpConnector for Signed {
 #[derive(Debug)]
 struct Service {
     clients: Arc<Clients>,
-    of: Signed,
+    of: SigningClient,
 }
 
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let Signed { secrets, public_only, guards, .. } = &self.of;
+        let SigningClient { secrets, public_only, guards, .. } = &self.of;
         secrets.sign(&mut request)?;
         let is_get = request.method() == Method::GET;
         let (reply, elsewhere) = follow(&self.clients, request, *public_only, *guards).await?;

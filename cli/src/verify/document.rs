@@ -12,11 +12,11 @@ pub(super) struct Document<'a> {
     /// Whether `--deep` decoded the cells.
     deep: bool,
     /// One entry per file or array.
-    subjects: Vec<Verified<'a>>,
+    subjects: Vec<VerifiedPlace<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Verified<'a> {
+struct VerifiedPlace<'a> {
     path: &'a str,
     status: Status,
     checks: Vec<Check<'a>>,
@@ -73,16 +73,16 @@ impl Status {
 
 impl<'a> Document<'a> {
     pub(super) fn new(path: &'a str, depth: Depth, subjects: &'a [Subject]) -> Self {
-        let subjects: Vec<Verified<'_>> = subjects.iter().map(verified).collect();
+        let subjects: Vec<VerifiedPlace<'_>> = subjects.iter().map(verified).collect();
         let status = Status::worst(subjects.iter().map(|subject| subject.status));
         Self { path, status, deep: depth == Depth::Cells, subjects }
     }
 }
 
-fn verified(subject: &Subject) -> Verified<'_> {
+fn verified(subject: &Subject) -> VerifiedPlace<'_> {
     let checks: Vec<Check<'_>> = subject.report.checks().iter().map(check).collect();
     let status = Status::worst(checks.iter().map(|check| check.status));
-    Verified { path: &subject.path, status, checks }
+    VerifiedPlace { path: &subject.path, status, checks }
 }
 
 fn check(made: &verify::Check) -> Check<'_> {

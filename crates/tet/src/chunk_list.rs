@@ -7,7 +7,7 @@ use super::reader::TetReader;
 use crate::bytes::{IndexEntry, ZoneMaps};
 use gridfusion_core::Result;
 use gridfusion_core::array::decimal;
-use gridfusion_core::format::{Bound, Payload, Zones};
+use gridfusion_core::format::{Payload, ZoneBound, Zones};
 
 /// One stored chunk.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ impl ChunkList {
         // Two steps of `unzip` split the zone into columns: a zone may have a NULL count without bounds.
         let (null_count, bounds) = zone.map(|zone| (zone.null_count, zone.bounds)).unzip();
         let (min, max) = bounds.flatten().unzip();
-        let text = |bound: Option<Bound>| decimal(described.element().ok()?, &bound?);
+        let text = |bound: Option<ZoneBound>| decimal(described.element().ok()?, &bound?);
         ChunkInfo {
             dataset: Arc::clone(&self.names[dataset]),
             coordinates,

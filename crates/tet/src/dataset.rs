@@ -22,7 +22,7 @@ use gridfusion_core::Result;
 use gridfusion_core::array::{
     ChunkSource, Dimension, GridArray, NumberColumn, ReadOptions, Remarks, Value, ValueColumn,
 };
-use gridfusion_core::format::{Bound, MemoryBudget, StoredChunk, Zones};
+use gridfusion_core::format::{MemoryBudget, StoredChunk, ZoneBound, Zones};
 use gridfusion_core::grid::{ChunkTask, Selection};
 use gridfusion_core::tile::{CellFormat, Objects};
 
@@ -126,7 +126,7 @@ struct TetDataset {
     file: TetReader,
     dataset: usize,
     /// The element that stands for NULL.
-    fill: Option<Bound>,
+    fill: Option<ZoneBound>,
     options: ReadOptions,
     /// Set after the first query that found them worth reading; `None` if they are absent or invalid.
     zone_maps: OnceCell<Option<Arc<dyn Zones>>>,

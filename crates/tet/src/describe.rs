@@ -19,7 +19,7 @@ use super::reader::TetReader;
 use gridfusion_core::array::ReadOptions;
 use gridfusion_core::error::{Result, shown_location};
 use gridfusion_core::source::KnownDataset;
-use gridfusion_core::source::known::{KnownAttribute, KnownDimension};
+use gridfusion_core::source::facts::{KnownAttribute, KnownDimension};
 use gridfusion_core::source::show::{size_text, utc_seconds};
 use gridfusion_core::source::{Description, Detail, Fact, Page, PageTable, Side};
 use gridfusion_core::verify::counted;

@@ -19,7 +19,7 @@ use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::axes::{mixed, with_axes};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::verify::{Depth, Progress, Report};
@@ -55,8 +55,8 @@ impl ArrayFormat for Tet {
         ]
     }
 
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
-        let package = Recognised { what: "a .tet.d package".into(), nests: false };
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
+        let package = RecognisedFormat { what: "a .tet.d package".into(), nests: false };
         is_package(entries).then_some(package)
     }
 

@@ -15,7 +15,7 @@
 
 use crate::bytes::ZoneMaps;
 use gridfusion_core::array::ReadOptions;
-use gridfusion_core::format::{Bound, ElementType, Zone, Zones};
+use gridfusion_core::format::{ElementType, Zone, ZoneBound, Zones};
 use gridfusion_core::grid::ChunkGrid;
 
 /// The zone maps of a dataset whose NULL counts and bounds are right for its table.
@@ -25,7 +25,7 @@ pub(crate) struct TrustedZones {
     grid: ChunkGrid,
     element: ElementType,
     /// The element that stands for NULL.
-    fill: Option<Bound>,
+    fill: Option<ZoneBound>,
     /// Whether the table shows as NULL what writers count as NULL. Otherwise only maps without NULLs
     /// are used: bounds leave out NULLs, which would then be ordinary values.
     same_nulls: bool,
@@ -36,7 +36,7 @@ impl TrustedZones {
         maps: ZoneMaps,
         grid: ChunkGrid,
         element: ElementType,
-        fill: Option<Bound>,
+        fill: Option<ZoneBound>,
         options: &ReadOptions,
     ) -> Self {
         let same_nulls = options.nan_as_null && options.fill_as_null;

@@ -14,7 +14,7 @@ use super::view::TileDbView;
 use crate::bytes::{Attribute, TileDbArray, Window};
 use gridfusion_core::Result;
 use gridfusion_core::array::{ChunkSource, NOT_A_TIME, Scalar};
-use gridfusion_core::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
+use gridfusion_core::format::{ElementType, StoredChunk, Zone, ZoneBound, Zones, bound};
 use gridfusion_core::grid::{ChunkTask, Selection};
 use gridfusion_core::source::digest;
 use gridfusion_core::tile::{ObjectVersion, Objects, drive};
@@ -143,18 +143,18 @@ struct WithoutPossibleNulls {
     zones: Arc<dyn Zones>,
     element: ElementType,
     /// The elements that the table shows as NULL, besides stored NULLs.
-    nulls: Vec<Bound>,
+    nulls: Vec<ZoneBound>,
 }
 
 impl Zones for WithoutPossibleNulls {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let zone = self.zones.zone(chunk)?;
         // Bounds do not distinguish -0.0 (rank -1) from 0.0 (rank 0), so both get rank 0.
-        let rank = |bound: &Bound| {
+        let rank = |bound: &ZoneBound| {
             let rank = self.element.rank(&bound[..self.element.size() as usize])?;
             Some(if self.element.is_integer() || rank >= 0 { rank } else { rank + 1 })
         };
-        let may_hold = |null: &Bound| match &zone.bounds {
+        let may_hold = |null: &ZoneBound| match &zone.bounds {
             Some((least, greatest)) => match (rank(least), rank(null), rank(greatest)) {
                 (Some(least), Some(null), Some(greatest)) => least <= null && null <= greatest,
                 (_, None, _) => false, // NaN is never between bounds

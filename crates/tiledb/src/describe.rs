@@ -4,9 +4,9 @@
 //! folder gets a page with a line per array, and a document with the documents of all arrays. Arrays that
 //! cannot be opened are warnings there.
 
-use super::described::DescribedArray;
+use super::described_array::DescribedArray;
 use super::members::Members;
-use super::reading::OpenSettings;
+use super::open_settings::OpenSettings;
 use gridfusion_core::Result;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::show::{shape_text, size_text};

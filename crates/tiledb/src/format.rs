@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::group::{FRAGMENTS, INFO, METADATA, TileDbGroup};
-use super::reading::OpenSettings;
+use super::open_settings::OpenSettings;
 use super::view::TileDbView;
 use crate::bytes::{FolderKind, folder_kind};
 use gridfusion_core::array::ReadOptions;
@@ -15,7 +15,7 @@ use gridfusion_core::options::{
 };
 use gridfusion_core::source::Place;
 use gridfusion_core::source::TableArrays;
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
 use gridfusion_core::{ErrorKind, Result};
 
 /// TileDB arrays, groups, and folders of arrays.
@@ -78,12 +78,12 @@ impl ArrayFormat for TileDb {
         ]
     }
 
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
         let what = match folder_kind(entries)? {
             FolderKind::Array => "a TileDB array",
             FolderKind::Group => "a group or folder of TileDB arrays",
         };
-        Some(Recognised { what: what.into(), nests: true })
+        Some(RecognisedFormat { what: what.into(), nests: true })
     }
 
     fn options(&self) -> &'static [OptionInfo] {

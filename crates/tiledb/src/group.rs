@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt};
 use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
-use super::reading::OpenSettings;
+use super::open_settings::OpenSettings;
 use super::verify::verify;
 use gridfusion_core::io::MAX_CONCURRENT_IO;
 use gridfusion_core::source::ArrayGroup;

@@ -12,7 +12,7 @@ use gridfusion_core::Result;
 use gridfusion_core::format::Entry;
 use gridfusion_core::options::{OptionInfo, ResolvedOptions};
 use gridfusion_core::source::Place;
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, RecognisedFormat};
 
 /// Folders with Zarr groups and arrays, of versions 2 and 3, and reference files of such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl ArrayFormat for Zarr {
         &[Ending { ending: ".zarr", folder: true, what: Some("a Zarr store") }]
     }
 
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
-        is_zarr(entries).then(|| Recognised { what: "a Zarr store".into(), nests: false })
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
+        is_zarr(entries).then(|| RecognisedFormat { what: "a Zarr store".into(), nests: false })
     }
 
     fn probe_file(&self, head: &[u8]) -> bool {

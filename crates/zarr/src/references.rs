@@ -33,7 +33,7 @@ impl ReferenceFile {
         let version = file.versions().pop();
         let references = drive_documents(OpenReferences, &file, &place.documents()).await?;
         let is_remote = place.is_remote() || references.names_stores();
-        let referenced = Referenced { file: place.clone(), is_remote };
+        let referenced = ReferencedObjects { file: place.clone(), is_remote };
         let objects = Arc::new(Objects::many(Arc::new(referenced)));
         Ok(Self { references, objects, file: version })
     }
@@ -75,14 +75,14 @@ impl VariableStore for ReferenceFile {
 
 /// The objects that a reference file names, by URL, or by a path relative to the file.
 #[derive(Debug)]
-struct Referenced {
+struct ReferencedObjects {
     file: Place,
     /// Whether objects are in a store.
     is_remote: bool,
 }
 
 #[async_trait]
-impl Folder for Referenced {
+impl Folder for ReferencedObjects {
     fn name(&self) -> &str {
         self.file.location()
     }
@@ -100,7 +100,7 @@ impl Folder for Referenced {
     }
 }
 
-impl Referenced {
+impl ReferencedObjects {
     /// Returns the place of a referenced object.
     ///
     /// # Errors

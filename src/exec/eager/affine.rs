@@ -13,7 +13,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, NegativeExpr, lit};
 
 use super::expressions::{binary, number, product};
-use super::joined::uses;
+use super::join_sides::uses;
 use crate::exec::columns::columns_of;
 
 /// A function of one expression of the reduced side, over the columns of both sides.

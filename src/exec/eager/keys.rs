@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 
-use super::joined::{Joined, uses};
+use super::join_sides::{HashJoinSides, uses};
 use crate::exec::columns::{columns_of, move_columns};
 
 /// The keys of a reduction: what expressions above the join need to know of a cell.
@@ -18,13 +18,13 @@ use crate::exec::columns::{columns_of, move_columns};
 ///                    t.station || s.suffix                   above  key 0 = c.month, key 1 || s.suffix
 /// ```
 pub(super) struct Keys<'a> {
-    joined: Joined<'a>,
+    joined: HashJoinSides<'a>,
     /// The keys, over the input that is reduced, each with a name.
     keys: Vec<(PhysicalExprRef, String)>,
 }
 
 impl<'a> Keys<'a> {
-    pub(super) fn new(joined: Joined<'a>) -> Self {
+    pub(super) fn new(joined: HashJoinSides<'a>) -> Self {
         Self { joined, keys: vec![] }
     }
 

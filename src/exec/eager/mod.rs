@@ -16,7 +16,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `joined` | the join: its sides, and which columns come from which |
+//! | `join_sides` | the join: its sides, and which columns come from which |
 //! | `keys` | the keys of the reduction below the join; expressions over its output |
 //! | `states` | the aggregates below the join, and the states above it as expressions over theirs |
 //! | `affine`, `scaled` | `scale * x + shift`, where `x` is of the array and the rest of the other side |
@@ -26,12 +26,12 @@
 //! | `pushed` | the plan with the reduction below the join, and the rule `EagerAggregate` that finds it |
 
 mod affine;
+mod affine_aggregate;
 mod constant;
 mod expressions;
-mod joined;
+mod join_sides;
 mod keys;
 mod pushed;
-mod scaled;
 mod single_state;
 mod states;
 

@@ -15,7 +15,7 @@ use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::joined::Joined;
+use super::join_sides::HashJoinSides;
 use super::keys::Keys;
 use super::states::States;
 use crate::exec::columns::have_same_types;
@@ -51,7 +51,7 @@ fn pushed_below(
     let Some(below) = InputOperators::above(aggregate.input(), &is_join)? else { return Ok(None) };
     let Some(join) = below.input.downcast_ref::<HashJoinExec>() else { return Ok(None) };
     for side in [JoinSide::Right, JoinSide::Left] {
-        let Some(joined) = Joined::new(join, side) else { continue };
+        let Some(joined) = HashJoinSides::new(join, side) else { continue };
         if !leads_to_scan(joined.input())? {
             continue;
         }
@@ -95,7 +95,7 @@ fn reduced(
 /// An aggregation above a join, in terms of a reduction below it.
 struct Rewrite<'a> {
     aggregate: &'a AggregateExec,
-    joined: Joined<'a>,
+    joined: HashJoinSides<'a>,
     /// The group keys, over both sides.
     groups: Vec<PhysicalExprRef>,
     /// The condition above the join, over both sides.
@@ -111,7 +111,7 @@ impl<'a> Rewrite<'a> {
     fn try_new(
         aggregate: &'a AggregateExec,
         below: &InputOperators,
-        joined: Joined<'a>,
+        joined: HashJoinSides<'a>,
     ) -> Result<Option<Self>> {
         let over_sides = |expr: &PhysicalExprRef| joined.over_sides(&below.over_input(expr)?);
         let groups = aggregate.group_expr().expr().iter().map(|(key, _)| over_sides(key));
@@ -179,7 +179,7 @@ impl<'a> Rewrite<'a> {
 
     /// Returns the join of the states.
     fn join(&self, reduced: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let Joined { join, side } = self.joined;
+        let HashJoinSides { join, side } = self.joined;
         let key = |number: usize| -> PhysicalExprRef {
             Arc::new(PhysicalColumn::new(&self.keys.exprs()[number].1, number))
         };
@@ -221,6 +221,6 @@ impl<'a> Rewrite<'a> {
 }
 
 /// Returns a column of the input that is reduced.
-fn own_column(joined: &Joined<'_>, index: usize) -> PhysicalExprRef {
+fn own_column(joined: &HashJoinSides<'_>, index: usize) -> PhysicalExprRef {
     Arc::new(PhysicalColumn::new(joined.input().schema().field(index).name(), index))
 }

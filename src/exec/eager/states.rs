@@ -23,11 +23,11 @@ use datafusion::physical_expr::expressions::{Column as PhysicalColumn, is_not_nu
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt, split_conjunction};
 
 use super::affine::{Affine, uncast};
+use super::affine_aggregate::{AffineAggregate, OfX};
 use super::constant::Constant;
 use super::expressions::either;
-use super::joined::{Joined, uses};
+use super::join_sides::{HashJoinSides, uses};
 use super::keys::Keys;
-use super::scaled::{OfX, Scaled};
 use super::single_state::{empty_state, state_of};
 use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::matching::{known_aggregate, may_fail};
@@ -61,14 +61,14 @@ enum Argument {
     /// That of the aggregate below.
     Same,
     /// A function of that of the aggregate below.
-    Scaled(Scaled),
+    Scaled(AffineAggregate),
     /// An expression over the other side.
     Constant(Constant),
 }
 
 /// The aggregates of a join, below and above it.
 pub(super) struct States<'a> {
-    joined: Joined<'a>,
+    joined: HashJoinSides<'a>,
     /// Whether the stage above the join has groups.
     is_grouped: bool,
     below: Vec<Below>,
@@ -78,7 +78,7 @@ pub(super) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    pub(super) fn new(joined: Joined<'a>, is_grouped: bool) -> Result<Self> {
+    pub(super) fn new(joined: HashJoinSides<'a>, is_grouped: bool) -> Result<Self> {
         let mut this = Self { joined, is_grouped, below: vec![], above: vec![], rows: None };
         if joined.adds_null_rows() {
             this.rows = Some(this.count(&lit(1_i64), None)?);
@@ -198,13 +198,13 @@ impl<'a> States<'a> {
         }
         let scaled = match (affine, weight) {
             (Some(affine), None) if !affine.is_plain() => {
-                Scaled::try_new(function, affine, schema)?
+                AffineAggregate::try_new(function, affine, schema)?
             }
             (Some(affine), Some(weight))
                 if known_aggregate(function.fun()) == Some("weighted_avg")
                     && !uses(weight, &self.joined.own()) =>
             {
-                Some(Scaled::weighted(affine, weight, schema)?)
+                Some(AffineAggregate::weighted(affine, weight, schema)?)
             }
             _ => None,
         };

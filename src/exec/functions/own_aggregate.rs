@@ -21,7 +21,7 @@ use super::extremes::{ExtremeOfAll, ExtremeOfGroups};
 use super::one_nan::{OneNan, OneNanPerGroup};
 use super::pairs::PairFunction;
 use super::sliding_rows::{OfSteps, SlidingRows};
-use crate::exec::running::{Extreme, Summed, Variance};
+use crate::exec::window::{Extreme, SumStep, Variance};
 use crate::reduce::{Greatest, Least};
 
 /// An aggregate function of DataFusion, with accumulators of ours where its own are wrong.
@@ -93,8 +93,8 @@ impl OwnAggregate {
                 Box::new(SlidingRows::new(OfSteps(Extreme::<Greatest>::new(to))))
             }
             _ if !are_doubles => return None,
-            Kind::Sum => Box::new(SlidingRows::new(OfSteps(Summed { is_average: false }))),
-            Kind::Average => Box::new(SlidingRows::new(OfSteps(Summed { is_average: true }))),
+            Kind::Sum => Box::new(SlidingRows::new(OfSteps(SumStep { is_average: false }))),
+            Kind::Average => Box::new(SlidingRows::new(OfSteps(SumStep { is_average: true }))),
             Kind::Variance { is_sample, is_root } => {
                 Box::new(SlidingRows::new(OfSteps(Variance { is_sample, is_root })))
             }

@@ -1,7 +1,7 @@
 //! [`SlidingRows`]: an aggregate of the rows of a frame that moves forwards, without taking anything back.
 //!
 //! DataFusion tells an accumulator which rows enter the frame and how many leave it. The rows that left are forgotten, and
-//! the others are aggregated by [`Sliding`]. Its cost per row does not depend on the length of frames.
+//! the others are aggregated by [`SlidingFold`]. Its cost per row does not depend on the length of frames.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
-use crate::exec::running::Steps;
-use crate::reduce::{Fold, Sliding};
+use crate::exec::window::Steps;
+use crate::reduce::{Fold, SlidingFold};
 
 /// Rows that have left frames are removed in runs of at least so many, because removing moves all others.
 const FEWEST_TO_FORGET: usize = 1024;
@@ -38,7 +38,7 @@ pub(in crate::exec) trait SlidingFunction: Send + Sync + 'static {
 /// The accumulator of a frame that moves.
 pub(in crate::exec) struct SlidingRows<S: SlidingFunction> {
     function: S,
-    sliding: Sliding<S::Fold>,
+    sliding: SlidingFold<S::Fold>,
     /// The rows of the frame, counted from the first row ever.
     frame: Range<usize>,
     /// The first row that is kept.
@@ -48,7 +48,7 @@ pub(in crate::exec) struct SlidingRows<S: SlidingFunction> {
 impl<S: SlidingFunction> SlidingRows<S> {
     /// Starts with an empty frame.
     pub(in crate::exec) fn new(function: S) -> Self {
-        Self { function, sliding: Sliding::new(1, 0), frame: 0..0, kept_from: 0 }
+        Self { function, sliding: SlidingFold::new(1, 0), frame: 0..0, kept_from: 0 }
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::exec::running::Summed;
+    use crate::exec::window::SumStep;
 
     #[test]
     fn frames_of_rows_have_the_sum_of_their_rows() {
@@ -163,7 +163,7 @@ mod tests {
                     _ => Some(random.random_range(-8..8).into()),
                 })
                 .collect();
-            let mut sum = SlidingRows::new(OfSteps(Summed { is_average: false }));
+            let mut sum = SlidingRows::new(OfSteps(SumStep { is_average: false }));
             let (mut start, mut end) = (0, 0);
             let longest = random.random_range(2..40);
             while start < count {

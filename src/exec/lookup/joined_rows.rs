@@ -19,7 +19,7 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExprRef;
 
-use super::built::BuildSide;
+use super::build_side::BuildSide;
 use super::grid_lookup::{GridLookup, ReturnedRows};
 use super::matches::{Matches, NONE, optional};
 use crate::array::ColumnSource;
@@ -33,7 +33,7 @@ use crate::reduce::RowPlaces;
 
 /// A join, and what an operator returns of it.
 #[derive(Debug, Clone)]
-pub(super) struct Joined {
+pub(super) struct LookupJoin {
     pub(super) lookup: Arc<GridLookup>,
     /// Columns of the join's schema, in output order.
     pub(super) projection: Vec<usize>,
@@ -58,8 +58,8 @@ impl OwnColumns {
     ///
     /// # Errors
     /// Internal errors only.
-    pub(super) fn try_new(joined: &Joined) -> Result<Self> {
-        let Joined { lookup, projection, .. } = joined;
+    pub(super) fn try_new(joined: &LookupJoin) -> Result<Self> {
+        let LookupJoin { lookup, projection, .. } = joined;
         let (of_scan, predicate) = (lookup.scan.columns(), lookup.predicate.as_ref());
         let mut columns = columns_of(predicate);
         columns.extend(projection.iter().filter(|column| **column < of_scan.len()));
@@ -76,7 +76,7 @@ impl OwnColumns {
 
 /// A maker of joined rows.
 pub(super) struct JoinedRows {
-    joined: Joined,
+    joined: LookupJoin,
     built: Arc<BuildSide>,
     matches: Matches,
     _reservation: MemoryReservation,
@@ -171,7 +171,7 @@ impl BlockRows for JoinedRows {
 impl JoinedRows {
     /// Looks up the rows of `built` by the places of `matches`, whose memory `reservation` holds.
     pub(super) fn new(
-        joined: Joined,
+        joined: LookupJoin,
         own: OwnColumns,
         built: Arc<BuildSide>,
         matches: Matches,
@@ -212,7 +212,7 @@ impl JoinedRows {
     }
 }
 
-impl Joined {
+impl LookupJoin {
     /// Returns the matches of a block whose rows have these first ones.
     fn pattern(&self, firsts: Vec<u32>, matches: &Matches, built: &BuildSide) -> Result<Pattern> {
         let missing = firsts.iter().map(|row| usize::from(*row == NONE)).sum::<usize>();

@@ -10,7 +10,7 @@ use arrow::buffer::NullBuffer;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::built::BuildSide;
+use super::build_side::BuildSide;
 use super::grid_lookup::{GridLookup, ReturnedRows};
 use crate::exec::filled::filled;
 use crate::exec::reduce::elements;

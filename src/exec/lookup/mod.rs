@@ -19,12 +19,12 @@
 //! |---|---|
 //! | `rule` | the optimizer rule |
 //! | `grid_lookup` | a hash join, taken apart |
-//! | `built` | the rows of the other side, by the numbers of their keys |
+//! | `build_side` | the rows of the other side, by the numbers of their keys |
 //! | `matches` | the rows of the other side at each place of a partition |
 //! | `node` | the operator |
 //! | `stream`, `joined_rows` | the rows of a partition |
 
-mod built;
+mod build_side;
 mod grid_lookup;
 mod joined_rows;
 mod matches;

@@ -13,9 +13,9 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{Distribution, ExecutionPlan};
 use futures::FutureExt;
 
-use super::built::{BuildSide, SharedRows};
+use super::build_side::{BuildSide, SharedRows};
 use super::grid_lookup::{GridLookup, ReturnedRows};
-use super::joined_rows::Joined;
+use super::joined_rows::LookupJoin;
 use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
@@ -39,7 +39,7 @@ use crate::exec::{GridScanExec, display, order};
 #[derive(Clone)]
 pub struct GridLookupExec {
     /// The join, without dynamic filters.
-    joined: Joined,
+    joined: LookupJoin,
     input: Arc<dyn ExecutionPlan>,
     rows: Arc<OnceLock<SharedRows>>,
     /// Each dynamic filter is over columns of the scan only.
@@ -74,7 +74,7 @@ impl GridLookupExec {
         let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
         let (array, plan) = (lookup.scan.array(), lookup.scan.plan());
         let frame = Frame::new(order::properties(array, plan, &columns, &schema, &[])?);
-        let joined = Joined { lookup: Arc::clone(lookup), projection, schema, filters: vec![] };
+        let joined = LookupJoin { lookup: Arc::clone(lookup), projection, schema, filters: vec![] };
         Ok(Self { joined, input, rows: Arc::default(), frame })
     }
 
@@ -120,7 +120,7 @@ impl GridLookupExec {
     /// DataFusion finds the columns of a filter by name when it pushes it down. Both sides of a join may have columns of one
     /// name, so `None` for filters over these, too: they may mean the other side.
     fn over_scan(&self, filter: &PhysicalExprRef) -> Option<PhysicalExprRef> {
-        let Joined { lookup, projection, schema, .. } = &self.joined;
+        let LookupJoin { lookup, projection, schema, .. } = &self.joined;
         let scanned = lookup.scan.columns().len();
         let is_only = |column: usize| {
             let name = schema.fields().get(column).map(|field| field.name());
@@ -221,7 +221,7 @@ impl Operator for GridLookupExec {
     ) -> Result<SendableRecordBatchStream> {
         let rows = self.rows(&context);
         let filters = self.frame.filters().iter().filter_map(|it| self.over_scan(it)).collect();
-        let joined = Joined { filters, ..self.joined.clone() };
+        let joined = LookupJoin { filters, ..self.joined.clone() };
         Ok(stream::joined(joined, rows, partition, self.frame.metrics(), context))
     }
 }
@@ -245,7 +245,7 @@ impl ExecutionPlan for GridLookupExec {
         if !self.frame.filters().is_empty() {
             return Ok(None); // they refer to the current output columns
         }
-        let Joined { lookup, projection: own, .. } = &self.joined;
+        let LookupJoin { lookup, projection: own, .. } = &self.joined;
         projected(projection, own.len(), |columns| {
             let columns = columns.into_iter().map(|column| own[column]).collect();
             Ok(Arc::new(Self::try_new(lookup, Arc::clone(&self.input), columns)?))

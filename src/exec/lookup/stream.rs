@@ -8,8 +8,8 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::TryStreamExt;
 
-use super::built::{BuildSide, SharedRows};
-use super::joined_rows::{Joined, JoinedRows, OwnColumns};
+use super::build_side::{BuildSide, SharedRows};
+use super::joined_rows::{JoinedRows, LookupJoin, OwnColumns};
 use super::matches::Matches;
 use crate::exec::batches::{Batches, stream_of};
 use crate::exec::block_stream::BlockStream;
@@ -21,7 +21,7 @@ use crate::exec::reads::Reads;
 
 /// Returns the joined rows of a partition of the scan. `rows` are those of the other side.
 pub(super) fn joined(
-    joined: Joined,
+    joined: LookupJoin,
     rows: SharedRows,
     partition: usize,
     metrics: &ExecutionPlanMetricsSet,
@@ -40,7 +40,7 @@ pub(super) fn joined(
 
 /// Puts the rows of the other side into their places, and reads the chunks that may have matches.
 fn stream(
-    joined: Joined,
+    joined: LookupJoin,
     built: Arc<BuildSide>,
     partition: usize,
     metrics: ScanMetrics,

@@ -37,7 +37,7 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 use super::containers::ContainerStatistics;
 use super::zones::{ReadExtent, worthwhile_zones};
 use crate::array::{ColumnSource, GridArray};
-use crate::format::{Bound, Zones};
+use crate::format::{ZoneBound, Zones};
 use crate::grid::AxisSelection;
 use crate::plan::touched_chunks;
 
@@ -246,14 +246,14 @@ impl ChunkStatistics {
         of_value: &ValueZones,
         numbers: &[u64],
     ) -> crate::Result<((ArrayRef, ArrayRef), UInt64Array)> {
-        let mut pairs: Vec<Option<(Bound, Bound)>> = Vec::with_capacity(numbers.len());
+        let mut pairs: Vec<Option<(ZoneBound, ZoneBound)>> = Vec::with_capacity(numbers.len());
         let null_counts = numbers.iter().map(|&number| {
             let zone = of_value.zones.zone(number);
             pairs.push(zone.as_ref().and_then(|zone| zone.bounds));
             zone.map(|zone| zone.null_count)
         });
         let null_counts: UInt64Array = null_counts.collect();
-        let bounds = |pick: fn((Bound, Bound)) -> Bound| {
+        let bounds = |pick: fn((ZoneBound, ZoneBound)) -> ZoneBound| {
             self.array.value(of_value.value).bounds(pairs.iter().map(|pair| pair.map(pick)))
         };
         Ok(((bounds(|pair| pair.0)?, bounds(|pair| pair.1)?), null_counts))

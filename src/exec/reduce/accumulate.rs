@@ -93,18 +93,18 @@ impl AccumulatePlan {
 /// The accumulators of one partition.
 pub(super) enum Accumulators {
     /// A single group, which is in the result even without rows.
-    Ungrouped(Ungrouped),
+    Ungrouped(SingleGroup),
     /// Any number of groups; only groups with a row are in the result.
-    Grouped(Grouped),
+    Grouped(GroupAccumulators),
 }
 
 impl Accumulators {
     /// Makes accumulators for a table of `places` groups, or for the single group of a query without keys.
     pub(super) fn new(plan: &AccumulatePlan, places: usize, has_keys: bool) -> Result<Self> {
         Ok(if has_keys {
-            Self::Grouped(Grouped::new(plan, places)?)
+            Self::Grouped(GroupAccumulators::new(plan, places)?)
         } else {
-            Self::Ungrouped(Ungrouped::new(plan)?)
+            Self::Ungrouped(SingleGroup::new(plan)?)
         })
     }
 
@@ -149,13 +149,13 @@ impl Accumulators {
 }
 
 /// Accumulators of a single group, as DataFusion uses them for queries without keys.
-pub(super) struct Ungrouped {
+pub(super) struct SingleGroup {
     plan: AccumulatePlan,
     /// One per call.
     accumulators: Vec<Box<dyn Accumulator>>,
 }
 
-impl Ungrouped {
+impl SingleGroup {
     fn new(plan: &AccumulatePlan) -> Result<Self> {
         let accumulators = plan
             .calls
@@ -201,7 +201,7 @@ impl Ungrouped {
 
 /// Accumulators of groups. They assume that each group number has a row, so groups are numbered when their
 /// first row occurs.
-pub(super) struct Grouped {
+pub(super) struct GroupAccumulators {
     plan: AccumulatePlan,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     /// Per place, the group's number, or `UNMET`.
@@ -212,10 +212,10 @@ pub(super) struct Grouped {
     groups: Vec<usize>,
 }
 
-/// Stands for "no number yet" in `Grouped::numbers`.
+/// Stands for "no number yet" in `GroupAccumulators::numbers`.
 const UNMET: usize = usize::MAX;
 
-impl Grouped {
+impl GroupAccumulators {
     fn new(plan: &AccumulatePlan, places: usize) -> Result<Self> {
         let accumulators =
             plan.calls.iter().map(|call| accumulator(&call.function)).collect::<Result<_>>()?;

@@ -29,7 +29,7 @@ use super::query::Aggregate;
 use crate::exec::GridScanExec;
 use crate::exec::matching::known_aggregate;
 use crate::exec::nans::one_nan;
-use crate::reduce::{GroupStats, Moments, Requested, WeightedStates};
+use crate::reduce::{GroupStats, Moments, RequestedStats, WeightedStates};
 
 /// An aggregate in terms of the statistics that the kernels compute.
 ///
@@ -56,8 +56,8 @@ impl Call {
     }
 
     /// Returns the statistics that the call needs of a member.
-    pub(super) fn requested(self) -> Requested {
-        Requested {
+    pub(super) fn requested(self) -> RequestedStats {
+        RequestedStats {
             sum: self.needs_sums(),
             wide_sum: self == Self::WideSum,
             min: self == Self::Min,

@@ -22,7 +22,7 @@ use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
 use crate::exec::GridScanExec;
 use crate::exec::matching::known_aggregate;
-use crate::reduce::{CellWeights, Requested, RequestedMember, ValueRange, reducer};
+use crate::reduce::{CellWeights, RequestedMember, RequestedStats, ValueRange, reducer};
 
 /// A plan to compute aggregates with the dense kernels.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ pub(super) struct DenseMember {
 }
 
 /// A call as the query has it, before members are chosen.
-enum Parsed {
+enum ParsedCall {
     Plain { call: Call, quantity: Quantity, masks: Vec<FactorId> },
     Linear { call: Call, linear: Linear },
 }
@@ -105,16 +105,17 @@ impl DensePlan {
         let mut factors = Factors::default();
         let mut parsed = Vec::new();
         for aggregate in &query.aggregates {
-            parsed.push(Parsed::of(aggregate, rows, scan, &mut factors, weighs)?);
+            parsed.push(ParsedCall::of(aggregate, rows, scan, &mut factors, weighs)?);
         }
-        let is_linear = |call: &Parsed| matches!(call, Parsed::Linear { .. });
+        let is_linear = |call: &ParsedCall| matches!(call, ParsedCall::Linear { .. });
         let refinement = match factors.is_empty() && !parsed.iter().any(is_linear) {
             true => None,
             false => Some(Refinement::try_new(query, scan, keys, &factors)?),
         };
         let mut members =
             Members { list: vec![], weights: vec![], refinement: refinement.as_ref(), scan };
-        let rows = rows.map(|(value, range)| members.add(value, range, Requested::default(), None));
+        let rows =
+            rows.map(|(value, range)| members.add(value, range, RequestedStats::default(), None));
         let calls = parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
         let members = members.list;
         let mut variables: Vec<usize> = Vec::new();
@@ -158,7 +159,7 @@ impl DensePlan {
     }
 }
 
-impl Parsed {
+impl ParsedCall {
     /// Translates an aggregate; `rows` are the values that pass the predicate of the query.
     fn of(
         aggregate: &Aggregate,
@@ -232,7 +233,7 @@ impl Members<'_> {
         &mut self,
         value: usize,
         range: ValueRange,
-        requested: Requested,
+        requested: RequestedStats,
         weights: Option<Arc<CellWeights>>,
     ) -> usize {
         let serves = |existing: &DenseMember| {
@@ -261,9 +262,9 @@ impl Members<'_> {
     }
 
     /// Chooses the members of a call. `None` if cells without a value would need weights of their own.
-    fn choose(&mut self, parsed: Parsed) -> Option<DenseCall> {
+    fn choose(&mut self, parsed: ParsedCall) -> Option<DenseCall> {
         Some(match parsed {
-            Parsed::Plain { call, quantity, masks } => {
+            ParsedCall::Plain { call, quantity, masks } => {
                 let input = match quantity {
                     Quantity::Rows => Input::Rows,
                     Quantity::Count { value, range } | Quantity::Sum { value, range } => {
@@ -272,7 +273,7 @@ impl Members<'_> {
                 };
                 DenseCall { call, input, masks }
             }
-            Parsed::Linear { call, linear } => {
+            ParsedCall::Linear { call, linear } => {
                 let Linear { sum, count, weights } = linear;
                 let mut chosen = |terms: Vec<Term>| -> Option<Vec<Term<Source>>> {
                     terms.into_iter().map(|term| self.source(term)).collect()
@@ -311,11 +312,11 @@ impl Members<'_> {
             Quantity::Rows if is_weighted => return None,
             Quantity::Rows => Source::Rows,
             Quantity::Count { value, range } => {
-                let member = self.add(value, range, Requested::default(), weights);
+                let member = self.add(value, range, RequestedStats::default(), weights);
                 if is_weighted { Source::Weights(member) } else { Source::Counts(member) }
             }
             Quantity::Sum { value, range } => {
-                let sum = Requested { sum: !is_weighted, ..Requested::default() };
+                let sum = RequestedStats { sum: !is_weighted, ..RequestedStats::default() };
                 let member = self.add(value, range, sum, weights);
                 if is_weighted { Source::WeightedSums(member) } else { Source::Sums(member) }
             }

@@ -29,7 +29,7 @@ use super::call::Call;
 use super::dense::{DenseCall, DensePlan, Input};
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::pruning::{DynamicFilters, Priority};
-use crate::format::{Bound, ElementType};
+use crate::format::{ElementType, ZoneBound};
 use crate::reduce::Reducer;
 
 /// The dynamic filter of a reduction without keys that computes only `min` and `max`.
@@ -43,7 +43,7 @@ pub(super) struct Extremes {
     /// value.
     filter: Arc<DynamicFilterPhysicalExpr>,
     /// Per variable, the least and the greatest value that the current filter is made of.
-    known: Vec<(Option<Bound>, Option<Bound>)>,
+    known: Vec<(Option<ZoneBound>, Option<ZoneBound>)>,
     /// One sort key per call.
     priorities: Vec<Priority>,
 }
@@ -136,7 +136,7 @@ impl Extremes {
     }
 
     /// Returns the comparison of a variable with a stored element, in the type of the column.
-    fn compared(&self, at: usize, operator: Operator, bound: Bound) -> Result<PhysicalExprRef> {
+    fn compared(&self, at: usize, operator: Operator, bound: ZoneBound) -> Result<PhysicalExprRef> {
         let bounds = self.array.value(self.values[at]).bounds([Some(bound)].into_iter());
         let bound = ScalarValue::try_from_array(&bounds?, 0)?;
         Ok(Arc::new(BinaryExpr::new(column(&self.schema, at), operator, lit(bound))))

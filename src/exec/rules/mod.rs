@@ -27,9 +27,7 @@ use self::operators::Kind::{
 };
 use self::operators::LastPlan;
 use self::rule::{GridRule, Row};
-use super::{
-    align, best_first, eager, lookup, mended, reduce, running, sparse, top, window, write,
-};
+use super::{align, best_first, eager, lookup, mended, reduce, sparse, top, window, write};
 
 /// Rules before `EnsureRequirements`. Behind it, windows are reversed, and rows are sorted and repartitioned already.
 const EARLY: [Row; 10] = [
@@ -44,7 +42,7 @@ const EARLY: [Row; 10] = [
         looks_for: &[GridScan, Window],
         switch: Some(|it| it.enable_grid_windows),
         rewrite: |plan, settings, options| {
-            running::run_on_arrays(plan, options.execution.target_partitions, settings)
+            window::run_on_arrays(plan, options.execution.target_partitions, settings)
         },
     },
     Row {

@@ -37,7 +37,7 @@ use crate::array::{SparseArray, TileNumber, ValueColumn};
 use crate::error::Error;
 use crate::exec::matching::known_aggregate;
 use crate::exec::operator::{Frame, Operator, operator_methods};
-use crate::format::{Bound, Sum, Zone};
+use crate::format::{Sum, Zone, ZoneBound};
 
 /// An operator that returns states of aggregates: those of tiles that statistics answer, and those of its
 /// input, the first stage of the aggregation, for all other tiles.
@@ -122,7 +122,7 @@ impl Measure {
 }
 
 /// A tile that statistics answer: its number of cells and, per measure, the statistics that it needs.
-type Answered = (u64, Vec<Option<Zone>>);
+type AnsweredTile = (u64, Vec<Option<Zone>>);
 
 impl SparseAnswerExec {
     /// Makes an operator above the first stage of an aggregation. `None` if it has groups, is not over a sparse
@@ -189,7 +189,7 @@ impl SparseAnswerExec {
         &self,
         scan: &SparseScanExec,
         partition: usize,
-    ) -> (Vec<Answered>, Vec<TileTask>) {
+    ) -> (Vec<AnsweredTile>, Vec<TileTask>) {
         let tasks = scan.plan().partitions.get(partition).map_or(&[][..], |it| &it.tiles);
         let fragments = scan.array().source().fragments();
         let may_answer = |task: &TileTask| {
@@ -224,7 +224,7 @@ impl SparseAnswerExec {
     fn batch(
         &self,
         array: &SparseArray,
-        answered: &[Answered],
+        answered: &[AnsweredTile],
         schema: &SchemaRef,
     ) -> Result<RecordBatch> {
         let columns = self.measures.iter().enumerate().map(|(at, measure)| {
@@ -285,7 +285,7 @@ fn bounds<'a>(
     array: &SparseArray,
     column: usize,
     tiles: impl Iterator<Item = (u64, Option<&'a Zone>)>,
-    end: impl Fn((Bound, Bound)) -> Bound,
+    end: impl Fn((ZoneBound, ZoneBound)) -> ZoneBound,
 ) -> crate::Result<ArrayRef> {
     let column = array.column(column);
     let column = column.ok_or_else(|| Error::internal("statistics of no column"))?;

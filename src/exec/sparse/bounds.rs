@@ -15,7 +15,7 @@ use datafusion::physical_optimizer::pruning::PruningPredicate;
 
 use crate::array::{SparseArray, TileBounds, TileNumber};
 use crate::exec::pruning::containers::ContainerStatistics;
-use crate::format::{Bound, Zones};
+use crate::format::{ZoneBound, Zones};
 
 /// The stored statistics of one variable.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl KnownTiles {
             let zones = tiles.iter().map(|at| of_value.zones[at.fragment].as_ref()?.zone(at.tile));
             let zones: Vec<_> = zones.collect();
             let Some(column) = array.column(of_value.column) else { continue };
-            let ends = |end: fn(&(Bound, Bound)) -> Bound| {
+            let ends = |end: fn(&(ZoneBound, ZoneBound)) -> ZoneBound| {
                 column.bounds(zones.iter().map(|zone| zone.as_ref()?.bounds.as_ref().map(end)))
             };
             let name = array.schema().field(of_value.column).name();

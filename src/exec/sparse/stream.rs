@@ -18,7 +18,7 @@ use futures::stream::{FuturesOrdered, StreamExt};
 
 use super::merge::Merge;
 use super::plan::{PartitionTasks, TileTask};
-use super::tile_reader::{Selected, TileReader};
+use super::tile_reader::{SelectedRows, TileReader};
 use crate::array::TileNumber;
 use crate::exec::batches::Batches;
 use crate::exec::yield_budget::YieldBudget;
@@ -41,7 +41,7 @@ pub(super) struct SparseStream {
     /// Tiles that the filters leave.
     next: VecDeque<TileTask>,
     /// Tiles that are being read.
-    reading: FuturesOrdered<BoxFuture<'static, Result<Option<Selected>>>>,
+    reading: FuturesOrdered<BoxFuture<'static, Result<Option<SelectedRows>>>>,
     coalescer: BatchCoalescer,
     batch_size: usize,
     /// Whether the output has no columns, as for `count(*)`.
@@ -147,7 +147,7 @@ impl SparseStream {
     }
 
     /// Adds the selected rows of a tile to the output, in pieces of at most a batch.
-    fn push(&mut self, (batch, selected): Selected) -> Result<()> {
+    fn push(&mut self, (batch, selected): SelectedRows) -> Result<()> {
         let metrics = &self.reader.metrics.baseline;
         let _timer = metrics.elapsed_compute().timer();
         if self.is_count {
@@ -177,7 +177,7 @@ impl SparseStream {
     }
 
     /// Returns the selected rows of the next tile that has any.
-    async fn next_selected(&mut self) -> Result<Option<Selected>> {
+    async fn next_selected(&mut self) -> Result<Option<SelectedRows>> {
         loop {
             if let Some(merge) = &mut self.merge {
                 match merge.next().await? {

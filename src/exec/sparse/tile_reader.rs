@@ -48,7 +48,7 @@ pub(super) struct TileReader {
 const CONDITION_BYTES: usize = 32;
 
 /// Selected rows of a tile: a batch, and the rows of it that are selected; `None` for all.
-pub(super) type Selected = (RecordBatch, Option<BooleanArray>);
+pub(super) type SelectedRows = (RecordBatch, Option<BooleanArray>);
 
 impl TileReader {
     pub(super) fn new(
@@ -85,7 +85,7 @@ impl TileReader {
     }
 
     /// Returns the selected rows of a tile that shares no coordinates with others; `None` if there are none.
-    pub(super) async fn scan(&self, task: TileTask) -> Result<Option<Selected>> {
+    pub(super) async fn scan(&self, task: TileTask) -> Result<Option<SelectedRows>> {
         let mut open = self.open(task);
         if let Some(filter) = &self.plan.filters.dimensions
             && !task.is_inside
@@ -130,7 +130,7 @@ impl TileReader {
 
     /// Applies deletions and the remaining filters, and reads the columns of the output; `None` if no row is
     /// left.
-    pub(super) async fn finish(&self, mut open: OpenTile) -> Result<Option<Selected>> {
+    pub(super) async fn finish(&self, mut open: OpenTile) -> Result<Option<SelectedRows>> {
         let source = self.array.source();
         if open.count() > 0 && source.fragments()[open.task.tile.fragment].may_be_deleted {
             // The source decodes the fields of conditions; their number is not known here.

@@ -1,19 +1,67 @@
-//! Windows over whole partitions: the aggregates are reductions of the array, joined back to its rows.
+//! Windows along a dimension: frames that move along one axis, in all partitions at once.
 //!
 //! ```text
-//!   SELECT value - avg(value) OVER (PARTITION BY lat, lon) FROM sst
+//!   SELECT time, station, avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING) FROM t
 //!
-//!   WindowAgg  partition by lat, lon            Project  lat, lon, value, avg
-//!     Sort  lat, lon                              Join  lat = lat, lon = lon
-//!       Repartition  lat, lon              ──▶      GridReduce  gby=[lat, lon]: avg(value)
-//!         GridScan                                  GridScan
+//!   BoundedWindowAgg  avg                       GridWindow  avg, along time
+//!     Sort  station, time
+//!       Repartition  station           ──▶
+//!         GridScan
+//!
+//!              station
+//!   time   ┌──┬──┬──┬──┐
+//!        0 │  │  │  │  │   a line: one cell per partition
+//!        1 │▒▒│▒▒│▒▒│▒▒│ ┐
+//!        2 │▒▒│▒▒│▒▒│▒▒│ │ the frame of line 3 is the same lines for all partitions
+//!        3 │▒▒│▒▒│▒▒│▒▒│ ┘
 //! ```
 //!
-//! Nothing is sorted, and rows stay in the order of the array. Each row has exactly one partition, so the join keeps each
-//! row once.
+//! Because all partitions have the same labels along the axis, each frame is found once. Nothing is sorted, hashed or
+//! repartitioned: chunks are read along the axis, and rows come in the order of the array. Lines that later frames need are
+//! kept over the borders of chunks.
 //!
-//! The rule `WindowReduce` finds them.
+//! | file | contents |
+//! |---|---|
+//! | `rule` | the optimizer rule for frames that move |
+//! | `grid_window` | a window over an array, taken apart |
+//! | `window_axis` | the axis, and its partitions and order |
+//! | `frames`, `range_frames` | the frame of each position |
+//! | `call`, `function`, `shift` | the functions of the window |
+//! | `parts` | the division among partitions of the plan, and the memory |
+//! | `node` | the operator |
+//! | `stream`, `open_column` | the rows of a partition of the plan |
+//! | `window_state`, `totals`, `picks` | the state of a function in a column of chunks |
+//! | `steps`, `edge_value` | an aggregate function before and after frames |
+//! | `whole_partitions` | the rule for aggregates of whole partitions, which are reductions |
+//! | `ignored_nulls` | `IGNORE NULLS`, which DataFusion's messages lose |
 
-mod partition;
+mod call;
+mod edge_value;
+mod frames;
+mod function;
+mod grid_window;
+#[cfg(feature = "codec")]
+mod ignored_nulls;
+mod node;
+mod open_column;
+mod parts;
+mod picks;
+mod range_frames;
+mod rule;
+mod shift;
+mod steps;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod totals;
+mod whole_partitions;
+mod window_axis;
+mod window_state;
 
-pub(super) use partition::reduce_windows;
+#[cfg(feature = "codec")]
+pub(crate) use ignored_nulls::{ignored_nulls, with_ignored_nulls};
+pub use node::GridWindowExec;
+pub use parts::WindowPart;
+pub(super) use rule::run_on_arrays;
+pub(in crate::exec) use steps::{Extreme, Steps, SumStep, Variance};
+pub(super) use whole_partitions::reduce_windows;

@@ -13,10 +13,10 @@ use arrow::array::{
 };
 use async_trait::async_trait;
 use gridfusion::extend::{
-    ArrayFormat, ArrayGroup, Bound, ByteOrder, ByteRange, ChunkGrid, ChunkSource, ChunkTask, Codec,
+    ArrayFormat, ArrayGroup, ByteOrder, ByteRange, ChunkGrid, ChunkSource, ChunkTask, Codec,
     Dimension, ElementType, Ending, Entry, GridArray, GridArrayBuilder, Labels, Layer, Location,
-    Objects, OpenedArray, Payload, Place, Placement, ReadOptions, Recognised, ResolvedOptions,
-    Selection, StorageOrder, StoredChunk, Value, Zone, Zones,
+    Objects, OpenedArray, Payload, Place, Placement, ReadOptions, RecognisedFormat,
+    ResolvedOptions, Selection, StorageOrder, StoredChunk, Value, Zone, ZoneBound, Zones,
 };
 use gridfusion::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,9 @@ impl ArrayFormat for Blocks {
         &[Ending { ending: ".blocks", folder: true, what: Some("a folder of blocks") }]
     }
 
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
         let found = entries.iter().any(|it| it.name == HEADER && it.size.is_some());
-        found.then(|| Recognised { what: "a folder of blocks".into(), nests: false })
+        found.then(|| RecognisedFormat { what: "a folder of blocks".into(), nests: false })
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
@@ -290,7 +290,7 @@ impl Zones for Notes {
             return None;
         }
         let bound = |number: f64| {
-            let mut bound = Bound::default();
+            let mut bound = ZoneBound::default();
             let bytes = values.number.bytes(number);
             bound[..bytes.len()].copy_from_slice(&bytes);
             bound

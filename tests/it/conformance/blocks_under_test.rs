@@ -12,8 +12,8 @@ use datafusion::prelude::SessionContext;
 use futures::stream;
 use gridfusion::extend::{
     ArrayFormat, ArrayGroup, Content, Ending, Entry, FactTable, Facts, InfoFunction, LocalFolder,
-    OpenedArray, OptionInfo, Place, Publish, Recognised, ResolvedOptions, ValueKind, Write, Writer,
-    write_all,
+    OpenedArray, OptionInfo, Place, Publish, RecognisedFormat, ResolvedOptions, ValueKind, Write,
+    Writer, write_all,
 };
 use gridfusion::grid::ravel;
 use gridfusion::source::Detail;
@@ -298,7 +298,7 @@ impl ArrayFormat for Told {
         &[]
     }
 
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
         Blocks.probe_folder(entries)
     }
 

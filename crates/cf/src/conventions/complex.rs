@@ -13,7 +13,9 @@ use bytes::Bytes;
 
 use super::options::HierarchyView;
 use crate::hierarchy::{CellType, Variable};
-use gridfusion_core::format::{Codec, Decoded, ElementType, PayloadDecoder, Scratch, StoredChunk};
+use gridfusion_core::format::{
+    Codec, DecodedPayload, ElementType, PayloadDecoder, Scratch, StoredChunk,
+};
 use gridfusion_core::{Error, Result};
 
 /// Returns the complex number that stands for missing data, if a variable has one: its fill value. A number with a
@@ -85,7 +87,7 @@ impl PayloadDecoder for Half {
         offset: u64,
         mut spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let both = raw_len.checked_mul(2);
         let both = both.ok_or_else(|| Error::internal("a chunk of more than 2^63 bytes"))?;
         let whole = self.whole.decode(stored.clone(), both, offset, vec![], scratch)?;
@@ -97,7 +99,7 @@ impl PayloadDecoder for Half {
                 _ => spare.extend_from_slice(half),
             }
         }
-        Ok(Decoded { bytes: spare.into(), offsets: None })
+        Ok(DecodedPayload { bytes: spare.into(), offsets: None })
     }
 }
 

@@ -18,13 +18,13 @@ use super::variable_array::{KnownLabels, open_variable};
 use crate::hierarchy::{Attribute, Attributes, Variable};
 use gridfusion_core::error::{Error, Result, shown_location};
 use gridfusion_core::source::KnownDataset;
-use gridfusion_core::source::known::{KnownAttribute, KnownDimension};
+use gridfusion_core::source::facts::{KnownAttribute, KnownDimension};
 use gridfusion_core::source::show::size_text;
 use gridfusion_core::source::{Description, Detail, Fact, Page};
 use gridfusion_core::verify::counted;
 
 /// The variables to describe.
-pub(super) struct Described<'a> {
+pub(super) struct Variables<'a> {
     pub(super) location: &'a str,
     pub(super) store: &'a Arc<dyn VariableStore>,
     pub(super) roles: &'a Roles,
@@ -38,7 +38,7 @@ pub(super) struct Described<'a> {
 }
 
 /// Describes the variables of a group. A variable that cannot be opened gets a warning instead of dimensions.
-pub(super) async fn describe(of: &Described<'_>, detail: &Detail) -> Result<Description> {
+pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Description> {
     let facts = of.store.facts();
     let mut known = GroupFacts { warnings: facts.warnings.clone(), ..GroupFacts::default() };
     known.warnings.extend(of.left_out.iter().map(|error| format!("left out: {error}")));
@@ -88,7 +88,7 @@ struct GroupFacts {
 impl GroupFacts {
     async fn add_variable(
         &mut self,
-        of: &Described<'_>,
+        of: &Variables<'_>,
         (number, variable, name): (usize, &Variable, &str),
         labels: &mut KnownLabels,
     ) {
@@ -143,14 +143,14 @@ impl GroupFacts {
         }
     }
 
-    fn warn(&mut self, of: &Described<'_>, name: &str, error: Error) {
+    fn warn(&mut self, of: &Variables<'_>, name: &str, error: Error) {
         let error = of.store.objects().named(error);
         self.warnings.push(format!("variable \"{name}\": {error}"));
     }
 }
 
 /// Returns the attributes of the group, of the groups in it, and of each variable.
-fn attributes(described: &Described<'_>) -> Vec<KnownAttribute> {
+fn attributes(described: &Variables<'_>) -> Vec<KnownAttribute> {
     fn known(of: Option<&str>, all: &Attributes) -> Vec<KnownAttribute> {
         let attribute = |(key, value): (&String, &Attribute)| KnownAttribute {
             of: of.map(str::to_owned),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::beside::coordinates_beside;
-use super::describe::{Described, describe};
+use super::describe::{Variables, describe};
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
@@ -232,7 +232,7 @@ impl ArrayGroup for HierarchyGroup {
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {
         self.check_attributes(self.members().map(|(number, ..)| number))?;
-        let described = Described {
+        let described = Variables {
             location: &self.location,
             store: &self.store,
             roles: &self.roles,

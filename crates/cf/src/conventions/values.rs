@@ -25,7 +25,7 @@ use gridfusion_core::array::{
     CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
     Value, ValueColumn, element_of,
 };
-use gridfusion_core::format::{Bound, ElementType, bound};
+use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::tile::CellFormat;
 
 /// Returns the columns of a variable, the first of them called `name`.
@@ -217,8 +217,12 @@ fn signed_as_declared(element: ElementType, attributes: &Attributes) -> ElementT
 }
 
 /// Returns the numbers that stand for missing data.
-fn missing_numbers(variable: &Variable, element: ElementType, remarks: &mut Remarks) -> Vec<Bound> {
-    let mut nulls: Vec<Bound> = Vec::new();
+fn missing_numbers(
+    variable: &Variable,
+    element: ElementType,
+    remarks: &mut Remarks,
+) -> Vec<ZoneBound> {
+    let mut nulls: Vec<ZoneBound> = Vec::new();
     if variable.fill_is_missing {
         nulls.push(bound(&variable.fill));
     }
@@ -232,7 +236,7 @@ fn missing_numbers(variable: &Variable, element: ElementType, remarks: &mut Rema
             }
         }
     }
-    let mut distinct: Vec<Bound> = Vec::new();
+    let mut distinct: Vec<ZoneBound> = Vec::new();
     for null in nulls {
         if !distinct.contains(&null) {
             distinct.push(null);
@@ -260,7 +264,7 @@ fn missing_texts(attribute: Option<&Attribute>) -> Vec<String> {
 }
 
 /// Returns the element with the bits of a number of the other sign: -1 of unsigned bytes is 255.
-fn other_sign(element: ElementType, text: &str) -> Option<Bound> {
+fn other_sign(element: ElementType, text: &str) -> Option<ZoneBound> {
     let other = match element {
         ElementType::U8 => ElementType::I8,
         ElementType::U16 => ElementType::I16,

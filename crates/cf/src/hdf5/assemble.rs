@@ -9,10 +9,10 @@ use super::context::Context;
 use super::dimensions::{Dimensions, is_variable, variable_path};
 use super::file::Hdf5File;
 use super::inner::Inner;
-use super::kept::MetadataMemory;
+use super::metadata_memory::MetadataMemory;
 use super::parse::Object;
-use super::parsed::{Parsed, Whole};
-use super::stored::StoredVariable;
+use super::parsed_objects::{ParsedObjects, Whole};
+use super::stored_variable::StoredVariable;
 use super::tree::Tree;
 use super::variable::variable;
 use crate::hierarchy::{Hierarchy, Unreadable, Variable};
@@ -21,7 +21,7 @@ use gridfusion_core::{Error, Result};
 /// Makes the file of its objects. `kept` counts what they take, and `read` bytes were read of the file.
 pub(super) fn file(
     whole: Whole,
-    mut parsed: Parsed,
+    mut parsed: ParsedObjects,
     blocks: FileBlocks,
     (mut kept, read): (MetadataMemory, u64),
 ) -> Result<Hdf5File> {
@@ -74,10 +74,14 @@ pub(super) fn file(
 }
 
 /// The variable that a dataset is, without its path, and how it is stored; or the reason why it cannot be read.
-type Made = Result<(Variable, Arc<StoredVariable>)>;
+type AssembledVariable = Result<(Variable, Arc<StoredVariable>)>;
 
 /// Makes a variable of the object at an address; `None` if it is none.
-fn made_of(context: &Context<'_>, parsed: &Parsed, address: u64) -> Option<Made> {
+fn made_of(
+    context: &Context<'_>,
+    parsed: &ParsedObjects,
+    address: u64,
+) -> Option<AssembledVariable> {
     match parsed.get(&address)? {
         Ok(Object::Dataset(dataset)) if is_variable(dataset) => {
             let made = variable(context, address, dataset);
@@ -97,7 +101,7 @@ fn unreadable(path: String, error: Error) -> Unreadable {
     Unreadable { path, error }
 }
 
-fn has_netcdf_attributes(root: u64, parsed: &Parsed) -> bool {
+fn has_netcdf_attributes(root: u64, parsed: &ParsedObjects) -> bool {
     match parsed.get(&root) {
         Some(Ok(Object::Group(group))) => group.attributes.iter().any(|(name, _)| {
             name == "_NCProperties" || name == "_nc3_strict" || name.starts_with("_Netcdf4")

@@ -6,7 +6,7 @@ use super::blocks::Replay;
 use super::file_bytes::FileBytes;
 use super::index::{ChunkIndex, Indexed, Walk, lookup};
 use super::inner::Inner;
-use super::stored::ChunkPlace;
+use super::stored_variable::ChunkPlace;
 use gridfusion_core::format::{Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
 

@@ -15,7 +15,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::parse::{Dataset, Layout, Object, Value};
-use super::parsed::Parsed;
+use super::parsed_objects::ParsedObjects;
 use super::tree::Tree;
 use crate::hierarchy::{Attribute, Axis, CellType};
 
@@ -50,7 +50,7 @@ struct Scale {
 
 impl Dimensions {
     /// Collects the dimensions of a file.
-    pub(super) fn new(tree: &Tree, parsed: &Parsed) -> Self {
+    pub(super) fn new(tree: &Tree, parsed: &ParsedObjects) -> Self {
         let mut this = Self::default();
         // Each dataset once, by its first path.
         let mut met = HashSet::new();

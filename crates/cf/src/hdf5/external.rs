@@ -9,7 +9,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::segment::Segment;
-use super::stored::{ChunkPlace, StoredVariable, location};
+use super::stored_variable::{ChunkPlace, StoredVariable, location};
 use gridfusion_core::format::{Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
 use gridfusion_core::grid::ravel;
 use gridfusion_core::{Error, Result};

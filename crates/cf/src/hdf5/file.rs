@@ -7,7 +7,7 @@ use super::external::Parts;
 use super::inner::Inner;
 use super::locate::{LocateHdf5, chunk_extents};
 use super::segment::Segment;
-use super::stored::{ChunkPlace, StoredVariable};
+use super::stored_variable::{ChunkPlace, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::hierarchy::Hierarchy;
 use gridfusion_core::format::StoredChunk;

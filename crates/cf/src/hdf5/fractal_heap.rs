@@ -18,9 +18,9 @@ use bytes::Bytes;
 
 use super::file_bytes::{Fields, FileBytes};
 use super::filters::Filters;
-use super::heap_place::{Huge, Stored};
+use super::heap_place::{FilteredBlock, Huge};
 use super::parse;
-use super::stored::location;
+use super::stored_variable::location;
 use gridfusion_core::format::{Payload, Scratch};
 use gridfusion_core::{Error, Result};
 
@@ -56,7 +56,7 @@ pub(super) struct FractalHeap {
     rows: u64,
     filters: Option<Filters>,
     /// Where the root block is, if it is a direct block.
-    root_block: Stored,
+    root_block: FilteredBlock,
     /// Tables that were read, by address.
     tables: HashMap<u64, Bytes>,
     /// Direct blocks that were read, by offset.
@@ -79,7 +79,7 @@ struct Block {
     /// The offset in the heap of its first byte.
     offset: u64,
     len: u64,
-    stored: Stored,
+    stored: FilteredBlock,
 }
 
 impl FractalHeap {
@@ -117,9 +117,10 @@ impl FractalHeap {
         if longest > MAX_BLOCK {
             return Err(Error::unsupported(format!("a heap with blocks of {longest} bytes")));
         }
-        let (mut filters, mut root_block) = (None, Stored::default());
+        let (mut filters, mut root_block) = (None, FilteredBlock::default());
         if filters_len > 0 {
-            root_block = Stored { len: fields.length(widths)?, skipped: fields.uint(4)? as u32 };
+            root_block =
+                FilteredBlock { len: fields.length(widths)?, skipped: fields.uint(4)? as u32 };
             let all = parse::filters(fields.take(filters_len as usize)?, widths)?;
             filters = Some(Filters::new(all, 1, None)?);
         }
@@ -239,7 +240,7 @@ impl FractalHeap {
         table: u64,
         rows: u64,
         cell: &Cell,
-    ) -> Result<(u64, Stored)> {
+    ) -> Result<(u64, FilteredBlock)> {
         let widths = file.widths;
         let (o, l) = (u64::from(widths.address), u64::from(widths.length));
         let block_len = o + if self.filters.is_some() { l + 4 } else { 0 };
@@ -266,9 +267,9 @@ impl FractalHeap {
         let address = fields.address(widths)?;
         let stored = match &self.filters {
             Some(_) if index < blocks => {
-                Stored { len: fields.length(widths)?, skipped: fields.uint(4)? as u32 }
+                FilteredBlock { len: fields.length(widths)?, skipped: fields.uint(4)? as u32 }
             }
-            _ => Stored::default(),
+            _ => FilteredBlock::default(),
         };
         Ok((address, stored))
     }
@@ -300,7 +301,7 @@ impl FractalHeap {
         file: &FileBytes,
         address: u64,
         len: u64,
-        stored: Stored,
+        stored: FilteredBlock,
     ) -> Result<Bytes> {
         let Some(filters) = &self.filters else { return file.read(address, len) };
         self.decoded = self.decoded.saturating_add(len);
@@ -324,9 +325,13 @@ impl FractalHeap {
             match &self.filters {
                 Some(_) => {
                     let skipped = id.uint(4)? as u32;
-                    Huge { address, len: id.length(widths)?, stored: Stored { len, skipped } }
+                    Huge {
+                        address,
+                        len: id.length(widths)?,
+                        stored: FilteredBlock { len, skipped },
+                    }
                 }
-                None => Huge { address, len, stored: Stored::default() },
+                None => Huge { address, len, stored: FilteredBlock::default() },
             }
         } else {
             let number = id.uint(id.left().min(8) as u8)?;

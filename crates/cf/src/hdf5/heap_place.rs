@@ -2,7 +2,7 @@
 
 /// How a block or object is stored, if the heap has filters.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stored {
+pub(super) struct FilteredBlock {
     /// Its bytes as stored.
     pub(super) len: u64,
     /// A bit per filter that was not applied.
@@ -14,5 +14,5 @@ pub(super) struct Stored {
 pub(super) struct Huge {
     pub(super) address: u64,
     pub(super) len: u64,
-    pub(super) stored: Stored,
+    pub(super) stored: FilteredBlock,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::blocks::FileBlocks;
 use super::file_bytes::Widths;
-use super::stored::{StoredVariable, location};
+use super::stored_variable::{StoredVariable, location};
 use crate::hierarchy::Hierarchy;
 use gridfusion_core::format::Location;
 use gridfusion_core::{Error, Result};

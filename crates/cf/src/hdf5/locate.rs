@@ -17,8 +17,8 @@ use super::file_bytes::FileBytes;
 use super::global_heap::{Collections, Reference};
 use super::index::{Entry, lookup};
 use super::inner::Inner;
-use super::stored::{ChunkPlace, StoredVariable, location};
-use super::{held, text};
+use super::stored_variable::{ChunkPlace, StoredVariable, location};
+use super::{own_bytes, text};
 use crate::hierarchy::Variable;
 use gridfusion_core::format::{
     Layer, Location, Machine, Payload, Placement, Replies, Scratch, Step, StorageOrder, StoredChunk,
@@ -161,7 +161,7 @@ impl LocateHdf5 {
             }
             ChunkPlace::Inline(held) => {
                 let held = held.slice(..(bytes(&extents) as usize).min(held.len()));
-                (held::payload(held, None), None)
+                (own_bytes::payload(held, None), None)
             }
             ChunkPlace::Contiguous(start) => {
                 let firsts = chunk.iter().zip(&stored.chunk_shape).map(|(at, len)| at * len);
@@ -238,7 +238,7 @@ impl LocateHdf5 {
                 let extents = stored.extents(chunk);
                 let is_whole = extents == chunk_extents(variable, chunk);
                 let placement = (!is_whole).then(|| region(&extents, extents.clone()));
-                layers.push(held::text_layer(texts.bytes, texts.offsets, placement));
+                layers.push(own_bytes::text_layer(texts.bytes, texts.offsets, placement));
             }
             located.push(StoredChunk { layers });
         }

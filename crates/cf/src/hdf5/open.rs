@@ -12,10 +12,10 @@ use std::collections::HashSet;
 use super::assemble;
 use super::blocks::{FileBlocks, Replay};
 use super::file::Hdf5File;
-use super::kept::MetadataMemory;
 use super::link::Target;
+use super::metadata_memory::MetadataMemory;
 use super::parse::{Object, Parser};
-use super::parsed::{Parsed, Whole};
+use super::parsed_objects::{ParsedObjects, Whole};
 use gridfusion_core::format::{Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
 
@@ -34,7 +34,7 @@ pub struct OpenHdf5 {
 
 #[derive(Debug)]
 struct Objects {
-    parsed: Parsed,
+    parsed: ParsedObjects,
     kept: MetadataMemory,
     /// Addresses that were found in links, whether parsed or not.
     known: HashSet<u64>,
@@ -93,7 +93,7 @@ impl OpenHdf5 {
 
 impl Objects {
     fn new(most: u64) -> Self {
-        let (parsed, kept) = (Parsed::new(), MetadataMemory::new(most));
+        let (parsed, kept) = (ParsedObjects::new(), MetadataMemory::new(most));
         Self { parsed, kept, known: HashSet::new(), pending: vec![] }
     }
 

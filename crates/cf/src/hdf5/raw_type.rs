@@ -7,11 +7,11 @@ use super::file_bytes::Fields;
 use gridfusion_core::Result;
 
 /// The bits of a type, or the reason why it cannot be read.
-type Checked = std::result::Result<Option<Bits>, String>;
+type CheckedBits = std::result::Result<Option<Bits>, String>;
 
 /// Returns the bits of the integers of a datatype message, unless they use all; a description if the numbers cannot
 /// be read.
-pub(super) fn bits(raw: &[u8]) -> Result<Checked> {
+pub(super) fn bits(raw: &[u8]) -> Result<CheckedBits> {
     let mut fields = Fields::new("datatype", 0, raw);
     let class = fields.uint(1)? & 15;
     let flags = fields.uint(3)?;
@@ -28,7 +28,7 @@ pub(super) fn bits(raw: &[u8]) -> Result<Checked> {
     })
 }
 
-fn integer(fields: &mut Fields<'_>, flags: u64, size: u64) -> Result<Checked> {
+fn integer(fields: &mut Fields<'_>, flags: u64, size: u64) -> Result<CheckedBits> {
     let (offset, precision) = (fields.uint(2)?, fields.uint(2)?);
     if (offset, precision) == (0, 8 * size) {
         return Ok(Ok(None));
@@ -49,7 +49,7 @@ fn integer(fields: &mut Fields<'_>, flags: u64, size: u64) -> Result<Checked> {
     })))
 }
 
-fn float(fields: &mut Fields<'_>, flags: u64, size: u64) -> Result<Checked> {
+fn float(fields: &mut Fields<'_>, flags: u64, size: u64) -> Result<CheckedBits> {
     let found = [fields.uint(2)?, fields.uint(2)?];
     let found = [
         found[0],

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::link::Target;
 use super::parse::{Group, Object};
-use super::parsed::Parsed;
+use super::parsed_objects::ParsedObjects;
 use gridfusion_core::Error;
 
 /// The most paths of all objects together, and their bytes: of first paths, and again of others.
@@ -31,7 +31,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Follows links from the root.
-    pub(super) fn new(root: u64, parsed: &Parsed) -> Self {
+    pub(super) fn new(root: u64, parsed: &ParsedObjects) -> Self {
         let mut walk = Walk {
             root,
             parsed,
@@ -88,7 +88,7 @@ enum To<'a> {
 
 struct Walk<'a> {
     root: u64,
-    parsed: &'a Parsed,
+    parsed: &'a ParsedObjects,
     tree: Tree,
     visits: Vec<Visit>,
     visited: HashSet<u64>,
@@ -268,7 +268,7 @@ mod tests {
             ("far", Target::Unreadable(Error::unsupported("a link to the file \"other.h5\""))),
         ]);
         let inner = group(vec![("x", Target::Object(4)), ("up", Target::Object(1))]);
-        let parsed: Parsed = [(1, root), (2, inner), (3, damaged()), (4, damaged())].into();
+        let parsed: ParsedObjects = [(1, root), (2, inner), (3, damaged()), (4, damaged())].into();
         let tree = Tree::new(1, &parsed);
         assert_eq!(tree.groups, own(&[("", 1), ("a", 2)]));
         let datasets: HashSet<_> = tree.datasets.iter().cloned().collect();
@@ -289,7 +289,7 @@ mod tests {
         ]);
         let run = group(vec![("inner", Target::Object(3)), ("top", path("/"))]);
         let inner = group(vec![("x", Target::Object(4)), ("back", Target::Object(2))]);
-        let parsed: Parsed = [(1, root), (2, run), (3, inner), (4, damaged())].into();
+        let parsed: ParsedObjects = [(1, root), (2, run), (3, inner), (4, damaged())].into();
         let tree = Tree::new(1, &parsed);
         let mut groups: Vec<_> = tree.groups.into_iter().map(|(path, _)| path).collect();
         groups.sort();
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn any_depth_is_followed() {
         let child = |at: u64| (at, group(vec![("g", Target::Object(at + 1))]));
-        let parsed: Parsed = (0..10_000).map(child).collect();
+        let parsed: ParsedObjects = (0..10_000).map(child).collect();
         let tree = Tree::new(0, &parsed);
         assert_eq!((tree.groups.len(), tree.unreadable.len()), (10_000, 0));
     }
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn links_to_one_another_end() {
         let child = |at: u64| (at, group(vec![("a", Target::Object(at + 1)), ("b", path("a"))]));
-        let parsed: Parsed = (0..40).map(child).collect();
+        let parsed: ParsedObjects = (0..40).map(child).collect();
         let tree = Tree::new(0, &parsed);
         assert!(tree.groups.len() <= MAX_PATHS && tree.unreadable.len() == 1);
         let first: HashSet<u64> = tree.groups[..40].iter().map(|(_, address)| *address).collect();

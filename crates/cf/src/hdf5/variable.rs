@@ -8,7 +8,7 @@ use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
 use super::segment::Segment;
-use super::stored::{ChunkPlace, ChunkPlaces, StoredVariable};
+use super::stored_variable::{ChunkPlace, ChunkPlaces, StoredVariable};
 use super::virtual_layout::Mapping;
 use crate::hierarchy::{Axis, CellType, Variable};
 use gridfusion_core::format::ByteOrder;
@@ -35,7 +35,7 @@ pub(super) fn variable(
     check_readable(&dataset.attributes)?;
     let axes = context.dimensions.axes(address, dataset);
     let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);
-    let shaped = Shaped::new(dataset, cell, axes, is_text)?;
+    let shaped = CellDataset::new(dataset, cell, axes, is_text)?;
     let fill = shaped.fill(dataset);
     let (place, chunk_shape) = shaped.place(context, dataset)?;
     let is_text = shaped.cell.cell == CellType::Text;
@@ -72,7 +72,7 @@ pub(super) fn variable(
 }
 
 /// A dataset whose last axis is part of the cell, if it is one of characters.
-struct Shaped {
+struct CellDataset {
     cell: StoredCell,
     axes: Vec<Axis>,
     shape: Vec<u64>,
@@ -81,7 +81,7 @@ struct Shaped {
     filtered_width: u64,
 }
 
-impl Shaped {
+impl CellDataset {
     /// NetCDF-4 stores text of a fixed length as single characters, with an axis of them.
     fn new(
         dataset: &Dataset,
@@ -204,7 +204,7 @@ impl Shaped {
     }
 }
 
-impl Shaped {
+impl CellDataset {
     /// Returns the place of a dataset whose `bytes` are in other files, and the shape of its chunks.
     fn external(
         &self,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::conversion::Conversion;
-use gridfusion_core::format::{ByteOrder, Codec, Decoded, Payload, PayloadDecoder, Scratch};
+use gridfusion_core::format::{ByteOrder, Codec, DecodedPayload, Payload, PayloadDecoder, Scratch};
 use gridfusion_core::{Error, Result};
 
 /// Every n-th cell of a tile.
@@ -74,7 +74,7 @@ impl PayloadDecoder for Derived {
         _offset: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let tile = self.stored.decode(stored.clone(), spare, scratch)?;
         if tile.offsets.is_some() {
             return Err(Error::internal("cells of any length are not derived"));
@@ -83,7 +83,7 @@ impl PayloadDecoder for Derived {
             Change::Picked(picked) => picked.apply(&tile.bytes),
             Change::Converted(conversion) => conversion.apply(&tile.bytes)?,
         };
-        Ok(Decoded { bytes: bytes.into(), offsets: None })
+        Ok(DecodedPayload { bytes: bytes.into(), offsets: None })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::netcdf3::is_netcdf3;
 use gridfusion_core::format::{Entry, Foreign, Location};
 use gridfusion_core::options::{OptionInfo, ResolvedOptions};
 use gridfusion_core::source::Place;
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, RecognisedFormat};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::{Error, Result};
 
@@ -50,7 +50,7 @@ impl ArrayFormat for NetCdf {
         if cfg!(feature = "hdf5") { CLASSIC } else { &CLASSIC[..3] }
     }
 
-    fn probe_folder(&self, _: &[Entry]) -> Option<Recognised> {
+    fn probe_folder(&self, _: &[Entry]) -> Option<RecognisedFormat> {
         None
     }
 

@@ -20,7 +20,7 @@ const TEXT: u64 = 16;
 
 /// A virtual dataset whose sources are being counted.
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct SourceCounter {
     variable: Variable,
     /// The ends of the cells that grow, per axis. They replace the stored length.
     ends: Vec<Option<u64>>,
@@ -32,14 +32,14 @@ pub(super) struct Growing {
 
 /// A virtual dataset after its sources were counted.
 #[derive(Debug)]
-pub(super) struct Grown {
+pub(super) struct GrownDataset {
     pub(super) variable: Variable,
     pub(super) mappings: Vec<Mapping>,
     /// Mappings without their sources.
     pub(super) missing: Vec<Mapping>,
 }
 
-impl Growing {
+impl SourceCounter {
     /// A variable with its stored shape, and no mappings yet.
     pub(super) fn new(variable: Variable) -> Self {
         let rank = variable.axes.len();
@@ -116,7 +116,7 @@ impl Growing {
     }
 
     /// Returns the dataset with its shape.
-    pub(super) fn finish(self) -> Result<Grown> {
+    pub(super) fn finish(self) -> Result<GrownDataset> {
         let Self { mut variable, ends, least, mappings, missing } = self;
         for ((axis, end), least) in variable.axes.iter_mut().zip(ends).zip(least) {
             axis.len = end.map_or(axis.len, |end| end.max(least));
@@ -127,7 +127,7 @@ impl Growing {
             return Err(Error::unsupported(format!("cells of shape {shape:?} are too many")));
         }
         variable.chunk_shape = virtual_chunks(&shape, width, &mappings)?;
-        Ok(Grown { variable, mappings, missing })
+        Ok(GrownDataset { variable, mappings, missing })
     }
 }
 

@@ -22,9 +22,9 @@ const MOST_OPEN: usize = 128;
 /// The files that were opened, by number. The first one has number 0.
 #[derive(Debug)]
 pub(super) struct OtherFiles {
-    first: Opened<Hdf5Reader>,
+    first: OpenFile<Hdf5Reader>,
     /// The others, from number 1 on.
-    others: Vec<Opened<Content>>,
+    others: Vec<OpenFile<Content>>,
     /// The number of each file by its kind and its name, after links of the file system were followed.
     numbers: HashMap<(Kind, String), usize>,
     pool: Arc<OpenFiles>,
@@ -32,7 +32,7 @@ pub(super) struct OtherFiles {
 
 /// An open file.
 #[derive(Debug)]
-struct Opened<T> {
+struct OpenFile<T> {
     place: Place,
     content: T,
 }
@@ -58,7 +58,7 @@ impl OtherFiles {
         let own = place.local_path().and_then(|path| path.canonicalize().ok());
         let own = own.map_or_else(|| remote_name(place), |path| path.display().to_string());
         let numbers = HashMap::from([((Kind::Hdf5, own), 0)]);
-        let first = Opened { place: place.clone(), content: file };
+        let first = OpenFile { place: place.clone(), content: file };
         Self { first, others: vec![], numbers, pool }
     }
 
@@ -67,7 +67,7 @@ impl OtherFiles {
         &self.first.content
     }
 
-    fn other(&self, number: usize) -> Option<&Opened<Content>> {
+    fn other(&self, number: usize) -> Option<&OpenFile<Content>> {
         self.others.get(number.checked_sub(1)?)
     }
 
@@ -99,7 +99,7 @@ impl OtherFiles {
 
     /// Returns the objects of all files. Members have the numbers of files.
     pub(super) fn objects(&self) -> Arc<Objects> {
-        let of = |file: &Opened<Content>| match &file.content {
+        let of = |file: &OpenFile<Content>| match &file.content {
             Content::Hdf5(file) => Arc::clone(file.objects()),
             Content::Cells(objects, _) => Arc::clone(objects),
         };
@@ -141,7 +141,7 @@ impl OtherFiles {
                 Content::Cells(Arc::new(Objects::One(source)), len)
             }
         };
-        self.others.push(Opened { place, content });
+        self.others.push(OpenFile { place, content });
         let number = self.others.len();
         self.numbers.insert((kind, path), number);
         Ok(Some(number))

@@ -49,7 +49,7 @@ pub(super) struct Cut {
 
 /// A tile of the other dataset, with the axes of the virtual dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Folded {
+pub(super) struct FoldedTile {
     pub(super) tile_shape: Vec<u64>,
     /// The place of a cell in it.
     pub(super) origin: Vec<u64>,
@@ -192,7 +192,7 @@ impl Pairs {
 
     /// Returns the shape of a tile of the other dataset with the axes of the virtual dataset, and the place of a cell
     /// in it.
-    pub(super) fn folded(&self, shape: &[u64], cell: &[u64]) -> Folded {
+    pub(super) fn folded(&self, shape: &[u64], cell: &[u64]) -> FoldedTile {
         let of = |all: &[u64], axes: &[usize]| -> Vec<u64> {
             axes.iter().filter_map(|&axis| all.get(axis).copied()).collect()
         };
@@ -202,7 +202,7 @@ impl Pairs {
         let places = self.folded.iter().map(|axes| ravel(&of(cell, axes), &of(shape, axes)));
         let picked = (every, ravel(&of(cell, &self.trailing), &behind));
         let picked = Some(picked).filter(|_| every != 1);
-        Folded { tile_shape: lens.collect(), origin: places.collect(), picked }
+        FoldedTile { tile_shape: lens.collect(), origin: places.collect(), picked }
     }
 }
 

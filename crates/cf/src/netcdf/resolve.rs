@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::conversion::Conversion;
-use super::growing::{Growing, Grown};
+use super::growing::{GrownDataset, SourceCounter};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Pairs;
@@ -31,13 +31,13 @@ pub(super) type Key = (usize, usize);
 /// The cells of a dataset that are elsewhere.
 #[derive(Debug)]
 pub(super) enum Source {
-    Virtual(Vec<Mapped>),
+    Virtual(Vec<MappedDataset>),
     External(Vec<ExternalFile>),
 }
 
 /// A mapping whose dataset was found.
 #[derive(Debug)]
-pub(super) struct Mapped {
+pub(super) struct MappedDataset {
     pub(super) of: Key,
     pub(super) pairs: Pairs,
     /// How numbers become those of the virtual dataset, if their types differ.
@@ -53,7 +53,7 @@ pub(super) struct ExternalFile {
 
 /// All datasets that are elsewhere, as far as the variables of the first file lead to them.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedDatasets {
     pub(super) files: OtherFiles,
     /// An error for a dataset that cannot be read.
     pub(super) sources: HashMap<Key, Result<Source>>,
@@ -68,12 +68,12 @@ pub(super) fn is_elsewhere(file: &Hdf5Reader, variable: usize) -> bool {
 }
 
 /// Opens the files that datasets of a file lead to.
-pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved> {
+pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<ResolvedDatasets> {
     let count = file.hierarchy().variables.len();
     let waiting: VecDeque<Key> =
         (0..count).filter(|number| is_elsewhere(&file, *number)).map(|it| (0, it)).collect();
     let files = OtherFiles::new(place, file);
-    let mut resolving = Resolving {
+    let mut resolving = Resolver {
         files,
         waiting,
         grown: HashMap::new(),
@@ -90,7 +90,7 @@ pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved>
             sources.insert(key, source);
         }
     }
-    let Resolving { files, grown, warnings, .. } = resolving;
+    let Resolver { files, grown, warnings, .. } = resolving;
     let mut known = HashMap::new();
     let mut error = |key| depth(&sources, key, &mut vec![], &mut known).err();
     let errors = sources.keys().filter_map(|&key| Some((key, error(key)?)));
@@ -101,7 +101,7 @@ pub(super) async fn resolve(place: &Place, file: Hdf5Reader) -> Result<Resolved>
     let of_readable =
         warnings.into_iter().filter(|(key, _)| matches!(sources.get(key), Some(Ok(_))));
     let warnings = of_readable.map(|(_, warning)| warning).collect();
-    Ok(Resolved { files, sources, grown, warnings })
+    Ok(ResolvedDatasets { files, sources, grown, warnings })
 }
 
 /// Returns the number of datasets on the longest way from a dataset to its cells. Fails if it leads to itself, to one
@@ -137,7 +137,7 @@ fn depth(
 }
 
 /// Datasets that are being found.
-struct Resolving {
+struct Resolver {
     files: OtherFiles,
     waiting: VecDeque<Key>,
     /// Datasets that grew with their sources.
@@ -151,7 +151,7 @@ struct Resolving {
     parts: usize,
 }
 
-impl Resolving {
+impl Resolver {
     /// Returns a variable of one of the files.
     fn variable(&self, (file, variable): Key) -> Result<&Variable> {
         let found = self.files.hdf5(file)?.hierarchy().variables.get(variable);
@@ -172,7 +172,8 @@ impl Resolving {
         self.count(segments.as_ref().map_or(0, |all| all.len()))?;
         match (mappings, segments) {
             (Some(mappings), _) if mappings.iter().any(Mapping::grows) => {
-                let Grown { variable, mappings, missing } = self.grow(key, &mappings).await?;
+                let GrownDataset { variable, mappings, missing } =
+                    self.grow(key, &mappings).await?;
                 self.grown.insert(key, variable);
                 self.mapped(key, &mappings, missing).await.map(Source::Virtual)
             }
@@ -193,8 +194,8 @@ impl Resolving {
     }
 
     /// Counts the sources of a virtual dataset that grows.
-    async fn grow(&mut self, key: Key, mappings: &[Mapping]) -> Result<Grown> {
-        let mut growing = Growing::new(self.variable(key)?.clone());
+    async fn grow(&mut self, key: Key, mappings: &[Mapping]) -> Result<GrownDataset> {
+        let mut growing = SourceCounter::new(self.variable(key)?.clone());
         for mapping in mappings {
             if !mapping.grows() {
                 growing.add_fixed(mapping)?;
@@ -265,7 +266,7 @@ impl Resolving {
         key: Key,
         mappings: &[Mapping],
         mut missing: Vec<Mapping>,
-    ) -> Result<Vec<Mapped>> {
+    ) -> Result<Vec<MappedDataset>> {
         let (mut found, all) = (vec![], mappings.len() + missing.len());
         for mapping in mappings {
             match self.one(key, mapping).await? {
@@ -318,7 +319,7 @@ impl Resolving {
         Ok(Some((file, variable)))
     }
 
-    async fn one(&mut self, key: Key, mapping: &Mapping) -> Result<Option<Mapped>> {
+    async fn one(&mut self, key: Key, mapping: &Mapping) -> Result<Option<MappedDataset>> {
         let Some(of) = self.find(key, mapping).await? else { return Ok(None) };
         let target = self.variable(key)?;
         let source = self.variable(of)?;
@@ -333,7 +334,7 @@ impl Resolving {
         if is_elsewhere(self.files.hdf5(of.0)?, of.1) {
             self.waiting.push_back(of);
         }
-        Ok(Some(Mapped { of, pairs, conversion }))
+        Ok(Some(MappedDataset { of, pairs, conversion }))
     }
 }
 

@@ -20,7 +20,7 @@ use super::derived::{Picked, converted};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
 use super::pairs::Piece;
-use super::resolve::{Key, Mapped, Resolved, Source, is_elsewhere, resolve};
+use super::resolve::{Key, MappedDataset, ResolvedDatasets, Source, is_elsewhere, resolve};
 use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::hierarchy::{Axis, Hierarchy, Unreadable, Variable};
 use gridfusion_core::format::{Layer, Placement, RepeatedCell, StorageOrder, StoredChunk};
@@ -65,7 +65,7 @@ pub(super) struct VirtualFiles {
 impl VirtualFiles {
     /// Opens the files that the datasets of a file name.
     pub(super) async fn open(place: &Place, file: Hdf5Reader) -> Result<Self> {
-        let Resolved { files, sources, grown, warnings } = resolve(place, file).await?;
+        let ResolvedDatasets { files, sources, grown, warnings } = resolve(place, file).await?;
         for warning in &warnings {
             log::warn!("{}: {warning}", place.shown());
         }
@@ -123,10 +123,10 @@ impl VirtualFiles {
     async fn virtual_chunks(
         &self,
         variable: &Variable,
-        mapped: &[Mapped],
+        mapped: &[MappedDataset],
         chunks: &[Vec<u64>],
     ) -> Result<Vec<StoredChunk>> {
-        let mut pieces: Vec<(usize, &Mapped, Vec<u64>, Piece)> = vec![];
+        let mut pieces: Vec<(usize, &MappedDataset, Vec<u64>, Piece)> = vec![];
         let mut wanted: BTreeMap<Key, BTreeMap<Vec<u64>, StoredChunk>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
             let within = cells_of(variable, chunk);
@@ -165,7 +165,7 @@ impl VirtualFiles {
     fn pieces(
         &self,
         variable: &Variable,
-        mapped: &Mapped,
+        mapped: &MappedDataset,
         start: &[u64],
         piece: &Piece,
         layers: &[Layer],
@@ -235,7 +235,7 @@ fn cells_of(variable: &Variable, chunk: &[u64]) -> Vec<Range<u64>> {
 /// at `start`. Returns the layer, and whether it has all cells of the piece; `None` if it has none.
 fn placed(
     layer: &Layer,
-    mapped: &Mapped,
+    mapped: &MappedDataset,
     start: &[u64],
     piece: &Piece,
     whole: &[u64],

@@ -49,7 +49,10 @@ impl Extents {
     }
 
     /// Returns the bytes of the fixed variables, and of the slabs of the first record, with what they are.
-    fn ranges<'a>(&self, header: &'a Header) -> Result<(Vec<Occupied<'a>>, Vec<Occupied<'a>>)> {
+    fn ranges<'a>(
+        &self,
+        header: &'a Header,
+    ) -> Result<(Vec<OccupiedRange<'a>>, Vec<OccupiedRange<'a>>)> {
         let (mut fixed, mut slabs) = (vec![], vec![]);
         for (variable, len) in header.variables.iter().zip(&self.lens) {
             let end = variable.begin.checked_add(*len).ok_or_else(|| beyond(variable))?;
@@ -64,7 +67,7 @@ impl Extents {
 
     /// Returns the bytes of all records; `None` if there are none. Checks that the slabs of a record are disjoint,
     /// and that they end before the next record.
-    fn records_range<'a>(&self, slabs: &[Occupied<'a>]) -> Result<Option<Occupied<'a>>> {
+    fn records_range<'a>(&self, slabs: &[OccupiedRange<'a>]) -> Result<Option<OccupiedRange<'a>>> {
         let start = slabs.iter().map(|(range, _)| range.start).min();
         let end = slabs.iter().map(|(range, _)| range.end).max();
         let (Some(start), Some(end), Some(before)) = (start, end, self.records.checked_sub(1))
@@ -92,7 +95,7 @@ impl Extents {
 }
 
 /// A range of bytes, and its occupant.
-type Occupied<'a> = (Range<u64>, Occupant<'a>);
+type OccupiedRange<'a> = (Range<u64>, Occupant<'a>);
 
 #[derive(Debug, Clone, Copy)]
 enum Occupant<'a> {
@@ -111,13 +114,13 @@ impl fmt::Display for Occupant<'_> {
     }
 }
 
-fn check_disjoint(header: &Header, mut all: Vec<Occupied<'_>>) -> Result<()> {
+fn check_disjoint(header: &Header, mut all: Vec<OccupiedRange<'_>>) -> Result<()> {
     all.push((0..header.len, Occupant::Header));
     check_ordered(&mut all)
 }
 
 /// Sorts ranges, and checks that they are disjoint.
-fn check_ordered(all: &mut [Occupied<'_>]) -> Result<()> {
+fn check_ordered(all: &mut [OccupiedRange<'_>]) -> Result<()> {
     all.sort_by_key(|(range, _)| (range.start, range.end));
     for pair in all.windows(2) {
         let [(left, first), (right, second)] = pair else { continue };

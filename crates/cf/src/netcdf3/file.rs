@@ -8,7 +8,7 @@ use super::chunk_shape::{self, Access};
 use super::extents::Extents;
 use super::external_type::ExternalType;
 use super::header::{Header, HeaderVariable};
-use super::interleaved::Interleaved;
+use super::interleaved::RecordBytes;
 use super::version::Version;
 use crate::hierarchy::{Axis, CellType, Hierarchy, Unreadable, Variable};
 use gridfusion_core::format::{
@@ -327,7 +327,7 @@ impl Runs {
         match access {
             Access::Contiguous => vec![Layer::whole(payload(range, raw_len, Codec::Raw))],
             Access::Interleaved => {
-                let codec = Interleaved { kept: self.len, stride: self.stride };
+                let codec = RecordBytes { kept: self.len, stride: self.stride };
                 vec![Layer::whole(payload(range, raw_len, Codec::Custom(Arc::new(codec))))]
             }
             Access::Apart => {

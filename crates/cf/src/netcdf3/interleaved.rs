@@ -9,32 +9,32 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use gridfusion_core::format::{Decoded, PayloadDecoder, Scratch};
+use gridfusion_core::format::{DecodedPayload, PayloadDecoder, Scratch};
 use gridfusion_core::{Error, Result};
 
 /// Keeps the first bytes of each record. After the last record there is no gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interleaved {
+pub(super) struct RecordBytes {
     /// The bytes to keep of a record, at least 1.
     pub(super) kept: u64,
     /// The bytes from one record to the next, more than are kept.
     pub(super) stride: u64,
 }
 
-impl Interleaved {
+impl RecordBytes {
     /// Returns the stored bytes of this many records; `None` if they overflow.
     pub(super) fn stored_len(self, records: u64) -> Option<u64> {
         records.checked_sub(1)?.checked_mul(self.stride)?.checked_add(self.kept)
     }
 }
 
-impl fmt::Display for Interleaved {
+impl fmt::Display for RecordBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of every {} bytes", self.kept, self.stride)
     }
 }
 
-impl PayloadDecoder for Interleaved {
+impl PayloadDecoder for RecordBytes {
     fn decode(
         &self,
         stored: &Bytes,
@@ -42,7 +42,7 @@ impl PayloadDecoder for Interleaved {
         offset: u64,
         mut spare: Vec<u8>,
         _scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let records = raw_len.checked_div(self.kept).unwrap_or_default();
         let is_whole = records.saturating_mul(self.kept) == raw_len;
         if !is_whole || self.stored_len(records) != Some(stored.len() as u64) {
@@ -65,7 +65,7 @@ impl PayloadDecoder for Interleaved {
                 }
             }
         }
-        Ok(Decoded { bytes: spare.into(), offsets: None })
+        Ok(DecodedPayload { bytes: spare.into(), offsets: None })
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
     fn records_are_kept_and_gaps_left_out() {
         for (kept, gap) in [(1, 3), (2, 2), (3, 1), (4, 9), (8, 1), (100, 7)] {
             for records in [1, 2, 5, 77] {
-                let interleaved = Interleaved { kept, stride: kept + gap };
+                let interleaved = RecordBytes { kept, stride: kept + gap };
                 let len = interleaved.stored_len(records).unwrap();
                 let stored: Bytes = (0..len).map(|at| (at % 251) as u8).collect();
                 let mut expected = vec![];

@@ -15,7 +15,7 @@ use gridfusion_core::ErrorKind;
 use gridfusion_core::format::{ElementType, Scratch};
 
 /// The shape, the type and the bytes of a variable, in hexadecimal digits.
-type Expected = (Vec<u64>, String, String);
+type ExpectedVariable = (Vec<u64>, String, String);
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/netcdf3")
@@ -46,7 +46,7 @@ fn as_in_numpy(file: &NetCdf3File, variable: usize, has_text_axis: bool) -> (Vec
     (shape, kind)
 }
 
-fn check(name: &str, bytes: &Bytes, expected: &BTreeMap<String, Expected>) {
+fn check(name: &str, bytes: &Bytes, expected: &BTreeMap<String, ExpectedVariable>) {
     let file = open(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     let variables = &file.hierarchy().variables;
     assert!(file.hierarchy().unreadable.is_empty() && file.missing_bytes() == 0, "{name}");
@@ -66,7 +66,7 @@ fn check(name: &str, bytes: &Bytes, expected: &BTreeMap<String, Expected>) {
 #[test]
 fn values_are_those_that_netcdf4_reads() {
     let text = fs::read_to_string(folder().join("expected.json")).unwrap();
-    let all: BTreeMap<String, Option<BTreeMap<String, Expected>>> =
+    let all: BTreeMap<String, Option<BTreeMap<String, ExpectedVariable>>> =
         serde_json::from_str(&text).unwrap();
     assert!(all.len() >= 10);
     for (name, expected) in all {
@@ -89,7 +89,8 @@ fn values_are_those_that_netcdf4_reads() {
 fn values_of_further_files() {
     let Some(folder) = std::env::var_os("FOLDER_OF_NETCDF3").map(PathBuf::from) else { return };
     let text = fs::read_to_string(folder.join("expected.json")).unwrap();
-    let all: BTreeMap<String, BTreeMap<String, Expected>> = serde_json::from_str(&text).unwrap();
+    let all: BTreeMap<String, BTreeMap<String, ExpectedVariable>> =
+        serde_json::from_str(&text).unwrap();
     for (name, expected) in all {
         check(&name, &fs::read(folder.join(&name)).unwrap().into(), &expected);
     }

@@ -7,7 +7,7 @@ use arrow::datatypes::{
 };
 
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, bound};
+use crate::format::{ElementType, ZoneBound, bound};
 
 /// Evaluates an expression in which a name stands for the Arrow type of an [`ElementType`]. Half
 /// precision can have its own expression, for code that has no arithmetic for it.
@@ -79,9 +79,9 @@ pub trait Element: ArrowPrimitiveType {
     /// Converts a whole number; `None` for floats, and for a number beyond the integer type.
     fn from_integer(number: i128) -> Option<Self::Native>;
     /// Returns the stored form of an element.
-    fn to_bound(value: Self::Native) -> Bound;
+    fn to_bound(value: Self::Native) -> ZoneBound;
     /// Returns the element with this stored form.
-    fn from_bound(bound: Bound) -> Self::Native;
+    fn from_bound(bound: ZoneBound) -> Self::Native;
     /// Whether the element is NaN.
     fn is_nan(value: Self::Native) -> bool;
     /// Whether two elements have the same bits; zeros of different sign do not.
@@ -92,13 +92,13 @@ pub trait Element: ArrowPrimitiveType {
     fn to_integer(value: Self::Native) -> Option<i128>;
 }
 
-/// The conversions between an element and its stored form: little-endian bytes, padded to a [`Bound`].
+/// The conversions between an element and its stored form: little-endian bytes, padded to a [`ZoneBound`].
 macro_rules! stored_form {
     () => {
-        fn to_bound(value: Self::Native) -> Bound {
+        fn to_bound(value: Self::Native) -> ZoneBound {
             bound(&value.to_le_bytes())
         }
-        fn from_bound(bound: Bound) -> Self::Native {
+        fn from_bound(bound: ZoneBound) -> Self::Native {
             let mut bytes = Self::Native::default().to_le_bytes();
             let size = bytes.len();
             bytes.copy_from_slice(&bound[..size]);

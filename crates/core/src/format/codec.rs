@@ -45,7 +45,7 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
         offset: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded>;
+    ) -> Result<DecodedPayload>;
 
     /// Whether the decoded length is known before decoding. It is not for values of variable length that are
     /// stored with their lengths. Then `raw_len` is an estimate, and the decoder itself limits the length.
@@ -66,7 +66,7 @@ impl fmt::Display for Codec {
 
 /// A decoded payload.
 #[derive(Debug, Clone)]
-pub struct Decoded {
+pub struct DecodedPayload {
     /// The tile's bytes.
     pub bytes: Bytes,
     /// The offset of each value in `bytes`, if the encoding of variable-length values contains their
@@ -141,18 +141,18 @@ impl Codec {
         offset: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let corrupt = |found: &str| {
             let expected = format!("{found}, expected {raw_len} bytes");
             Error::corrupt("chunk payload", offset, expected)
         };
         let (tile, after) = match self {
-            Self::Raw => (Decoded { bytes: stored, offsets: None }, ""),
+            Self::Raw => (DecodedPayload { bytes: stored, offsets: None }, ""),
             Self::Zstd => {
                 let tile = decode_zstd(&stored, raw_len, spare, scratch)?.map_err(|error| {
                     corrupt(&format!("a zstd payload that does not decode ({error})"))
                 })?;
-                (Decoded { bytes: tile.into(), offsets: None }, " after decompression")
+                (DecodedPayload { bytes: tile.into(), offsets: None }, " after decompression")
             }
             Self::Custom(decoder) => {
                 (decoder.decode(&stored, raw_len, offset, spare, scratch)?, " after decoding")
@@ -274,11 +274,11 @@ mod tests {
             _offset: u64,
             mut spare: Vec<u8>,
             scratch: &mut Scratch,
-        ) -> Result<Decoded> {
+        ) -> Result<DecodedPayload> {
             scratch.lend(|tiles: &mut u64| *tiles += 1);
             spare.clear();
             spare.extend(stored.iter().rev());
-            Ok(Decoded { bytes: spare.into(), offsets: None })
+            Ok(DecodedPayload { bytes: spare.into(), offsets: None })
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::zone::Bound;
+use super::zone::ZoneBound;
 
 /// The type of an array's elements, stored little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,8 +82,8 @@ impl ElementType {
 
     /// Whether a stored element lies within stored bounds. The two zeros of floats count as equal; NaN lies
     /// within no bounds.
-    pub fn is_within(self, element: &Bound, bounds: &(Bound, Bound)) -> bool {
-        let rank = |bound: &Bound| self.rank(&bound[..self.size() as usize]);
+    pub fn is_within(self, element: &ZoneBound, bounds: &(ZoneBound, ZoneBound)) -> bool {
+        let rank = |bound: &ZoneBound| self.rank(&bound[..self.size() as usize]);
         let (Some(at), Some(least), Some(greatest)) =
             (rank(element), rank(&bounds.0), rank(&bounds.1))
         else {

@@ -45,7 +45,7 @@ mod write;
 mod zone;
 
 pub use byte_order::ByteOrder;
-pub use codec::{Codec, Decoded, PayloadDecoder, Scratch};
+pub use codec::{Codec, DecodedPayload, PayloadDecoder, Scratch};
 pub use element::ElementType;
 pub use foreign::Foreign;
 pub use machine::{Entry, Location, Machine, NOTHING, Replies, Step};
@@ -56,6 +56,6 @@ pub use stored::{Layer, Payload, Placement, StoredChunk};
 pub use time_unit::TimeUnit;
 pub use write::{Content, Publish, Write, Writer};
 pub use zone::bound;
-pub use zone::{Bound, Sum, Zone, Zones};
+pub use zone::{Sum, Zone, ZoneBound, Zones};
 
 pub use crate::byte_range::ByteRange;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::codec::{Codec, Decoded, PayloadDecoder, Scratch};
+use super::codec::{Codec, DecodedPayload, PayloadDecoder, Scratch};
 use super::machine::{Location, NOTHING};
 use super::storage_order::StorageOrder;
 use super::stored::{Layer, Payload, Placement};
@@ -49,7 +49,14 @@ impl fmt::Display for Constant {
 }
 
 impl PayloadDecoder for Constant {
-    fn decode(&self, _: &Bytes, _: u64, _: u64, _: Vec<u8>, _: &mut Scratch) -> Result<Decoded> {
-        Ok(Decoded { bytes: self.0.clone(), offsets: None })
+    fn decode(
+        &self,
+        _: &Bytes,
+        _: u64,
+        _: u64,
+        _: Vec<u8>,
+        _: &mut Scratch,
+    ) -> Result<DecodedPayload> {
+        Ok(DecodedPayload { bytes: self.0.clone(), offsets: None })
     }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::codec::{Codec, Decoded, Scratch};
+use super::codec::{Codec, DecodedPayload, Scratch};
 use super::machine::Location;
 use super::{ByteOrder, StorageOrder};
 use crate::error::Result;
@@ -122,7 +122,12 @@ impl Payload {
     ///
     /// # Errors
     /// `Corrupt` if the stored bytes do not decode to exactly `raw_len` bytes.
-    pub fn decode(&self, stored: Bytes, spare: Vec<u8>, scratch: &mut Scratch) -> Result<Decoded> {
+    pub fn decode(
+        &self,
+        stored: Bytes,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<DecodedPayload> {
         // Raw bytes need no memory for decoding, only for reversed words.
         let (for_codec, for_words) = match self.codec.is_raw() {
             true => (vec![], spare),
@@ -131,7 +136,7 @@ impl Payload {
         let decoded =
             self.codec.decode(stored, self.raw_len, self.at.start(), for_codec, scratch)?;
         let bytes = self.byte_order.to_little(decoded.bytes, for_words)?;
-        Ok(Decoded { bytes, ..decoded })
+        Ok(DecodedPayload { bytes, ..decoded })
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 
 /// The stored bytes of one element, padded with zeros at the end.
-pub type Bound = [u8; 8];
+pub type ZoneBound = [u8; 8];
 
 /// Copies the bytes of a stored element into a bound; leaves out bytes after the eighth.
-pub fn bound(element: &[u8]) -> Bound {
-    let mut bound = Bound::default();
+pub fn bound(element: &[u8]) -> ZoneBound {
+    let mut bound = ZoneBound::default();
     let len = element.len().min(bound.len());
     bound[..len].copy_from_slice(&element[..len]);
     bound
@@ -19,7 +19,7 @@ pub struct Zone {
     /// The number of cells that are NULL, NaN or the fill value.
     pub null_count: u64,
     /// The least and the greatest of the other elements; `None` if there are no others, or no stored bounds.
-    pub bounds: Option<(Bound, Bound)>,
+    pub bounds: Option<(ZoneBound, ZoneBound)>,
     /// The sum of the other elements; `None` if the writer stored none that can be relied on.
     pub sum: Option<Sum>,
 }

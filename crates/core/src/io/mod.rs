@@ -15,9 +15,9 @@ mod memory;
 )]
 mod mmap;
 mod object;
+mod open_files;
 mod path;
 mod remote;
-mod reopened;
 mod root;
 mod special;
 mod stamp;
@@ -33,20 +33,21 @@ use bytes::Bytes;
 pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
 pub use folder::{
-    Existing, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, VersionBelow, WritableFolder,
+    ExistingObject, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, VersionBelow,
+    WritableFolder,
 };
 pub use lru::LruCache;
 pub use mappings::MappedFile;
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;
+pub use open_files::{OpenFiles, ReopenedSource};
 pub use path::last_part;
 pub use remote::counted;
 pub use remote::{
     Remote, RemoteLimits, RemoteStore, RequestCounts, check_reference, is_private_host, is_public,
     is_same_origin,
 };
-pub use reopened::{OpenFiles, ReopenedSource};
 pub use root::Root;
 pub use special::refuse_special;
 pub use stamp::ObjectStamp;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::order::ReadOrder;
 use super::partitions::{Partitions, TaskPartition};
-use super::pruned::Account;
+use super::pruned_chunks::Account;
 use super::scan_plan::ScanPlan;
 use super::task::TaskRange;
 use super::touched::TouchedChunks;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::masks::ChunkMask;
 use super::order::{ReadOrder, SlabShape, ordered_axes};
 use super::partitions::{DivisionParams, Partitions, TaskPartition};
-use super::pruned::{Account, Pruned};
+use super::pruned_chunks::{Account, PrunedChunks};
 use super::task::{TaskNumber, TaskRange};
 use super::touched::TouchedChunks;
 use crate::error::Result;
@@ -146,7 +146,7 @@ impl ScanPlan {
     }
 
     /// Returns how many chunks the plan leaves out, by reason. `None` for a share of a plan that another share reports.
-    pub fn pruned(&self) -> Option<Pruned> {
+    pub fn pruned(&self) -> Option<PrunedChunks> {
         match self.account {
             Account::Own => Some(self.left_out()),
             Account::OfAll(pruned) => Some(pruned),
@@ -154,10 +154,10 @@ impl ScanPlan {
         }
     }
 
-    fn left_out(&self) -> Pruned {
+    fn left_out(&self) -> PrunedChunks {
         let (tasks, by_zones) = (self.chunks.tasks(), self.pruned_by_zones);
         let by_selection = self.grid().chunks().saturating_sub(tasks + by_zones);
-        Pruned { by_selection, by_zones, by_limit: tasks - self.chunks() }
+        PrunedChunks { by_selection, by_zones, by_limit: tasks - self.chunks() }
     }
 
     /// Returns the order of the rows of each partition: per leading axis that sorts them, whether indices

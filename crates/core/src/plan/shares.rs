@@ -9,7 +9,7 @@
 //! shares have the same number of partitions, so some may be empty.
 
 use super::partitions::{DivisionParams, Partitions, TaskPartition};
-use super::pruned::Account;
+use super::pruned_chunks::Account;
 use super::scan_plan::ScanPlan;
 use super::task::TaskRange;
 use crate::grid::AxisSelection;
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::grid::{ChunkGrid, Selection};
-    use crate::plan::{ChunkMask, Pruned, ScanRequest};
+    use crate::plan::{ChunkMask, PrunedChunks, ScanRequest};
 
     /// The chunks that a plan reads, with their selected cells, by partition.
     fn read(plan: &ScanPlan) -> Vec<(u64, Vec<AxisSelection>)> {
@@ -152,7 +152,7 @@ mod tests {
             expected.sort_by_key(|(chunk, _)| *chunk);
             assert_eq!(found, expected);
             assert!(shares.iter().all(|it| it.partition_count() == plan.partition_count()));
-            let reported: Vec<Pruned> = shares.iter().filter_map(ScanPlan::pruned).collect();
+            let reported: Vec<PrunedChunks> = shares.iter().filter_map(ScanPlan::pruned).collect();
             assert_eq!(reported, [plan.pruned().unwrap()]);
             let rows: u64 = shares.iter().map(|it| it.rows(None)).sum();
             assert!(rows >= plan.rows(None), "{rows}");

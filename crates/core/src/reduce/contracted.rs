@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::compute::take;
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type, UInt64Type};
 
-use super::group_stats::{GroupStats, Requested};
+use super::group_stats::{GroupStats, RequestedStats};
 use super::moments::Moments;
 use crate::error::{Error, Result};
 
@@ -47,8 +47,8 @@ impl Coarser<'_> {
     ///
     /// # Errors
     /// `Internal` if extremes are not numbers.
-    pub fn stats(self, stats: &GroupStats, requested: Requested) -> Result<GroupStats> {
-        let Requested { sum, wide_sum, min, max, spread } = requested;
+    pub fn stats(self, stats: &GroupStats, requested: RequestedStats) -> Result<GroupStats> {
+        let RequestedStats { sum, wide_sum, min, max, spread } = requested;
         let extreme = |array: Option<&ArrayRef>, is_max: bool| {
             array.map(|array| self.extremes(array, &stats.counts, is_max)).transpose()
         };

@@ -24,7 +24,7 @@ use super::walk::Walk;
 use super::weighted::RowWeights;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, Zone, bound};
+use crate::format::{ElementType, Zone, ZoneBound, bound};
 use crate::tile::Tile;
 
 /// Returns a reducer for a column over a table of `groups` places, with these members. `None` if the kernels
@@ -177,7 +177,7 @@ where
         self.members.iter_mut().for_each(|member| member.add_zone(chunk, place, zone));
     }
 
-    fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>) {
+    fn extremes(&self, place: usize) -> (Option<ZoneBound>, Option<ZoneBound>) {
         self.members.first().map_or((None, None), |member| member.extremes(place))
     }
 

@@ -1,4 +1,4 @@
-//! The operations of [`Sliding`](super::Sliding) frames.
+//! The operations of [`SlidingFold`](super::Sliding) frames.
 
 use super::moments::Moments;
 use super::sliding::Fold;

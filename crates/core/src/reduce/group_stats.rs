@@ -12,7 +12,7 @@ use super::weighted::{CellWeights, WeightedStates};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestedMember {
     /// The statistics.
-    pub requested: Requested,
+    pub requested: RequestedStats,
     /// The condition: the interval of the values that count. NULL never counts.
     pub range: ValueRange,
     /// The weights of the cells, if weighted sums are requested.
@@ -29,7 +29,7 @@ impl RequestedMember {
 /// The statistics that are requested of every group, besides the count of its values. At most one of the two
 /// sums can be requested: each counts values in its own pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Requested {
+pub struct RequestedStats {
     /// The sum in doubles.
     pub sum: bool,
     /// The wrapping sum of integers.
@@ -42,7 +42,7 @@ pub struct Requested {
     pub spread: bool,
 }
 
-impl Requested {
+impl RequestedStats {
     /// Returns the statistics that either requests.
     pub fn or(self, other: Self) -> Self {
         Self {

@@ -30,7 +30,7 @@ pub(super) trait Test<T>: Copy {
 
 /// The test that every cell passes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Everything;
+pub(super) struct KeepAll;
 
 /// The test that every cell except NaN passes.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ pub(super) struct Interval<T> {
     zeros: bool,
 }
 
-impl<T> Test<T> for Everything {
+impl<T> Test<T> for KeepAll {
     const MAY_FAIL: bool = false;
     #[inline(always)]
     fn keeps(self, _: T) -> bool {

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::reduce::batch::{GroupPlaces, Rows, Segment};
     use crate::reduce::bounds::Bounds;
-    use crate::reduce::keep::{Everything, Keep, Numbers};
+    use crate::reduce::keep::{Keep, KeepAll, Numbers};
     use crate::reduce::statistic::{Count, Max, Min, Sum, WideSum};
     use crate::reduce::value_range::ValueRange;
 
@@ -174,7 +174,7 @@ mod tests {
                     others_agree::<T, _>(&cells, rng, $test);
                 };
             }
-            each!(Everything);
+            each!(KeepAll);
             each!(Numbers);
             if let Keep::Interval(interval) = fills {
                 each!(interval);

@@ -9,16 +9,16 @@ use arrow::datatypes::{Float16Type, Float32Type};
 use super::batch::Batch;
 use super::bounds::Bounds;
 use super::cell::{Cell, Lane};
-use super::group_stats::{GroupStats, Requested, RequestedMember};
+use super::group_stats::{GroupStats, RequestedMember, RequestedStats};
 use super::grouped_chunk::GroupedChunk;
-use super::keep::{Everything, Keep, Numbers, Test};
+use super::keep::{Keep, KeepAll, Numbers, Test};
 use super::loops;
 use super::moments::Moments;
 use super::packing::Packing;
 use super::statistic::{Count, Max, Min, Statistic, Sum, WideSum};
 use super::weighted::{CellWeights, RowWeights, WeightedStates};
 use crate::array::Element;
-use crate::format::{Bound, Zone};
+use crate::format::{Zone, ZoneBound};
 
 /// The states of groups, indexed by the place of the group. Statistics that are not requested have no states.
 pub(super) struct Member<T: Element>
@@ -29,7 +29,7 @@ where
     pub(super) keep: Keep<T::Native>,
     /// The statistics of the stored numbers. If packing reverses their order, the least value is requested as
     /// the greatest number.
-    pub(super) requested: Requested,
+    pub(super) requested: RequestedStats,
     packing: Option<Packing>,
     /// Whether a condition on the value applies.
     pub(super) has_range: bool,
@@ -103,10 +103,10 @@ where
     ) {
         match keep {
             Keep::Nothing => {}
-            Keep::All => self.fold(batch, Everything, weights),
+            Keep::All => self.fold(batch, KeepAll, weights),
             // No integer is NaN; the condition leaves out the code for that.
             Keep::Numbers if T::Native::IS_FLOAT => self.fold(batch, Numbers, weights),
-            Keep::Numbers => self.fold(batch, Everything, weights),
+            Keep::Numbers => self.fold(batch, KeepAll, weights),
             Keep::Between(between) => self.fold(batch, between, weights),
             Keep::Interval(interval) => self.fold(batch, interval, weights),
         }
@@ -146,7 +146,7 @@ where
 
     /// Whether `zone` has what is requested of a chunk that is selected whole and lies in one group.
     pub(super) fn is_answered(&self, zone: &Zone) -> bool {
-        let Requested { sum, wide_sum, min, max, spread } = self.requested;
+        let RequestedStats { sum, wide_sum, min, max, spread } = self.requested;
         // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
         let is_stored =
             zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
@@ -180,7 +180,7 @@ where
 
     /// Returns the least and the greatest stored number of a group; `None` where not requested, or without a
     /// value.
-    pub(super) fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>) {
+    pub(super) fn extremes(&self, place: usize) -> (Option<ZoneBound>, Option<ZoneBound>) {
         // Without a value, the states still hold the neutral elements.
         let found = self.counts[place] > 0;
         let of = |states: &[T::Native], is_requested: bool| {
@@ -191,7 +191,7 @@ where
 
     /// Returns the statistics of all groups, as values. With `halves`, extremes are in half precision.
     pub(super) fn finish(mut self, halves: bool) -> GroupStats {
-        let Requested { sum, wide_sum, min, max, spread } = self.requested;
+        let RequestedStats { sum, wide_sum, min, max, spread } = self.requested;
         if let Some(Packing { scale, offset }) = self.packing {
             let unpack = |sum: &mut f64, weight: f64| *sum = *sum * scale + offset * weight;
             let counts = self.counts.iter().map(|count| *count as f64);

@@ -3,7 +3,7 @@
 use super::group_stats::GroupStats;
 use super::grouped_chunk::GroupedChunk;
 use crate::error::Result;
-use crate::format::{Bound, Zone};
+use crate::format::{Zone, ZoneBound};
 use crate::tile::Tile;
 
 /// A reducer adds chunks to the states of groups. Each partition has its own.
@@ -26,7 +26,7 @@ pub trait Reducer: Send {
 
     /// Returns the least and the greatest stored number so far of the group at `place`, of the first member.
     /// `None` where not requested, or without a value.
-    fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>);
+    fn extremes(&self, place: usize) -> (Option<ZoneBound>, Option<ZoneBound>);
 
     /// Returns the bytes of scratch memory, for chunks that are converted.
     fn scratch_bytes(&self) -> usize;

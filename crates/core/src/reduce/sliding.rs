@@ -1,4 +1,4 @@
-//! [`Sliding`]: aggregates of frames that only move forwards, without taking anything back.
+//! [`SlidingFold`]: aggregates of frames that only move forwards, without taking anything back.
 //!
 //! A frame is a range of *lines*. A line has one cell per partition, so that one step serves all of them:
 //!
@@ -28,7 +28,7 @@ pub trait Fold {
 
 /// The aggregates of the frames of lines.
 #[derive(Debug)]
-pub struct Sliding<F: Fold> {
+pub struct SlidingFold<F: Fold> {
     /// Cells per line.
     width: usize,
     /// The lines from `first` on that frames may still need.
@@ -43,7 +43,7 @@ pub struct Sliding<F: Fold> {
     end: usize,
 }
 
-impl<F: Fold> Sliding<F> {
+impl<F: Fold> SlidingFold<F> {
     /// Starts with line number `first`.
     pub fn new(width: usize, first: usize) -> Self {
         Self {
@@ -61,13 +61,13 @@ impl<F: Fold> Sliding<F> {
     /// Returns the state after the same lines and frames, if all cells so far had been equal. `of` gives the aggregate of a
     /// number of them.
     #[must_use]
-    pub fn with_same_cells<G: Fold>(&self, of: impl Fn(usize) -> G::Item) -> Sliding<G> {
+    pub fn with_same_cells<G: Fold>(&self, of: impl Fn(usize) -> G::Item) -> SlidingFold<G> {
         let width = self.width;
         let suffixes = (self.base..self.middle).flat_map(|line| {
             let item = of(self.middle - line);
             std::iter::repeat_n(item, width)
         });
-        Sliding {
+        SlidingFold {
             width,
             lines: vec![of(1); self.lines.len()],
             first: self.first,
@@ -172,8 +172,8 @@ mod tests {
             let cells: Vec<(u64, u32)> =
                 (0..count * width).map(|_| (random.random_range(0..13), 1)).collect();
             let first = random.random_range(0..3);
-            let mut sliding = Sliding::<Digits>::new(width, first);
-            let mut same = Sliding::<Digits>::new(width, first);
+            let mut sliding = SlidingFold::<Digits>::new(width, first);
+            let mut same = SlidingFold::<Digits>::new(width, first);
             let (mut start, mut end, mut pushed) = (first, first, 0);
             let switch = random.random_range(0..count);
             for step in 0..count {

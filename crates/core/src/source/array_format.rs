@@ -23,7 +23,7 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::opened_array::{OpenedArray, TableArrays};
 use super::place::Place;
-use super::provided::{Named, NamedGrid, data_variables, describe_arrays, verify_arrays};
+use super::provided::{NamedArray, NamedGrid, data_variables, describe_arrays, verify_arrays};
 use crate::array::ReadOptions;
 use crate::error::{Error, Result};
 use crate::format::Entry;
@@ -44,7 +44,7 @@ pub struct Ending {
 
 /// A format's description of a place that it recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recognised {
+pub struct RecognisedFormat {
     /// A noun for messages, such as `a TileDB array`.
     pub what: Cow<'static, str>,
     /// Whether a folder of such places is a group: one schema with all their arrays as tables.
@@ -78,7 +78,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
     fn endings(&self) -> &'static [Ending];
 
     /// Recognises a folder by its entries; `None` if it is not of this format.
-    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised>;
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat>;
 
     /// Whether a file is of this format; `head` is its first 64 KiB, or all of it if it is shorter.
     fn probe_file(&self, head: &[u8]) -> bool {
@@ -219,7 +219,7 @@ pub async fn verify_group<G: ArrayGroup + ?Sized>(
 
 /// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone,
 /// so that the others are still described and verified.
-async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
+async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<NamedArray> {
     let names = group.names();
     match group.arrays(&names).await {
         Ok(all) if all.len() == names.len() => {
@@ -237,8 +237,8 @@ async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
 }
 
 /// Returns the arrays as grids; the default descriptions and verifications know no other arrays.
-fn grids(arrays: Vec<Named>) -> Vec<NamedGrid> {
-    let grid = |(name, array): Named| (name, array.and_then(OpenedArray::into_grid));
+fn grids(arrays: Vec<NamedArray>) -> Vec<NamedGrid> {
+    let grid = |(name, array): NamedArray| (name, array.and_then(OpenedArray::into_grid));
     arrays.into_iter().map(grid).collect()
 }
 

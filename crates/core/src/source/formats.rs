@@ -20,7 +20,7 @@ use std::sync::Arc;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
-use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use super::array_format::{ArrayFormat, ArrayGroup, Ending, RecognisedFormat};
 use super::elsewhere;
 use super::opened_array::TableArrays;
 use super::place::Place;
@@ -52,13 +52,13 @@ pub struct RecognisedPlace {
     /// The format of the arrays at the place.
     pub format: Arc<dyn ArrayFormat>,
     /// The format's description of the place.
-    pub recognised: Recognised,
+    pub recognised: RecognisedFormat,
     /// Whether the place is a plain folder of arrays, which the format does not mark as a group.
     pub is_folder_of: bool,
 }
 
 impl RecognisedPlace {
-    fn new(format: &Arc<dyn ArrayFormat>, recognised: Recognised) -> Self {
+    fn new(format: &Arc<dyn ArrayFormat>, recognised: RecognisedFormat) -> Self {
         Self { format: Arc::clone(format), recognised, is_folder_of: false }
     }
 }
@@ -154,7 +154,7 @@ impl Formats {
         // The longest ending wins: a format may have `.zarr.zip` beside the `.zip` of another.
         let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
         let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
-        let recognised = Recognised { what: ending.what?.into(), nests: false };
+        let recognised = RecognisedFormat { what: ending.what?.into(), nests: false };
         Some((RecognisedPlace::new(format, recognised), *ending))
     }
 
@@ -169,13 +169,13 @@ impl Formats {
         let format = self.iter().find(|format| format.probe_file(head))?;
         let named = format.endings().iter().find_map(|it| it.what);
         let what = named.map_or_else(|| format.noun().into(), Into::into);
-        Some(RecognisedPlace::new(format, Recognised { what, nests: false }))
+        Some(RecognisedPlace::new(format, RecognisedFormat { what, nests: false }))
     }
 
     /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
     /// only the first few folders, because the others of an unrelated directory may be many.
     ///
-    /// Only formats that mark their places as parts of groups ([`Recognised::nests`]) count, such as
+    /// Only formats that mark their places as parts of groups ([`RecognisedFormat::nests`]) count, such as
     /// TileDB.
     async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<RecognisedPlace> {
         // This runs for any quoted path. A folder with files is more likely one of Parquet or CSV files.
@@ -195,7 +195,7 @@ impl Formats {
         let what = format!("a group or folder of {}s", format.noun()).into();
         Some(RecognisedPlace {
             format,
-            recognised: Recognised { what, nests: true },
+            recognised: RecognisedFormat { what, nests: true },
             is_folder_of: true,
         })
     }

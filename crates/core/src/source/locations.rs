@@ -205,8 +205,8 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
             // The path as the store has it, without URL escapes.
             let found =
                 Box::pin(matches_in_store(store, path)).await.map_err(|error| match error {
-                    Failed::Pattern(error) => malformed(error),
-                    Failed::Listing(error) => error.in_file(pattern),
+                    NoMatch::Pattern(error) => malformed(error),
+                    NoMatch::Listing(error) => error.in_file(pattern),
                 })?;
             let url = |path: &str| {
                 path.split('/').fold(pattern[..base].to_owned(), |url, part| child(&url, part))
@@ -253,7 +253,7 @@ fn walked(pattern: &str, wanted: &Pattern) -> Result<BTreeSet<String>> {
 }
 
 /// The reason why a pattern has no matches.
-enum Failed {
+enum NoMatch {
     Pattern(glob::PatternError),
     Listing(Error),
 }
@@ -266,8 +266,8 @@ enum Failed {
 async fn matches_in_store(
     store: &RemoteStore,
     wanted: &ObjectPath,
-) -> Result<BTreeSet<String>, Failed> {
-    let whole = Pattern::new(wanted.as_ref()).map_err(Failed::Pattern)?;
+) -> Result<BTreeSet<String>, NoMatch> {
+    let whole = Pattern::new(wanted.as_ref()).map_err(NoMatch::Pattern)?;
     let parts: Vec<_> = wanted.parts().collect();
     let mut folders = vec![ObjectPath::default()];
     for (at, part) in parts.iter().enumerate() {
@@ -283,7 +283,7 @@ async fn matches_in_store(
             folders = folders.into_iter().map(|folder| folder.join(part.clone())).collect();
             continue;
         }
-        let pattern = Pattern::new(name).map_err(Failed::Pattern)?;
+        let pattern = Pattern::new(name).map_err(NoMatch::Pattern)?;
         let entries: Vec<Vec<FolderEntry>> =
             at_once(folders.iter().map(|folder| store.entries(folder))).await?;
         let mut found = vec![];
@@ -306,9 +306,9 @@ async fn matches_in_store(
 /// Runs listings side by side, and returns their results in order.
 async fn at_once<T>(
     listings: impl Iterator<Item = impl Future<Output = Result<T>>>,
-) -> Result<Vec<T>, Failed> {
+) -> Result<Vec<T>, NoMatch> {
     let listings: Vec<_> = listings.collect();
-    stream::iter(listings).buffered(MAX_CONCURRENT_IO).try_collect().await.map_err(Failed::Listing)
+    stream::iter(listings).buffered(MAX_CONCURRENT_IO).try_collect().await.map_err(NoMatch::Listing)
 }
 
 /// Returns the shortest beginning of `path` that `wanted` matches: the object or one of its folders. Packages and

@@ -16,7 +16,7 @@
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
 //! | `digest` | tells versions of arrays apart |
-//! | `opening` | how many files a session opens |
+//! | `opening_counter` | how many files a session opens |
 //! | `description`, `known`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
@@ -26,21 +26,23 @@ mod description;
 mod digest;
 mod elsewhere;
 mod fact_table;
+pub mod facts;
 mod format_options;
 mod formats;
-pub mod known;
 mod known_dataset;
 mod locations;
 pub(crate) mod mosaic;
 mod opened_array;
-mod opening;
+mod opening_counter;
 mod origin;
 mod place;
 mod place_format;
 mod provided;
 pub mod show;
 
-pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised, verify_group};
+pub use array_format::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat, verify_group,
+};
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub use digest::digest;
 pub use elsewhere::{described, holds, refuse_foreign};
@@ -54,10 +56,10 @@ pub use mosaic::{AlignedArray, Arrangement, KnownFiles};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use mosaic::{KnownFile, OpensFiles};
 pub use opened_array::{OpenedArray, TableArrays};
-pub use opening::Opening;
+pub use opening_counter::OpeningCounter;
 pub use origin::TableOrigin;
 pub use origin::{JoinedOrigin, OriginPlace};
 pub use place::{Place, Stores};
 pub use place::{parse_url, path_of};
-pub use provided::{Named, data_variables};
+pub use provided::{NamedArray, data_variables};
 pub use show::size_text;

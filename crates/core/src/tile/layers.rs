@@ -17,7 +17,7 @@ use bytes::Bytes;
 use super::cells::Tile;
 use super::runs::{cell_count, copy_cells, fill_cells, too_small};
 use crate::error::{Error, Result};
-use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
+use crate::format::{DecodedPayload, Layer, Payload, Placement, Scratch, StoredChunk};
 
 /// How the cells of a variable are stored, and the element of cells that were never written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,8 +129,8 @@ struct LayerDecoder<'a, P> {
 
 /// A layer whose payloads have been decoded.
 struct DecodedLayer {
-    values: Decoded,
-    content: Option<Decoded>,
+    values: DecodedPayload,
+    content: Option<DecodedPayload>,
     validity: Option<Bytes>,
 }
 
@@ -147,7 +147,7 @@ impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
         Ok(DecodedLayer { values, content, validity })
     }
 
-    fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
+    fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<DecodedPayload> {
         self.member = payload.at.member;
         let stored = self.payloads.next();
         let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;

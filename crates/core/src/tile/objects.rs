@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::open_folder::{OpenFolder, Purpose, Requested, read_ranges};
+use super::open_folder::{OpenFolder, Purpose, RequestedRanges, read_ranges};
 use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
@@ -323,7 +323,7 @@ impl Objects {
                 .map(Some)
                 .collect());
         }
-        let mut by_object: HashMap<(u32, Arc<str>), Requested> = HashMap::new();
+        let mut by_object: HashMap<(u32, Arc<str>), RequestedRanges> = HashMap::new();
         let mut replies = vec![None; requests.len()];
         for (place, (Location { member, object, range }, may_be_absent)) in
             requests.iter().enumerate()
@@ -354,7 +354,7 @@ impl Objects {
     async fn read_one(
         &self,
         (member, object): (u32, Arc<str>),
-        requested: Requested,
+        requested: RequestedRanges,
     ) -> Result<(Option<Vec<Bytes>>, Vec<usize>)> {
         let read = match self.member(member) {
             Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,

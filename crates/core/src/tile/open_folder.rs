@@ -50,7 +50,7 @@ impl Purpose {
 
 /// The ranges requested of one object.
 #[derive(Default)]
-pub(super) struct Requested {
+pub(super) struct RequestedRanges {
     pub(super) ranges: Vec<ByteRange>,
     /// For each range, the position of its reply.
     pub(super) places: Vec<usize>,
@@ -59,7 +59,7 @@ pub(super) struct Requested {
     pub(super) purpose: Purpose,
 }
 
-impl Requested {
+impl RequestedRanges {
     /// Whether this is a request for a whole document that may be absent.
     fn is_of_document(&self) -> bool {
         let is_whole = matches!(self.ranges.as_slice(), [ByteRange::Whole]);
@@ -76,7 +76,7 @@ impl OpenFolder {
     pub(super) async fn read_if_present(
         &self,
         object: &Arc<str>,
-        requested: &Requested,
+        requested: &RequestedRanges,
     ) -> Result<Option<Vec<Bytes>>> {
         let remembers = self.seen.is_some() && requested.is_of_document();
         if remembers && self.folder.is_known_absent(object) {
@@ -101,7 +101,7 @@ impl OpenFolder {
         &self,
         object: &Arc<str>,
         stamp: Option<ObjectStamp>,
-        requested: &Requested,
+        requested: &RequestedRanges,
     ) -> Result<()> {
         match &self.seen {
             Some(seen) => seen.note(object, stamp, requested.purpose.is_metadata()),
@@ -143,8 +143,8 @@ impl OpenFolder {
         self.folder.forget_absent()
     }
 
-    async fn read(&self, object: &Arc<str>, requested: &Requested) -> Result<Vec<Bytes>> {
-        let Requested { ranges, purpose, .. } = requested;
+    async fn read(&self, object: &Arc<str>, requested: &RequestedRanges) -> Result<Vec<Bytes>> {
+        let RequestedRanges { ranges, purpose, .. } = requested;
         if let Some(source) = self.opened.get(object) {
             return read_ranges(&*source, ranges, *purpose).await;
         }

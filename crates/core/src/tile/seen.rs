@@ -26,11 +26,11 @@ pub(super) struct Seen {
     /// Tells stores apart in this process. No two have the same.
     number: u64,
     hasher: RandomState,
-    noted: Mutex<Noted>,
+    noted: Mutex<SeenObject>,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
+struct SeenObject {
     /// The stamps by the hashes of names; `None` for an absent object.
     stamps: HashMap<u64, Option<ObjectStamp>>,
     /// The objects with metadata, which all queries rely on.
@@ -51,7 +51,7 @@ impl Seen {
         self.number
     }
 
-    fn lock(&self) -> MutexGuard<'_, Noted> {
+    fn lock(&self) -> MutexGuard<'_, SeenObject> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

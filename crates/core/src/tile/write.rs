@@ -12,7 +12,7 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Content, Publish, Write, Writer};
-use crate::io::{Existing, MAX_CONCURRENT_IO, Upload, WritableFolder};
+use crate::io::{ExistingObject, MAX_CONCURRENT_IO, Upload, WritableFolder};
 
 /// Writes all `chunks` and publishes them. If anything fails before publishing, nothing becomes
 /// visible.
@@ -78,7 +78,7 @@ impl WriteSession {
                 Write::Put(objects) => put(&self.folder, &self.put, objects).await?,
                 Write::Append(content) => self.append(content).await?,
                 Write::Complete(object) => {
-                    self.upload(&object)?.complete(Existing::Refuse).await?;
+                    self.upload(&object)?.complete(ExistingObject::Refuse).await?;
                     record(&self.put, object);
                 }
                 Write::Rename { from, to } => {
@@ -97,8 +97,8 @@ impl WriteSession {
     /// `Usage` if the object exists already and must not be replaced, `Io` if it cannot be written.
     pub async fn publish(&mut self, publish: Publish) -> Result<()> {
         let (folder, existing) = (Arc::clone(&self.folder), |replace| match replace {
-            true => Existing::Replace,
-            false => Existing::Refuse,
+            true => ExistingObject::Replace,
+            false => ExistingObject::Refuse,
         });
         // Without an upload, nothing can become visible, and the written objects stay recorded.
         if let Publish::Complete { object, .. } = &publish {
@@ -108,8 +108,8 @@ impl WriteSession {
         // removed only if the folder reports that the published name is taken.
         let put = self.take_put();
         let published = match publish {
-            Publish::Create(it) => folder.put(&it.object, it.bytes, Existing::Refuse).await,
-            Publish::Replace(it) => folder.put(&it.object, it.bytes, Existing::Replace).await,
+            Publish::Create(it) => folder.put(&it.object, it.bytes, ExistingObject::Refuse).await,
+            Publish::Replace(it) => folder.put(&it.object, it.bytes, ExistingObject::Replace).await,
             Publish::Complete { object, replace } => {
                 self.upload(&object)?.complete(existing(replace)).await
             }
@@ -187,7 +187,7 @@ async fn put(
     objects: Vec<Content>,
 ) -> Result<()> {
     let put = objects.into_iter().map(|Content { object, bytes }| async move {
-        let put = folder.put(&object, bytes, Existing::Refuse).await;
+        let put = folder.put(&object, bytes, ExistingObject::Refuse).await;
         // Record it at once: if the session is dropped, nothing awaits the other puts.
         put.map(|()| record(written, object))
     });
@@ -342,7 +342,7 @@ mod tests {
         for (to, from) in folders {
             for (by_log, object) in [(true, "log"), (false, "header")] {
                 let old = Bytes::from_static(b"old");
-                to.put(object, old, Existing::Replace).await.unwrap();
+                to.put(object, old, ExistingObject::Replace).await.unwrap();
                 let writer = |replace| Blocks { written: 0, by_log, replace };
                 let error = run(writer(false), Arc::clone(&to)).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
@@ -446,7 +446,7 @@ mod tests {
             "silent"
         }
 
-        async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+        async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()> {
             self.0.put(path, bytes, existing).await?;
             match path {
                 "header" => std::future::pending().await,

@@ -6,7 +6,7 @@
 use arrow::array::ArrowNativeTypeOp;
 
 use crate::array::{Element, decimal, for_element_type};
-use crate::format::{Bound, ElementType, bound};
+use crate::format::{ElementType, ZoneBound, bound};
 
 /// The statistics of the elements of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +14,7 @@ pub struct CellStatistics {
     /// The number of elements that are NaN, fill or NULL.
     pub nulls: u64,
     /// The least and the greatest of the other elements, as stored; -0 is less than 0.
-    pub bounds: Option<(Bound, Bound)>,
+    pub bounds: Option<(ZoneBound, ZoneBound)>,
 }
 
 impl CellStatistics {
@@ -23,7 +23,7 @@ impl CellStatistics {
     pub fn new(
         element: ElementType,
         elements: &[u8],
-        fill: Option<Bound>,
+        fill: Option<ZoneBound>,
         validity: Option<&[u8]>,
     ) -> Self {
         for_element_type!(element, T => scan::<T>(elements, fill, validity))
@@ -33,7 +33,7 @@ impl CellStatistics {
 /// Computes the statistics by one pass over the elements. A missing validity byte counts as valid.
 fn scan<T: Element>(
     elements: &[u8],
-    fill: Option<Bound>,
+    fill: Option<ZoneBound>,
     validity: Option<&[u8]>,
 ) -> CellStatistics {
     let fill = fill.map(T::from_bound);
@@ -58,11 +58,11 @@ fn scan<T: Element>(
 }
 
 /// Whether two stored elements are the same number; zeros of different sign are the same.
-pub fn is_same(element: ElementType, a: &Bound, b: &Bound) -> bool {
+pub fn is_same(element: ElementType, a: &ZoneBound, b: &ZoneBound) -> bool {
     a == b || is_zero(element, a) && is_zero(element, b)
 }
 
-fn is_zero(element: ElementType, stored: &Bound) -> bool {
+fn is_zero(element: ElementType, stored: &ZoneBound) -> bool {
     let size = element.size() as usize;
     // The last stored byte is the highest, which has the sign.
     let Some((sign, rest)) = stored[..size].split_last() else { return false };
@@ -71,9 +71,9 @@ fn is_zero(element: ElementType, stored: &Bound) -> bool {
 }
 
 /// Formats two bounds in decimal, for messages.
-pub fn range_text(element: ElementType, bounds: &Option<(Bound, Bound)>) -> String {
+pub fn range_text(element: ElementType, bounds: &Option<(ZoneBound, ZoneBound)>) -> String {
     let Some((least, greatest)) = bounds else { return "no values".to_owned() };
-    let text = |bound: &Bound| decimal(element, bound).unwrap_or_default();
+    let text = |bound: &ZoneBound| decimal(element, bound).unwrap_or_default();
     format!("values from {} to {}", text(least), text(greatest))
 }
 
@@ -102,7 +102,7 @@ mod tests {
     fn naively(
         element: ElementType,
         elements: &[u8],
-        fill: Option<Bound>,
+        fill: Option<ZoneBound>,
         validity: Option<&[u8]>,
     ) -> CellStatistics {
         let size = element.size() as usize;

@@ -15,7 +15,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use gridfusion_core::format::{Bound, ElementType, Location, Zone, Zones, bound};
+use gridfusion_core::format::{ElementType, Location, Zone, ZoneBound, Zones, bound};
 use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::{Error, Result};
 
@@ -182,7 +182,7 @@ impl Target {
     }
 
     /// Returns the bounds of an entry, `Some(None)` if it has none, and `None` if they are impossible.
-    fn bounds(&self, zone: &ZoneEntry) -> Option<Option<(Bound, Bound)>> {
+    fn bounds(&self, zone: &ZoneEntry) -> Option<Option<(ZoneBound, ZoneBound)>> {
         let (Some(least), Some(greatest)) = (&zone.min_le, &zone.max_le) else {
             return (zone.min_le == zone.max_le).then_some(None);
         };

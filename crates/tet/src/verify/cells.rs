@@ -15,7 +15,7 @@ use crate::bytes::{CheckedRow, ZoneMaps};
 use crate::reader::TetReader;
 use gridfusion_core::Result;
 use gridfusion_core::array::declared_fill;
-use gridfusion_core::format::{Bound, ElementType, Payload, Scratch, Zone, Zones};
+use gridfusion_core::format::{ElementType, Payload, Scratch, Zone, ZoneBound, Zones};
 use gridfusion_core::tile::Request;
 use gridfusion_core::verify::{
     CellStatistics, Check, Decodable, Decoding, Finding, Findings, Progress, is_same, range_text,
@@ -37,7 +37,7 @@ struct DatasetZones {
     /// `None` for an undefined type.
     element: Option<ElementType>,
     /// The declared fill value, which counts as NULL.
-    fill: Option<Bound>,
+    fill: Option<ZoneBound>,
     /// The maps without faults; empty if there are none.
     zones: ZoneMaps,
 }

@@ -6,7 +6,7 @@ use super::stored_tile::{StoredTile, located, number_type};
 use super::sums::TileSum;
 use crate::bytes::StoredStatistics;
 use gridfusion_core::Result;
-use gridfusion_core::format::{Bound, ElementType, Scratch};
+use gridfusion_core::format::{ElementType, Scratch, ZoneBound};
 use gridfusion_core::tile::{Request, Tile};
 use gridfusion_core::verify::{CellStatistics, Decodable, Finding, Findings, is_same, range_text};
 
@@ -90,8 +90,8 @@ fn difference(
 ///
 /// Writers begin with the greatest finite number as the least value, and with the least as the greatest. They
 /// store it if all cells are the `limit`, an infinity beyond that number.
-fn is_bound(element: ElementType, stored: &Bound, found: &Bound, limit: f64) -> bool {
-    let (number, greatest): (fn(&Bound) -> f64, f64) = match element {
+fn is_bound(element: ElementType, stored: &ZoneBound, found: &ZoneBound, limit: f64) -> bool {
+    let (number, greatest): (fn(&ZoneBound) -> f64, f64) = match element {
         ElementType::F32 => (single, f64::from(f32::MAX)),
         ElementType::F64 => (|bound| f64::from_le_bytes(*bound), f64::MAX),
         _ => return is_same(element, stored, found),
@@ -101,7 +101,7 @@ fn is_bound(element: ElementType, stored: &Bound, found: &Bound, limit: f64) -> 
 }
 
 /// Returns a number of single precision.
-fn single(bound: &Bound) -> f64 {
+fn single(bound: &ZoneBound) -> f64 {
     bound.first_chunk().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(*bytes)))
 }
 

@@ -85,7 +85,7 @@ fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrA
     let chunk_shape = grid.get("configuration").and_then(|it| it.get("chunk_shape"));
     let chunk_shape = lengths(chunk_shape, shape.len()).ok_or_else(no_chunk_shape)?;
     let fill = member(metadata, "fill_value")?;
-    let described = Described {
+    let described = ArrayMetadata {
         path,
         encoding: codec_chain::version3(member(metadata, "codecs")?, &cell, shape.len())?,
         key: ChunkKey::version3(metadata)?,
@@ -116,7 +116,7 @@ pub(super) fn version2(path: &str, documents: &Documents) -> Result<Node> {
     let (cell, byte_order) = data_type::version2(member(metadata, "dtype")?, items(metadata))?;
     let chunk_shape = lengths(metadata.get("chunks"), shape.len()).ok_or_else(no_chunk_shape)?;
     let fill = metadata.get("fill_value").unwrap_or(&Value::Null);
-    let described = Described {
+    let described = ArrayMetadata {
         path,
         encoding: codec_chain::version2(metadata, &cell, byte_order)?,
         key: ChunkKey::version2(metadata)?,
@@ -142,7 +142,7 @@ fn items(metadata: &Object) -> Option<CellType> {
 }
 
 /// The parts of an array's metadata.
-struct Described<'a> {
+struct ArrayMetadata<'a> {
     path: &'a str,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
@@ -156,7 +156,7 @@ struct Described<'a> {
     attributes: Attributes,
 }
 
-impl Described<'_> {
+impl ArrayMetadata<'_> {
     fn array(mut self) -> Result<ZarrArray> {
         if self.shape.len() > MAX_RANK {
             let rank = self.shape.len();

@@ -25,7 +25,7 @@ use super::json::{Object, document};
 use super::locate::LocateZarr;
 use super::open_store::ZarrStore;
 use gridfusion_core::format::{
-    ByteRange, Codec, Decoded, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies,
+    ByteRange, Codec, DecodedPayload, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies,
     Scratch, Step, StoredChunk,
 };
 use gridfusion_core::{Error, Result};
@@ -161,7 +161,7 @@ impl PayloadDecoder for Inline {
         _: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         self.codec.decode(self.bytes.clone(), raw_len, 0, spare, scratch)
     }
 }

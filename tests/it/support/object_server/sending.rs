@@ -99,10 +99,10 @@ fn carried(due: Instant, now: Instant, bytes: usize, rate: u64) -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn bytes_take_the_time_of_the_link() {
+        use super::*;
+
         let (begin, second) = (Instant::now(), Duration::from_secs(1));
         assert_eq!(carried(begin, begin, 2_000, 1_000), begin + 2 * second);
         // A late wait does not delay the bytes after it, but a pause does.

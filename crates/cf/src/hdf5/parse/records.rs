@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hdf5_reader::btree_v2::{self, BTreeV2Header, BTreeV2Record};
 
 use super::super::file_bytes::FileBytes;
-use super::super::heap_place::{Huge, Stored};
+use super::super::heap_place::{FilteredBlock, Huge};
 use super::converted;
 use super::storage::KnownBytes;
 use gridfusion_core::{Error, Result};
@@ -40,7 +40,7 @@ pub(in crate::hdf5) fn huge_objects(file: &FileBytes, address: u64) -> Result<Ha
     }
     let place = |record| match record {
         BTreeV2Record::HugeIndirectNonFiltered { address, length, object_id } => {
-            Some((object_id, Huge { address, len: length, stored: Stored::default() }))
+            Some((object_id, Huge { address, len: length, stored: FilteredBlock::default() }))
         }
         BTreeV2Record::HugeIndirectFiltered {
             address,
@@ -49,7 +49,7 @@ pub(in crate::hdf5) fn huge_objects(file: &FileBytes, address: u64) -> Result<Ha
             memory_length,
             object_id,
         } => {
-            let stored = Stored { len: filtered_length, skipped: filter_mask };
+            let stored = FilteredBlock { len: filtered_length, skipped: filter_mask };
             Some((object_id, Huge { address, len: memory_length, stored }))
         }
         _ => None,

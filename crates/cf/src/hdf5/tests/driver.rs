@@ -41,12 +41,12 @@ pub(super) fn drive<M: Machine>(mut machine: M, file: &Bytes) -> Result<(M::Outp
 }
 
 /// A machine whose replies are counted.
-struct Counted<M> {
+struct CountedMachine<M> {
     machine: M,
     fetched: u64,
 }
 
-impl<M: Machine> Machine for &mut Counted<M> {
+impl<M: Machine> Machine for &mut CountedMachine<M> {
     type Output = M::Output;
 
     fn step(&mut self, replies: Replies) -> Result<Step<M::Output>> {
@@ -65,7 +65,7 @@ fn read(file: &Bytes, at: &Location) -> Bytes {
 
 pub(super) fn open(bytes: Vec<u8>) -> Result<File> {
     let bytes = Bytes::from(bytes);
-    let mut machine = Counted { machine: OpenHdf5::new(bytes.len() as u64), fetched: 0 };
+    let mut machine = CountedMachine { machine: OpenHdf5::new(bytes.len() as u64), fetched: 0 };
     let (file, rounds) = drive(&mut machine, &bytes)?;
     Ok(File { file, bytes, rounds, fetched: machine.fetched })
 }

@@ -6,7 +6,7 @@
 //! ```
 
 mod cells;
-mod declared;
+mod declarations;
 mod encoding;
 mod number;
 mod scalar;
@@ -15,7 +15,7 @@ mod text;
 mod value_column;
 
 pub use cells::{CellColumn, CellKind, Unreadable};
-pub use declared::{declared_fill, element_of};
+pub use declarations::{declared_fill, element_of};
 pub use encoding::{Charset, Encoding};
 pub use number::Form;
 pub use number::NumberColumn;

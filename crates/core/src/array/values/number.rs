@@ -15,14 +15,14 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, take, unary};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type};
 
-use super::declared::{Meaning, categories, declared_fill, packing};
+use super::declarations::{ColumnMeaning, categories, declared_fill, packing};
 use super::temporal::NOT_A_TIME;
 use crate::array::arrow_error::failed_to;
 use crate::array::cf_time::TimeUnits;
 use crate::array::element::{Element, arrow_type, elements_of, for_element_type};
 use crate::array::read_options::ReadOptions;
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, bound};
+use crate::format::{ElementType, ZoneBound, bound};
 
 /// How stored numbers of one type become a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,16 +31,16 @@ pub struct NumberColumn {
     /// Whether NaN is NULL; false for integers.
     nan_is_null: bool,
     /// The element that stands for NULL.
-    fill: Option<Bound>,
+    fill: Option<ZoneBound>,
     /// Whether `fill` is a zero, and zeros of either sign stand for NULL.
     zeros_are_null: bool,
     /// Further elements that stand for NULL.
-    also_null: Vec<Bound>,
+    also_null: Vec<ZoneBound>,
     /// The least and the greatest stored number that is not NULL.
     valid: Option<(f64, f64)>,
     /// Whether each cell has a validity byte.
     has_validity: bool,
-    meaning: Meaning,
+    meaning: ColumnMeaning,
 }
 
 /// How values follow from the stored numbers, on which a reduction works.
@@ -77,17 +77,17 @@ impl NumberColumn {
         };
         let meaning = categories(element, attributes, &mut misunderstood)
             .or_else(|| if packed { packing(attributes, &mut misunderstood) } else { None })
-            .unwrap_or(Meaning::Plain);
+            .unwrap_or(ColumnMeaning::Plain);
         let column = Self { fill, meaning, ..Self::plain(element, None, false, options) };
         (column, misunderstood)
     }
 
     /// Returns a column of stored numbers, of which each of `nulls` stands for NULL. Numbers are compared, not
     /// bits: both zeros of floats are NULL if one of them is.
-    pub fn with_nulls(element: ElementType, nulls: &[Bound], options: &ReadOptions) -> Self {
+    pub fn with_nulls(element: ElementType, nulls: &[ZoneBound], options: &ReadOptions) -> Self {
         let plain = Self::plain(element, None, false, options);
-        let is_new = |null: &&Bound| !(plain.nan_is_null && is_nan(element, **null));
-        let is_zero = |null: &Bound| !element.is_integer() && is_zero(element, *null);
+        let is_new = |null: &&ZoneBound| !(plain.nan_is_null && is_nan(element, **null));
+        let is_zero = |null: &ZoneBound| !element.is_integer() && is_zero(element, *null);
         let zero = nulls.iter().copied().find(|null| is_zero(null));
         let others = nulls.iter().filter(is_new).copied().filter(|null| !is_zero(null));
         let mut nulls = zero.into_iter().chain(others);
@@ -115,10 +115,10 @@ impl NumberColumn {
         let mut misunderstood = Vec::new();
         let fits = matches!(self.element, F16 | F32 | I8 | I16 | U8 | U16);
         let meaning = match packing(attributes, &mut misunderstood) {
-            Some(Meaning::Packed { scale, offset }) if in_singles && fits => {
-                Meaning::PackedInSingles { scale: scale as f32, offset: offset as f32 }
+            Some(ColumnMeaning::Packed { scale, offset }) if in_singles && fits => {
+                ColumnMeaning::PackedInSingles { scale: scale as f32, offset: offset as f32 }
             }
-            packing => packing.unwrap_or(Meaning::Plain),
+            packing => packing.unwrap_or(ColumnMeaning::Plain),
         };
         (Self { meaning, ..self }, misunderstood)
     }
@@ -128,19 +128,19 @@ impl NumberColumn {
         if self.element == ElementType::I64 {
             self.also_null.push(bound(&NOT_A_TIME.to_le_bytes()));
         }
-        Self { meaning: Meaning::Times(units), ..self }
+        Self { meaning: ColumnMeaning::Times(units), ..self }
     }
 
     /// Returns a column of the stored numbers. `fill` is the element that stands for NULL, if there is
     /// one.
     pub fn plain(
         element: ElementType,
-        fill: Option<Bound>,
+        fill: Option<ZoneBound>,
         has_validity: bool,
         options: &ReadOptions,
     ) -> Self {
         let nan_is_null = options.nan_as_null && !element.is_integer();
-        let (also_null, meaning) = (vec![], Meaning::Plain);
+        let (also_null, meaning) = (vec![], ColumnMeaning::Plain);
         let zeros_are_null = false;
         Self {
             element,
@@ -162,11 +162,11 @@ impl NumberColumn {
     /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
         match self.meaning {
-            Meaning::Plain => arrow_type(self.element),
-            Meaning::Packed { .. } => DataType::Float64,
-            Meaning::PackedInSingles { .. } => DataType::Float32,
-            Meaning::Times(units) => units.data_type(),
-            Meaning::Categories { .. } => DataType::Utf8View,
+            ColumnMeaning::Plain => arrow_type(self.element),
+            ColumnMeaning::Packed { .. } => DataType::Float64,
+            ColumnMeaning::PackedInSingles { .. } => DataType::Float32,
+            ColumnMeaning::Times(units) => units.data_type(),
+            ColumnMeaning::Categories { .. } => DataType::Utf8View,
         }
     }
 
@@ -177,7 +177,7 @@ impl NumberColumn {
             || self.fill.is_some()
             || !self.also_null.is_empty()
             || self.valid.is_some()
-            || matches!(self.meaning, Meaning::Categories { .. })
+            || matches!(self.meaning, ColumnMeaning::Categories { .. })
     }
 
     /// Whether each cell has a validity byte.
@@ -196,7 +196,7 @@ impl NumberColumn {
     }
 
     /// Returns the element that stands for NULL.
-    pub fn fill(&self) -> Option<Bound> {
+    pub fn fill(&self) -> Option<ZoneBound> {
         self.fill
     }
 
@@ -214,8 +214,8 @@ impl NumberColumn {
     pub fn form(&self) -> Option<Form> {
         match self.meaning {
             _ if !self.also_null.is_empty() || self.valid.is_some() => None,
-            Meaning::Plain => Some(Form::Stored),
-            Meaning::Packed { scale, offset }
+            ColumnMeaning::Plain => Some(Form::Stored),
+            ColumnMeaning::Packed { scale, offset }
                 if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
             {
                 Some(Form::Packed { scale, offset })
@@ -254,20 +254,20 @@ impl NumberColumn {
         let nulls = NullBuffer::union(marked.as_ref(), valid);
         let array = PrimitiveArray::<T>::new(values, nulls);
         Ok(match &self.meaning {
-            Meaning::Plain => Arc::new(array),
-            Meaning::Packed { scale, offset } => {
+            ColumnMeaning::Plain => Arc::new(array),
+            ColumnMeaning::Packed { scale, offset } => {
                 Arc::new(unary::<_, _, Float64Type>(&array, |value| {
                     T::to_f64(value) * scale + offset
                 }))
             }
             // A stored number is a single, so that only the product and the sum are rounded.
-            Meaning::PackedInSingles { scale, offset } => {
+            ColumnMeaning::PackedInSingles { scale, offset } => {
                 Arc::new(unary::<_, _, Float32Type>(&array, |value| {
                     T::to_f64(value) as f32 * scale + offset
                 }))
             }
-            Meaning::Times(units) => times(&array, *units)?,
-            Meaning::Categories { codes, texts } => {
+            ColumnMeaning::Times(units) => times(&array, *units)?,
+            ColumnMeaning::Categories { codes, texts } => {
                 let place = |value| {
                     let code = T::to_integer(value)?.try_into().ok()?;
                     codes.binary_search(&code).ok().map(|at| at as u32)
@@ -326,12 +326,12 @@ fn times<T: Element>(numbers: &PrimitiveArray<T>, units: TimeUnits) -> Result<Ar
 }
 
 /// Whether an element is zero, of either sign.
-fn is_zero(element: ElementType, bits: Bound) -> bool {
+fn is_zero(element: ElementType, bits: ZoneBound) -> bool {
     for_element_type!(element, T => T::to_f64(T::from_bound(bits)) == 0.0)
 }
 
 /// Whether an element is NaN.
-fn is_nan(element: ElementType, bits: Bound) -> bool {
+fn is_nan(element: ElementType, bits: ZoneBound) -> bool {
     for_element_type!(element, T => T::is_nan(T::from_bound(bits)))
 }
 

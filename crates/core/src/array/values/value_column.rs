@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use super::cells::CellColumn;
 use super::number::{Form, NumberColumn};
 use crate::error::Result;
-use crate::format::Bound;
+use crate::format::ZoneBound;
 use crate::grid::AxisSelection;
 use crate::tile::Tile;
 
@@ -57,7 +57,7 @@ impl ValueColumn {
     ///
     /// # Errors
     /// The errors of [`ValueColumn::decode`].
-    pub fn bounds(&self, elements: impl Iterator<Item = Option<Bound>>) -> Result<ArrayRef> {
+    pub fn bounds(&self, elements: impl Iterator<Item = Option<ZoneBound>>) -> Result<ArrayRef> {
         // The elements are decoded like a tile of one axis, so packing and NULL mean the same as in rows.
         let width = self.cell_bytes() as usize;
         let (mut cells, mut validity) = (Vec::new(), Vec::new());

@@ -12,9 +12,9 @@
 
 use std::fmt;
 
-use super::kept::StepMemory;
 use super::lz4;
 use super::output::{Fault, Output, resize};
+use super::step_memory::StepMemory;
 use crate::format::compress::{Compressor, Contexts};
 use crate::format::lz4_block;
 use crate::format::shuffle::unshuffle_bits;

@@ -17,8 +17,8 @@
 //!
 //! Source: `README_CHUNK_FORMAT.rst` and `blosc.c` of c-blosc 1.21.
 
-use super::kept::StepMemory;
 use super::output::{Fault, Output, resize};
+use super::step_memory::StepMemory;
 use super::{blosclz, lz4};
 use crate::format::compress::{Compressor, Contexts};
 use crate::format::shuffle::{unshuffle_bits, unshuffle_bytes};

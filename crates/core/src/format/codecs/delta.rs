@@ -85,12 +85,12 @@ fn add_up_floats(
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::Bound;
+    use super::super::output::OutputLength;
     use super::*;
 
     fn decode(elements: [ElementType; 2], big: [bool; 2], stored: &[u8]) -> Option<Vec<u8>> {
         let mut memory = vec![];
-        let output = Output { memory: &mut memory, bound: Bound::AtMost(1_000) };
+        let output = Output { memory: &mut memory, bound: OutputLength::AtMost(1_000) };
         let [to, of] = [0, 1].map(|number| Words { element: elements[number], big: big[number] });
         run(to, of, stored, output).ok().map(|()| memory)
     }

@@ -8,7 +8,7 @@
 //!
 //! Source: the description of the format in LibLZF's `lzf_d.c`, and `lzf_filter.c` of h5py.
 
-use super::output::{Bound, Fault, Output, may_reserve};
+use super::output::{Fault, Output, OutputLength, may_reserve};
 use crate::format::matches::{copy_literals, copy_match};
 
 /// A part of an LZF stream.
@@ -21,8 +21,10 @@ enum Token {
 pub(super) fn decompress(stored: &[u8], output: Output<'_>) -> Result<(), Fault> {
     // The stream does not have its decoded length; adding up its parts takes little time.
     let len = match output.bound {
-        Bound::Exactly(len) if may_reserve(len, stored.len()) => len,
-        Bound::Exactly(_) | Bound::AtMost(_) => decoded_len(stored).ok_or("it is cut off")?,
+        OutputLength::Exactly(len) if may_reserve(len, stored.len()) => len,
+        OutputLength::Exactly(_) | OutputLength::AtMost(_) => {
+            decoded_len(stored).ok_or("it is cut off")?
+        }
     };
     let output = output.claim(len)?;
     let (mut rest, mut at) = (stored, 0);
@@ -44,7 +46,7 @@ pub(super) fn decompress(stored: &[u8], output: Output<'_>) -> Result<(), Fault>
             return Err(broken());
         }
     }
-    Bound::Exactly(output.len()).check(at)
+    OutputLength::Exactly(output.len()).check(at)
 }
 
 /// Adds up the lengths of all parts.

@@ -44,14 +44,14 @@ pub(super) fn broken(error: impl fmt::Display) -> Fault {
 
 /// The length that the output of a step must or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum OutputLength {
     /// This number of bytes.
     Exactly(usize),
     /// This number of bytes, or fewer.
     AtMost(usize),
 }
 
-impl Bound {
+impl OutputLength {
     /// Returns the greatest length.
     pub(super) fn most(self) -> usize {
         match self {
@@ -90,7 +90,7 @@ impl Bound {
 /// The memory for the output of a step. Its content is arbitrary at first: the output of an earlier tile.
 pub(super) struct Output<'a> {
     pub(super) memory: &'a mut Vec<u8>,
-    pub(super) bound: Bound,
+    pub(super) bound: OutputLength,
 }
 
 impl<'a> Output<'a> {
@@ -169,25 +169,25 @@ mod tests {
 
     #[test]
     fn lengths_are_scaled_by_words() {
-        assert_eq!(Bound::Exactly(8).scaled(2, 4), Bound::Exactly(16));
-        assert_eq!(Bound::Exactly(7).scaled(2, 4), Bound::AtMost(16));
-        assert_eq!(Bound::AtMost(7).scaled(0, 4), Bound::AtMost(4));
+        assert_eq!(OutputLength::Exactly(8).scaled(2, 4), OutputLength::Exactly(16));
+        assert_eq!(OutputLength::Exactly(7).scaled(2, 4), OutputLength::AtMost(16));
+        assert_eq!(OutputLength::AtMost(7).scaled(0, 4), OutputLength::AtMost(4));
     }
 
     #[test]
     fn lengths_are_checked() {
         let mut memory = vec![9; 4];
         let place = memory.as_ptr();
-        fn output(memory: &mut Vec<u8>, bound: Bound) -> Output<'_> {
+        fn output(memory: &mut Vec<u8>, bound: OutputLength) -> Output<'_> {
             Output { memory, bound }
         }
-        assert_eq!(output(&mut memory, Bound::Exactly(3)).claim(3).unwrap(), [9; 3]);
-        assert_eq!(output(&mut memory, Bound::AtMost(9)).claim(4).unwrap(), [9, 9, 9, 0]);
+        assert_eq!(output(&mut memory, OutputLength::Exactly(3)).claim(3).unwrap(), [9; 3]);
+        assert_eq!(output(&mut memory, OutputLength::AtMost(9)).claim(4).unwrap(), [9, 9, 9, 0]);
         assert_eq!(memory.as_ptr(), place);
-        assert!(output(&mut memory, Bound::Exactly(3)).claim(2).is_err());
-        assert!(output(&mut memory, Bound::AtMost(3)).claim(4).is_err());
-        assert!(output(&mut memory, Bound::AtMost(3)).finish(4).is_err());
-        output(&mut memory, Bound::AtMost(3)).finish(2).unwrap();
+        assert!(output(&mut memory, OutputLength::Exactly(3)).claim(2).is_err());
+        assert!(output(&mut memory, OutputLength::AtMost(3)).claim(4).is_err());
+        assert!(output(&mut memory, OutputLength::AtMost(3)).finish(4).is_err());
+        output(&mut memory, OutputLength::AtMost(3)).finish(2).unwrap();
         assert_eq!(memory, [9, 9]);
     }
 
@@ -195,13 +195,13 @@ mod tests {
     fn blocks_reserve_what_is_there() {
         let mut memory = vec![];
         let len = 100 << 20;
-        let output = Output { memory: &mut memory, bound: Bound::Exactly(len) };
+        let output = Output { memory: &mut memory, bound: OutputLength::Exactly(len) };
         let mut blocks = output.blocks(len, 1000).unwrap();
         blocks.block(0, 5, || true).unwrap().fill(1);
         blocks.block(5, 5, || true).unwrap().fill(2);
         assert!(blocks.block(10, len - 10, || false).is_err());
         assert_eq!(memory, [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
-        let output = Output { memory: &mut memory, bound: Bound::Exactly(len) };
+        let output = Output { memory: &mut memory, bound: OutputLength::Exactly(len) };
         let mut blocks = output.blocks(len, len / 64).unwrap();
         assert!(blocks.block(10, len - 10, || false).is_ok());
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::kept::StepMemory;
-use super::output::{Bound, Fault, Output};
+use super::output::{Fault, Output, OutputLength};
 use super::step::{MOST_VARIABLE, Step};
+use super::step_memory::StepMemory;
 use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
-use crate::format::{Codec, Decoded, PayloadDecoder, Scratch};
+use crate::format::{Codec, DecodedPayload, PayloadDecoder, Scratch};
 
 /// Buffers of more bytes are freed after each tile.
 const MOST_KEPT: usize = 64 << 20;
@@ -69,10 +69,10 @@ impl Pipeline {
     }
 
     /// Returns the length that the output of a step must or may have, if the tile has `raw_len` bytes.
-    fn bound(&self, step: usize, raw_len: u64) -> Bound {
+    fn bound(&self, step: usize, raw_len: u64) -> OutputLength {
         let last = match self.knows_length() {
-            true => Bound::Exactly(to_usize(raw_len)),
-            false => Bound::AtMost(MOST_VARIABLE),
+            true => OutputLength::Exactly(to_usize(raw_len)),
+            false => OutputLength::AtMost(MOST_VARIABLE),
         };
         let later = self.steps.iter().skip(step + 1).rev();
         later.fold(last, |output, step| step.input_bound(output))
@@ -144,7 +144,7 @@ impl PayloadDecoder for Pipeline {
         offset: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let last = self.steps.len().saturating_sub(1);
         if self.steps.iter().take(last).any(Step::is_variable) {
             let message = format!("values of any length are encoded further: {self}");
@@ -164,7 +164,7 @@ impl PayloadDecoder for Pipeline {
             }
             Holder::Stored | Holder::Between(_) => stored.slice(range),
         };
-        Ok(Decoded { bytes, offsets: (!self.knows_length()).then_some(offsets) })
+        Ok(DecodedPayload { bytes, offsets: (!self.knows_length()).then_some(offsets) })
     }
 
     fn knows_length(&self) -> bool {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::bitshuffle::BlockCompressor;
 use super::checksum::{self, ChecksumPlace};
-use super::kept::StepMemory;
-use super::output::{Bound, Fault, Output};
+use super::output::{Fault, Output, OutputLength};
+use super::step_memory::StepMemory;
 use super::stream::Container;
 use super::words::Words;
 use super::{bitshuffle, blosc, delta, lz4, lzf, scale_offset, stream, variable};
@@ -142,7 +142,7 @@ impl Step {
     }
 
     /// Returns the length that the input of this step has, if its output has the length `output`.
-    pub(super) fn input_bound(&self, output: Bound) -> Bound {
+    pub(super) fn input_bound(&self, output: OutputLength) -> OutputLength {
         match self {
             Self::Shuffle { .. } | Self::Bitshuffle { compressor: BlockCompressor::None, .. } => {
                 output
@@ -152,14 +152,14 @@ impl Step {
                 output.scaled(element.size(), stored.size())
             }
             _ if !self.writes() => match output {
-                Bound::Exactly(len) => Bound::Exactly(len.saturating_add(4)),
-                Bound::AtMost(len) => Bound::AtMost(len.saturating_add(4)),
+                OutputLength::Exactly(len) => OutputLength::Exactly(len.saturating_add(4)),
+                OutputLength::AtMost(len) => OutputLength::AtMost(len.saturating_add(4)),
             },
-            Self::VlenUtf8 | Self::VlenBytes => Bound::AtMost(MOST_VARIABLE),
+            Self::VlenUtf8 | Self::VlenBytes => OutputLength::AtMost(MOST_VARIABLE),
             // Compressors make data that they cannot compress a little longer.
             _ => {
                 let len = output.most();
-                Bound::AtMost(len.saturating_add(len / 4).saturating_add(64 << 10))
+                OutputLength::AtMost(len.saturating_add(len / 4).saturating_add(64 << 10))
             }
         }
     }

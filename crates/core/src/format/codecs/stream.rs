@@ -9,7 +9,7 @@ use std::io::Read;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::output::{Bound, Fault, Output, broken, may_reserve};
+use super::output::{Fault, Output, OutputLength, broken, may_reserve};
 use crate::format::compress::Contexts;
 
 /// Decodes zstd frames, of which there may be any number.
@@ -19,9 +19,9 @@ pub(super) fn unzstd(
     contexts: &mut Contexts,
 ) -> Result<(), Fault> {
     let len = match output.bound {
-        Bound::Exactly(len) => Some(len),
+        OutputLength::Exactly(len) => Some(len),
         // The length of the first frame; there is seldom a second one.
-        Bound::AtMost(most) => {
+        OutputLength::AtMost(most) => {
             let claimed = zstd::zstd_safe::get_frame_content_size(stored).ok().flatten();
             claimed.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= most)
         }
@@ -29,7 +29,7 @@ pub(super) fn unzstd(
     if let Some(len) = len.filter(|len| may_reserve(*len, stored.len())) {
         match contexts.decompress_zstd(stored, output.prepare(len)) {
             Ok(len) => return output.finish(len),
-            Err(error) if output.bound == Bound::Exactly(len) => return Err(broken(error)),
+            Err(error) if output.bound == OutputLength::Exactly(len) => return Err(broken(error)),
             Err(_) => {}
         }
     }
@@ -155,7 +155,7 @@ fn pump(
     let bound = output.bound;
     if *filled == 0 {
         let len = bound.most();
-        let known = matches!(bound, Bound::Exactly(_)) && may_reserve(len, input.len());
+        let known = matches!(bound, OutputLength::Exactly(_)) && may_reserve(len, input.len());
         // The length of the last tile is a good guess.
         let guess = output.memory.len().max(input.len().saturating_mul(4)).max(1 << 10);
         output.prepare(if known { len } else { len.min(guess) });
@@ -223,7 +223,7 @@ mod tests {
 
     /// Decodes with memory of an earlier tile; the memory that is reserved is limited.
     fn decode(
-        bound: Bound,
+        bound: OutputLength,
         decode: impl FnOnce(Output<'_>, &mut Contexts) -> Result<(), Fault>,
     ) -> Result<Vec<u8>, Fault> {
         let mut memory = vec![0xEE; 100];
@@ -238,15 +238,15 @@ mod tests {
         for len in [0, 1, 5, 1_000, 70_000, 3_000_000] {
             let data: Vec<u8> = (0..len).map(|at| (at / 7 % 251) as u8).collect();
             let bounds = [
-                Bound::Exactly(len),
-                Bound::AtMost(len),
-                Bound::AtMost(len + 1),
-                Bound::AtMost(1 << 40),
+                OutputLength::Exactly(len),
+                OutputLength::AtMost(len),
+                OutputLength::AtMost(len + 1),
+                OutputLength::AtMost(1 << 40),
             ];
             let too_short = [
-                Bound::Exactly(len + 1),
-                Bound::AtMost(len.saturating_sub(1)),
-                Bound::Exactly(len / 2),
+                OutputLength::Exactly(len + 1),
+                OutputLength::AtMost(len.saturating_sub(1)),
+                OutputLength::Exactly(len / 2),
             ];
             let too_short = too_short.into_iter().skip(if len == 0 { 3 } else { 0 });
             let bounds = bounds.map(|bound| (bound, true)).into_iter();
@@ -273,7 +273,9 @@ mod tests {
         let twice = [[1; 3_000], [2; 3_000]].concat();
         let both =
             |pack: &dyn Fn(&[u8]) -> Vec<u8>| [&twice[..3_000], &twice[3_000..]].map(pack).concat();
-        for bound in [Bound::Exactly(6_000), Bound::AtMost(6_000), Bound::AtMost(7_000)] {
+        for bound in
+            [OutputLength::Exactly(6_000), OutputLength::AtMost(6_000), OutputLength::AtMost(7_000)]
+        {
             let stored = both(&|data| pack(Container::Gzip, data));
             let padded = [&stored[..], &[0; 9]].concat();
             for stored in [stored, padded] {
@@ -300,7 +302,7 @@ mod tests {
         stream.write_all(b"data").unwrap();
         let stored = stream.finish().unwrap();
         let inflated = |stored: &[u8]| {
-            decode(Bound::Exactly(4), |output, contexts| {
+            decode(OutputLength::Exactly(4), |output, contexts| {
                 inflate(Container::Gzip, stored, output, contexts)
             })
         };
@@ -321,14 +323,22 @@ mod tests {
         let data = vec![0; 20_000_000];
         for container in CONTAINERS {
             let stored = pack(container, &data);
-            for bound in [Bound::Exactly(1_000), Bound::AtMost(100_000), Bound::Exactly(1 << 45)] {
+            for bound in [
+                OutputLength::Exactly(1_000),
+                OutputLength::AtMost(100_000),
+                OutputLength::Exactly(1 << 45),
+            ] {
                 let decoded =
                     decode(bound, |output, contexts| inflate(container, &stored, output, contexts));
                 assert!(decoded.is_err());
             }
         }
         let stored = zstd::encode_all(&data[..], 19).unwrap();
-        for bound in [Bound::Exactly(1_000), Bound::AtMost(100_000), Bound::Exactly(1 << 45)] {
+        for bound in [
+            OutputLength::Exactly(1_000),
+            OutputLength::AtMost(100_000),
+            OutputLength::Exactly(1 << 45),
+        ] {
             assert!(decode(bound, |output, contexts| unzstd(&stored, output, contexts)).is_err());
         }
     }

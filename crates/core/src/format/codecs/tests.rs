@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::checksum::ChecksumPlace;
 use super::*;
-use crate::format::{Codec, Decoded, ElementType, Scratch};
+use crate::format::{Codec, DecodedPayload, ElementType, Scratch};
 use crate::{Error, ErrorKind};
 
 /// A stored frame, the bytes that it decodes to, and the words of its line.
@@ -73,7 +73,7 @@ fn decode(
     stored: &Bytes,
     len: usize,
     scratch: &mut Scratch,
-) -> Result<Decoded, Error> {
+) -> Result<DecodedPayload, Error> {
     codec.decode(stored.clone(), len as u64, 70, vec![0xEE; 50], scratch)
 }
 

@@ -43,12 +43,12 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::Bound;
+    use super::super::output::OutputLength;
     use super::*;
 
     fn decode(stored: &[u8]) -> Result<(Vec<u8>, Vec<u64>), Fault> {
         let (mut memory, mut offsets) = (vec![7; 3], vec![]);
-        let output = Output { memory: &mut memory, bound: Bound::AtMost(20) };
+        let output = Output { memory: &mut memory, bound: OutputLength::AtMost(20) };
         run(stored, output, &mut offsets).map(|()| (memory, offsets))
     }
 

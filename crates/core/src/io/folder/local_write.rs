@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::LocalFolder;
-use super::write::{Existing, Upload, WritableFolder, exists};
+use super::write::{ExistingObject, Upload, WritableFolder, exists};
 use crate::error::{Error, Result};
 
 /// Returns the error for a failed write: `Usage` if the file exists already, else `Io`.
@@ -75,16 +75,16 @@ impl Draft {
     ///
     /// # Errors
     /// `AlreadyExists` if the file exists and must not be replaced, and other errors of the system.
-    fn complete(mut self, existing: Existing) -> std::io::Result<()> {
+    fn complete(mut self, existing: ExistingObject) -> std::io::Result<()> {
         self.file.sync_all()?;
         let Some(draft) = &self.draft else { return Ok(()) };
         match existing {
-            Existing::Replace => {
+            ExistingObject::Replace => {
                 fs::rename(draft, &self.path)?;
                 self.draft = None;
             }
             // Linking fails if the file exists. Dropping the draft removes the temporary name.
-            Existing::Refuse => {
+            ExistingObject::Refuse => {
                 fs::hard_link(draft, &self.path)?;
                 // A caller that gets an error may rely on there being no file.
                 return sync_folder_of(&self.path).inspect_err(|_| remove(&self.path));
@@ -123,7 +123,7 @@ impl WritableFolder for LocalFolder {
         super::Folder::name(self)
     }
 
-    async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+    async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()> {
         blocking(self.place(path)?, move |path| {
             let mut draft = Draft::create(path)?;
             draft.file.write_all(&bytes)?;
@@ -184,7 +184,7 @@ impl Upload for LocalUpload {
         Ok(())
     }
 
-    async fn complete(mut self: Box<Self>, existing: Existing) -> Result<()> {
+    async fn complete(mut self: Box<Self>, existing: ExistingObject) -> Result<()> {
         let draft = self.take()?;
         blocking(self.1, move |_| draft.complete(existing)).await
     }
@@ -207,7 +207,7 @@ mod tests {
         fs::write(dir.path().join("secret"), "x").unwrap();
         let folder = LocalFolder::open(&inner, true).unwrap();
         for path in ["../out", "a/../../out", "/tmp/out", "../secret"] {
-            let put = folder.put(path, Bytes::from_static(b"x"), Existing::Replace).await;
+            let put = folder.put(path, Bytes::from_static(b"x"), ExistingObject::Replace).await;
             assert!(put.unwrap_err().to_string().contains("leaves the folder"), "{path}");
             assert!(Folder::open(&folder, path).await.is_err(), "{path}");
             assert!(folder.list(path).await.is_err(), "{path}");
@@ -224,7 +224,7 @@ mod tests {
             fs::write(dir.path().join(name), "").unwrap();
         }
         let draft = Draft::create(&dir.path().join("x")).unwrap();
-        draft.complete(Existing::Refuse).unwrap();
+        draft.complete(ExistingObject::Refuse).unwrap();
         assert!(dir.path().join("x").exists());
     }
 }

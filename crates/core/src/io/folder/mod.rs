@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
-pub use write::{Existing, Upload, WritableFolder};
+pub use write::{ExistingObject, Upload, WritableFolder};
 
 use super::{ByteRange, ByteSource, ObjectStamp};
 use crate::error::Result;

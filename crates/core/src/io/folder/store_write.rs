@@ -15,7 +15,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, WriteMultipart};
 
 use super::StoreFolder;
-use super::write::{Existing, Upload, WritableFolder, exists};
+use super::write::{ExistingObject, Upload, WritableFolder, exists};
 use crate::error::{Error, Result};
 
 /// The size of each part of an object: at least the minimum that stores require, and the same for all parts.
@@ -37,10 +37,10 @@ impl WritableFolder for StoreFolder {
         super::Folder::name(self)
     }
 
-    async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+    async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()> {
         let mode = match existing {
-            Existing::Refuse => PutMode::Create,
-            Existing::Replace => PutMode::Overwrite,
+            ExistingObject::Refuse => PutMode::Create,
+            ExistingObject::Replace => PutMode::Overwrite,
         };
         let put =
             self.store.store().put_opts(&self.path_to_write(path), bytes.into(), mode.into()).await;
@@ -91,10 +91,10 @@ impl Upload for StoreUpload {
         Ok(())
     }
 
-    async fn complete(self: Box<Self>, existing: Existing) -> Result<()> {
+    async fn complete(self: Box<Self>, existing: ExistingObject) -> Result<()> {
         // `object_store` cannot complete parts only if no object exists. Another writer may still put one
         // between this check and completion.
-        if existing == Existing::Refuse {
+        if existing == ExistingObject::Refuse {
             let error = match self.store.head(&self.path).await {
                 Err(object_store::Error::NotFound { .. }) => None,
                 Ok(_) => Some(exists(&self.name)),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// The treatment of an existing object of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingObject {
     /// Keep it, and fail with a `Usage` error.
     Refuse,
     /// Replace it. Readers see either the old or the new object.
@@ -27,7 +27,7 @@ pub trait WritableFolder: Debug + Send + Sync {
     ///
     /// # Errors
     /// `Usage` if an object exists that must not be replaced, `Io` if the object cannot be written.
-    async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()>;
+    async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()>;
 
     /// Begins an object that is appended to.
     ///
@@ -62,7 +62,7 @@ pub trait Upload: Debug + Send {
     ///
     /// # Errors
     /// `Usage` if an object exists that must not be replaced, `Io` if completing fails.
-    async fn complete(self: Box<Self>, existing: Existing) -> Result<()>;
+    async fn complete(self: Box<Self>, existing: ExistingObject) -> Result<()>;
 
     /// Deletes all bytes written so far.
     ///

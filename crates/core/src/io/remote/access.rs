@@ -6,8 +6,8 @@ use object_store::ObjectStore;
 
 use super::budget::Budget;
 use super::counts::{RequestCounts, SharedCounts, add_to_current};
-use super::known::MetadataCache;
 use super::limits::RemoteLimits;
+use super::metadata_cache::MetadataCache;
 use super::under_way::UnderWay;
 
 /// The access of a session to object stores. Clones share everything.
@@ -25,7 +25,7 @@ use super::under_way::UnderWay;
 /// # let _ = store;
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Remote(Arc<Shared>);
+pub struct Remote(Arc<SharedAccess>);
 
 /// Two sessions have equal access if their limits are equal.
 impl PartialEq for Remote {
@@ -37,7 +37,7 @@ impl PartialEq for Remote {
 impl Eq for Remote {}
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedAccess {
     /// Replaced when the limits change. Requests in flight then keep the old one.
     budget: Mutex<Arc<Budget>>,
     known: MetadataCache,

@@ -18,7 +18,7 @@ pub(super) struct Budget {
 
 /// A request that is in flight until this is dropped.
 #[derive(Debug)]
-pub(super) struct Admitted<'a> {
+pub(super) struct Admission<'a> {
     _units: Option<SemaphorePermit<'a>>,
     _request: Option<SemaphorePermit<'a>>,
 }
@@ -37,10 +37,10 @@ impl Budget {
     }
 
     /// Waits until a request for this many bytes may start.
-    pub(super) async fn admit(&self, bytes: u64) -> Admitted<'_> {
+    pub(super) async fn admit(&self, bytes: u64) -> Admission<'_> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.most_units);
         // Neither semaphore is ever closed, so both waits end with a permit.
         let units = self.units.acquire_many(units).await.ok();
-        Admitted { _units: units, _request: self.requests.acquire().await.ok() }
+        Admission { _units: units, _request: self.requests.acquire().await.ok() }
     }
 }

@@ -10,14 +10,14 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::access::Remote;
+use super::cached_range::CachedRange;
 use super::counts::RequestCounts;
 use super::fault::Fault;
 use super::get::{Get, Patience};
-use super::held::CachedRange;
 use super::identity::Identity;
-use super::known::{Key, MetadataCache};
 use super::limits::RemoteLimits;
 use super::merge::Requests;
+use super::metadata_cache::{Key, MetadataCache};
 use super::threads;
 use super::under_way::{Began, ended};
 use crate::error::Result;
@@ -41,7 +41,7 @@ pub struct RemoteStore {
 
 /// An object that was opened.
 #[derive(Debug)]
-pub(in crate::io) struct Opened {
+pub(in crate::io) struct OpenedObject {
     pub(in crate::io) identity: Identity,
     /// All bytes, if the server cannot send parts.
     pub(in crate::io) whole: Option<Bytes>,
@@ -102,10 +102,10 @@ impl RemoteStore {
     ///
     /// # Errors
     /// `Io` if the object does not exist or cannot be read.
-    pub(in crate::io) async fn open(&self, path: &Path) -> Result<Opened> {
+    pub(in crate::io) async fn open(&self, path: &Path) -> Result<OpenedObject> {
         let key = self.key(path);
         if let Some(identity) = self.known().recent(&key, self.limits().check) {
-            return Ok(Opened { identity, whole: None });
+            return Ok(OpenedObject { identity, whole: None });
         }
         // One byte of a known object shows whether it is still the same.
         let len = if self.known().identity(&key).is_some() { 1 } else { OPEN_BYTES };
@@ -114,7 +114,7 @@ impl RemoteStore {
             Ok((bytes, identity)) => {
                 self.known().learn(&key, identity.clone(), self.limits().cache);
                 self.keep(&key, &identity, 0, &bytes);
-                return Ok(Opened { identity, whole: None });
+                return Ok(OpenedObject { identity, whole: None });
             }
             Err(failed) => failed,
         };
@@ -127,7 +127,7 @@ impl RemoteStore {
     }
 
     /// Opens an object of which a first part cannot be requested, because it is empty.
-    async fn open_empty(&self, path: &Path) -> Option<Opened> {
+    async fn open_empty(&self, path: &Path) -> Option<OpenedObject> {
         let (store, path) = (self.clone(), path.clone());
         let head = async move {
             let patience = Patience::new(store.limits().timeout);
@@ -135,7 +135,8 @@ impl RemoteStore {
         };
         let head = threads::run(head).await.ok()??;
         self.remote.count(&RequestCounts { requests: 1, ..Default::default() });
-        (head.size == 0).then(|| Opened { identity: Identity::from_object(&head), whole: None })
+        (head.size == 0)
+            .then(|| OpenedObject { identity: Identity::from_object(&head), whole: None })
     }
 
     /// Returns the present identity of an object; `None` if it is absent. One that was confirmed recently needs no request.
@@ -151,10 +152,10 @@ impl RemoteStore {
     }
 
     /// Reads all of an object from a server that cannot send parts.
-    async fn open_whole(&self, path: &Path) -> Result<Opened, (Fault, usize)> {
+    async fn open_whole(&self, path: &Path) -> Result<OpenedObject, (Fault, usize)> {
         let most = self.limits().cache as u64;
         let (bytes, identity) = self.get(path, &ByteRange::Whole, None, most).await?;
-        Ok(Opened { identity, whole: Some(bytes) })
+        Ok(OpenedObject { identity, whole: Some(bytes) })
     }
 
     /// Returns the identity of an object that was listed or opened; `None` if it must be opened.

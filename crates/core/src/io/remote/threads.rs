@@ -31,7 +31,7 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 pub(super) async fn run<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
-    let mut task = Cancelled(runtime()?.spawn(inherited(work)));
+    let mut task = CancelOnDrop(runtime()?.spawn(inherited(work)));
     match (&mut task.0).await {
         Ok(done) => Ok(done),
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -57,9 +57,9 @@ fn runtime() -> Result<&'static Runtime> {
 }
 
 /// A task that is cancelled when this is dropped.
-struct Cancelled<T>(JoinHandle<T>);
+struct CancelOnDrop<T>(JoinHandle<T>);
 
-impl<T> Drop for Cancelled<T> {
+impl<T> Drop for CancelOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::known::Key;
+use super::metadata_cache::Key;
 use super::threads;
 
 /// How long a reader waits before it requests the bytes itself. The task that requested them may stand still, because

@@ -43,7 +43,7 @@ impl GridArray {
         let dims = self.dims().iter().zip(ranges).map(dim).collect::<Result<_>>()?;
         let (name, values, of) =
             (self.name().to_owned(), self.values().to_vec(), self.grid().clone());
-        let source = Sliced {
+        let source = SlicedChunks {
             source: self.into_source(),
             grid: of,
             of_slice: grid.clone(),
@@ -55,7 +55,7 @@ impl GridArray {
 
 /// The chunks of a slice.
 #[derive(Debug)]
-struct Sliced {
+struct SlicedChunks {
     source: Arc<dyn ChunkSource>,
     /// The chunk grid of `source`.
     grid: ChunkGrid,
@@ -65,7 +65,7 @@ struct Sliced {
     ranges: Vec<Range<u64>>,
 }
 
-impl Sliced {
+impl SlicedChunks {
     /// Returns the stored chunk that holds a chunk of the slice.
     fn overlap(&self, task: &ChunkTask) -> Result<Overlap> {
         let mut axes = vec![];
@@ -80,7 +80,7 @@ impl Sliced {
 }
 
 #[async_trait]
-impl ChunkSource for Sliced {
+impl ChunkSource for SlicedChunks {
     fn objects(&self) -> &Arc<Objects> {
         self.source.objects()
     }

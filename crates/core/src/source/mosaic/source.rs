@@ -67,7 +67,7 @@ struct PartRequest {
 }
 
 /// The number of a table's task, the position of a value in the list of requested values, and a stored chunk.
-type Located = (usize, usize, StoredChunk);
+type LocatedChunk = (usize, usize, StoredChunk);
 
 impl Mosaic {
     pub(super) fn new(
@@ -130,7 +130,11 @@ impl Mosaic {
     }
 
     /// Locates the chunks of one request, and places them in the chunks of the table.
-    async fn locate_part(&self, request: PartRequest, values: &[usize]) -> Result<Vec<Located>> {
+    async fn locate_part(
+        &self,
+        request: PartRequest,
+        values: &[usize],
+    ) -> Result<Vec<LocatedChunk>> {
         let part = &self.parts[request.variable][request.file];
         let of_variable: Vec<usize> =
             request.at.iter().map(|&at| self.values[values[at]].value).collect();

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::layout::Layout;
-use crate::format::{Bound, ElementType, Sum, Zone, Zones};
+use crate::format::{ElementType, Sum, Zone, ZoneBound, Zones};
 
 /// The zone maps of one value of a mosaic.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Zones for MosaicZones {
         }
         let grid = self.layout.grid_of(self.variable, file);
         let overlaps = self.layout.overlaps(self.variable, &coordinates, None);
-        let mut merged = Merged::default();
+        let mut merged = MergedZone::default();
         for overlap in &overlaps {
             // The zone map of a chunk that reaches beyond the table's chunk is not exact for the cells within.
             let zone = zones.zone(overlap.chunk_number(grid)).filter(|_| overlap.is_all())?;
@@ -51,17 +51,17 @@ impl Zones for MosaicZones {
 
 /// The merged zone maps of several stored chunks.
 #[derive(Default)]
-struct Merged {
+struct MergedZone {
     null_count: u64,
     /// The least and greatest value of the chunks that hold values.
-    bounds: Option<(Bound, Bound)>,
+    bounds: Option<(ZoneBound, ZoneBound)>,
     /// Whether a chunk with values has no bounds, or bounds that do not compare.
     unbounded: bool,
     /// `None` before the first chunk; `Some(None)` if there is no sum.
     sum: Option<Option<Sum>>,
 }
 
-impl Merged {
+impl MergedZone {
     /// Adds the zone of a stored chunk; `has_values` if not all its cells are NULL.
     fn add(&mut self, zone: &Zone, has_values: bool, element: ElementType) {
         self.null_count = self.null_count.saturating_add(zone.null_count);
@@ -85,8 +85,12 @@ impl Merged {
 }
 
 /// Returns the bounds of both chunks together; `None` if the bounds do not compare.
-fn hull(a: (Bound, Bound), b: (Bound, Bound), element: ElementType) -> Option<(Bound, Bound)> {
-    let rank = |bound: &Bound| element.rank(&bound[..element.size() as usize]);
+fn hull(
+    a: (ZoneBound, ZoneBound),
+    b: (ZoneBound, ZoneBound),
+    element: ElementType,
+) -> Option<(ZoneBound, ZoneBound)> {
+    let rank = |bound: &ZoneBound| element.rank(&bound[..element.size() as usize]);
     let least = if rank(&a.0)? <= rank(&b.0)? { a.0 } else { b.0 };
     let greatest = if rank(&a.1)? >= rank(&b.1)? { a.1 } else { b.1 };
     Some((least, greatest))

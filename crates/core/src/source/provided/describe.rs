@@ -7,7 +7,7 @@ use super::NamedGrid;
 use crate::array::{ColumnSource, GridArray, SINGLE_LABELS};
 use crate::error::{Error, Result, shown_location};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
-use crate::source::known::{KnownAttribute, KnownDimension};
+use crate::source::facts::{KnownAttribute, KnownDimension};
 use crate::source::show::{chunks_text, shape_text};
 use crate::verify::counted;
 

@@ -13,6 +13,6 @@ use crate::error::Result;
 use crate::source::opened_array::OpenedArray;
 
 /// The name of an array, and the array or the error of opening it.
-pub type Named = (String, Result<OpenedArray>);
+pub type NamedArray = (String, Result<OpenedArray>);
 /// The name of a grid, and the grid or the error of opening it.
 pub(super) type NamedGrid = (String, Result<GridArray>);

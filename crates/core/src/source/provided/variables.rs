@@ -1,6 +1,6 @@
 //! Chooses the arrays that become columns of a table if the options name no dataset.
 
-use super::Named;
+use super::NamedArray;
 use crate::error::{Error, Result};
 use crate::io::last_part;
 use crate::source::axes::{mixed, with_axes};
@@ -13,7 +13,7 @@ use crate::source::opened_array::OpenedArray;
 ///
 /// # Errors
 /// `Usage` if there are none, or if they have different dimensions.
-pub fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<Vec<OpenedArray>> {
+pub fn data_variables(location: &str, mut arrays: Vec<NamedArray>) -> Result<Vec<OpenedArray>> {
     arrays.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
     if arrays.is_empty() {
         let message = "all arrays here are coordinates; choose one with the option 'dataset'";
@@ -30,10 +30,11 @@ pub fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<Vec<Open
 }
 
 /// Whether all arrays are open grids, and have dimensions of the same names and lengths.
-fn have_same_axes(arrays: &[Named]) -> bool {
+fn have_same_axes(arrays: &[NamedArray]) -> bool {
     let grid = |array: &OpenedArray| array.as_grid().is_some();
-    let axes =
-        |(_, array): &Named| array.as_ref().ok().filter(|array| grid(array)).map(OpenedArray::axes);
+    let axes = |(_, array): &NamedArray| {
+        array.as_ref().ok().filter(|array| grid(array)).map(OpenedArray::axes)
+    };
     let mut axes = arrays.iter().map(axes);
     let first = axes.next().flatten();
     first.is_some() && axes.all(|axes| axes == first)

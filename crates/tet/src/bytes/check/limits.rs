@@ -28,7 +28,7 @@ const TEXT_BYTES: usize = 1024;
 
 /// Returns a message for each limit that the footer's JSON exceeds.
 pub(super) fn of_footer(json: &Value) -> Vec<String> {
-    let mut exceeded = Exceeded::default();
+    let mut exceeded = ExceededLimits::default();
     let events = elements(&json["history"]);
     exceeded.count("history", "events", events.len(), EVENTS);
     for (number, event) in events.iter().enumerate() {
@@ -40,16 +40,16 @@ pub(super) fn of_footer(json: &Value) -> Vec<String> {
 
 /// Returns a message for each limit that spilled metadata exceeds.
 pub(super) fn of_metadata(json: &Value) -> Vec<String> {
-    let mut exceeded = Exceeded::default();
+    let mut exceeded = ExceededLimits::default();
     exceeded.metadata(json);
     exceeded.0
 }
 
 /// A message for each exceeded limit.
 #[derive(Default)]
-struct Exceeded(Vec<String>);
+struct ExceededLimits(Vec<String>);
 
-impl Exceeded {
+impl ExceededLimits {
     /// Checks a number of things: "`of` has `found` `what`".
     fn count(&mut self, of: &str, what: &str, found: usize, most: usize) {
         if found > most {

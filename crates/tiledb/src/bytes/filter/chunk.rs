@@ -42,14 +42,14 @@ pub(super) struct Target<'a> {
     pub(super) memory: &'a mut Vec<u8>,
     /// Where the claim begins in `memory`.
     pub(super) at: usize,
-    pub(super) bound: Bound,
+    pub(super) bound: ClaimLimit,
     /// Where the chunk begins in its object, for errors.
     pub(super) offset: u64,
 }
 
 /// The number of bytes that may be claimed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Bound {
+pub(super) enum ClaimLimit {
     /// For memory of the tile: the header of the chunk gives its length there.
     Exactly(u64),
     /// For scratch memory: the file does not give the length between two filters.
@@ -60,9 +60,9 @@ impl<'a> Target<'a> {
     /// Fails unless `len` bytes may be claimed.
     pub(super) fn check(&self, len: u64) -> Result<()> {
         let expected = match self.bound {
-            Bound::Exactly(expected) if len != expected => format!("{expected} bytes"),
-            Bound::AtMost(most) if len > most => format!("at most {most} bytes"),
-            Bound::Exactly(_) | Bound::AtMost(_) => return Ok(()),
+            ClaimLimit::Exactly(expected) if len != expected => format!("{expected} bytes"),
+            ClaimLimit::AtMost(most) if len > most => format!("at most {most} bytes"),
+            ClaimLimit::Exactly(_) | ClaimLimit::AtMost(_) => return Ok(()),
         };
         let message = format!("data that decodes to {len} bytes, expected {expected}");
         Err(Error::corrupt("tile chunk", self.offset, message))
@@ -105,13 +105,14 @@ mod tests {
     #[test]
     fn claims_are_bounded_and_keep_what_is_before_them() {
         let mut memory = vec![1, 2, 3];
-        fn target(memory: &mut Vec<u8>, bound: Bound) -> Target<'_> {
+        fn target(memory: &mut Vec<u8>, bound: ClaimLimit) -> Target<'_> {
             Target { memory, at: 2, bound, offset: 70 }
         }
-        target(&mut memory, Bound::Exactly(4)).claim(4).unwrap().fill(9);
+        target(&mut memory, ClaimLimit::Exactly(4)).claim(4).unwrap().fill(9);
         assert_eq!(memory, [1, 2, 9, 9, 9, 9]);
-        assert_eq!(target(&mut memory, Bound::AtMost(4)).claim(1).unwrap(), [9]);
-        for (bound, len) in [(Bound::Exactly(4), 3), (Bound::Exactly(4), 5), (Bound::AtMost(4), 5)]
+        assert_eq!(target(&mut memory, ClaimLimit::AtMost(4)).claim(1).unwrap(), [9]);
+        for (bound, len) in
+            [(ClaimLimit::Exactly(4), 3), (ClaimLimit::Exactly(4), 5), (ClaimLimit::AtMost(4), 5)]
         {
             let error = target(&mut memory, bound).claim(len).unwrap_err();
             assert_eq!(error.offset(), Some(70));

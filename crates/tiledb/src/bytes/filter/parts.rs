@@ -216,7 +216,7 @@ impl<'a> Parts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::{Bound, Target};
+    use super::super::chunk::{ClaimLimit, Target};
     use super::*;
     use gridfusion_core::ErrorKind;
 
@@ -225,7 +225,7 @@ mod tests {
     fn run(unpack: &Unpack, entries: &[u32], data: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
         let metadata: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
         let (mut raw, mut raw_metadata) = (vec![], vec![]);
-        let bound = Bound::AtMost(1 << 40);
+        let bound = ClaimLimit::AtMost(1 << 40);
         let targets = Targets {
             data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
             metadata: Target { memory: &mut raw_metadata, at: 0, bound, offset: 0 },

@@ -85,7 +85,7 @@ impl SegmentInverse {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::Bound;
+    use super::super::chunk::ClaimLimit;
     use super::*;
 
     fn run(inverse: SegmentInverse, lens: &[u32], data: &[u8]) -> Result<Vec<u8>> {
@@ -93,7 +93,7 @@ mod tests {
         metadata.extend(lens.iter().flat_map(|len| len.to_le_bytes()));
         metadata.extend(*b"rest");
         let mut memory = vec![];
-        let bound = Bound::AtMost(1_000);
+        let bound = ClaimLimit::AtMost(1_000);
         let target = Target { memory: &mut memory, at: 0, bound, offset: 0 };
         let chunk = inverse.run(FilteredChunk { metadata: &metadata, data, offset: 0 }, target)?;
         assert_eq!(chunk.metadata, b"rest");

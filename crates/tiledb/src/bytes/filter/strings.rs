@@ -188,7 +188,7 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::{Bound, Target};
+    use super::super::chunk::{ClaimLimit, Target};
     use super::*;
 
     fn run(
@@ -200,7 +200,7 @@ mod tests {
         let header = [0, 1, raw_len, data.len() as u32, 8 * strings].map(u32::to_le_bytes);
         let metadata = [&header.concat(), rest].concat();
         let (mut raw, mut unused, mut offsets) = (vec![], vec![], vec![]);
-        let bound = Bound::AtMost(1 << 20);
+        let bound = ClaimLimit::AtMost(1 << 20);
         let targets = Targets {
             data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
             metadata: Target { memory: &mut unused, at: 0, bound, offset: 0 },

@@ -9,7 +9,7 @@ use super::plan::Field;
 use super::word::Width;
 use super::{EncryptionKey, FilterBuffers, TileCodec};
 use crate::bytes::datatype::Datatype;
-use gridfusion_core::format::Decoded;
+use gridfusion_core::format::DecodedPayload;
 use gridfusion_core::{ErrorKind, Result};
 
 const DATATYPES: [Datatype; 14] = [
@@ -96,7 +96,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn decode(&self, stored: &[u8], buffers: &mut FilterBuffers) -> Result<Decoded> {
+    fn decode(&self, stored: &[u8], buffers: &mut FilterBuffers) -> Result<DecodedPayload> {
         self.codec.decode_with(stored, self.raw.len() as u64, 1_000, vec![], buffers)
     }
 }

@@ -19,12 +19,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::chunk::{Bound, FilteredChunk, Target, Targets, may_preallocate};
+use super::chunk::{ClaimLimit, FilteredChunk, Target, Targets, may_preallocate};
 use super::pipeline::Pipeline;
 use super::stage::Stage;
 use gridfusion_core::format::compress::Contexts;
 use gridfusion_core::format::wire::{Reader, to_usize};
-use gridfusion_core::format::{Decoded, PayloadDecoder, Scratch};
+use gridfusion_core::format::{DecodedPayload, PayloadDecoder, Scratch};
 use gridfusion_core::{Error, Result};
 
 /// Bytes of the lengths of a chunk.
@@ -86,7 +86,7 @@ impl PayloadDecoder for TileCodec {
         offset: u64,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         scratch.lend(|buffers| self.decode_with(stored, raw_len, offset, spare, buffers))
     }
 }
@@ -124,7 +124,7 @@ impl TileCodec {
         offset: u64,
         spare: Vec<u8>,
         buffers: &mut FilterBuffers,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedPayload> {
         let mut reader = Reader::new("tile", offset, stored);
         let chunks = self.chunk_count(&mut reader)?;
         let mut tile = TileData { bytes: spare, filled: 0, offsets: vec![] };
@@ -148,7 +148,7 @@ impl TileCodec {
         }
         tile.bytes.truncate(to_usize(raw_len));
         let offsets = self.stages.iter().any(Stage::makes_offsets).then_some(tile.offsets);
-        Ok(Decoded { bytes: tile.bytes.into(), offsets })
+        Ok(DecodedPayload { bytes: tile.bytes.into(), offsets })
     }
 
     fn chunk_count(&self, reader: &mut Reader<'_>) -> Result<u64> {
@@ -186,7 +186,7 @@ impl TileCodec {
         let place = Target {
             memory: &mut tile.bytes,
             at: to_usize(tile.filled),
-            bound: Bound::Exactly(len),
+            bound: ClaimLimit::Exactly(len),
             offset,
         };
         self.run_stages(chunk, place, self.most_between(len), &mut tile.offsets, buffers)?;
@@ -204,7 +204,7 @@ impl TileCodec {
         buffers: &'a mut FilterBuffers,
     ) -> Result<()> {
         let FilterBuffers { contexts, scratch } = buffers;
-        let (offset, bound) = (chunk.offset, Bound::AtMost(most));
+        let (offset, bound) = (chunk.offset, ClaimLimit::AtMost(most));
         let mut place = Some(place);
         for (number, (stage, scratch)) in self.stages.iter().zip(scratch).enumerate() {
             // The last stage that writes does so in the tile. Only checksums may follow it.

@@ -152,7 +152,7 @@ impl<'a, 'b> Data<'a, 'b> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::Bound;
+    use super::super::chunk::ClaimLimit;
     use super::*;
 
     type Inverse = fn(Width, FilteredChunk<'_>, Target<'_>) -> Result<Vec<u8>>;
@@ -175,7 +175,8 @@ mod tests {
 
     fn run(inverse: Inverse, metadata: &[&[u8]], data: &[u8]) -> Result<Vec<u8>> {
         let (metadata, mut memory) = (metadata.concat(), vec![]);
-        let target = Target { memory: &mut memory, at: 0, bound: Bound::AtMost(1_000), offset: 0 };
+        let target =
+            Target { memory: &mut memory, at: 0, bound: ClaimLimit::AtMost(1_000), offset: 0 };
         inverse(Width::Two, FilteredChunk { metadata: &metadata, data, offset: 0 }, target)
     }
 

@@ -32,12 +32,12 @@ pub(in crate::bytes) struct ReadTimedFolder {
     region: &'static str,
     options: OpenOptions,
     /// The requested files, sorted by time and then by name; empty until the folder is listed.
-    asked: Vec<Asked>,
+    asked: Vec<RequestedFile>,
 }
 
 /// A requested file: one of the folder's files in the window, or a `.vac` file.
 #[derive(Debug)]
-struct Asked {
+struct RequestedFile {
     name: String,
     time: TimedName,
     location: Location,
@@ -67,7 +67,7 @@ impl ReadTimedFolder {
         for entry in entries {
             let time = TimedName::parse(&entry.name).filter(|time| self.options.contains(*time));
             if let (Some(time), Some(location)) = (time, whole_file(self.folder, entry)) {
-                self.asked.push(Asked { name: entry.name.clone(), time, location });
+                self.asked.push(RequestedFile { name: entry.name.clone(), time, location });
             }
         }
         // Oldest first. The name decides between equal times, so that the order is always the same.
@@ -83,7 +83,7 @@ impl ReadTimedFolder {
         if bytes.len() != self.asked.len() {
             return Err(Error::internal("files were asked for and not delivered"));
         }
-        let is_vacuum = |asked: &Asked| extension(&asked.name) == Some("vac");
+        let is_vacuum = |asked: &RequestedFile| extension(&asked.name) == Some("vac");
         // All `.vac` files first: one of them may list a file that sorts before it.
         let mut replaced = HashSet::new();
         for (asked, content) in self.asked.iter().zip(bytes) {
@@ -99,7 +99,12 @@ impl ReadTimedFolder {
         left.map(|(asked, bytes)| self.file(asked, bytes, self.options.key.as_ref())).collect()
     }
 
-    fn file(&self, asked: &Asked, bytes: &[u8], key: Option<&EncryptionKey>) -> Result<TimedFile> {
+    fn file(
+        &self,
+        asked: &RequestedFile,
+        bytes: &[u8],
+        key: Option<&EncryptionKey>,
+    ) -> Result<TimedFile> {
         let object = Arc::clone(&asked.location.object);
         let content = generic_tile::decode(self.region, 0, bytes, key);
         Ok(TimedFile { content: content.map_err(|error| error.about(&object))?, object })

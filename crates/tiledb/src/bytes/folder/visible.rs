@@ -205,7 +205,7 @@ fn text(line: &[u8]) -> Result<&str> {
 
 /// The content of `.con` files.
 #[derive(Debug, Default)]
-struct Consolidated<'a> {
+struct ConsolidatedFiles<'a> {
     /// The lines that commit fragments.
     commits: Vec<&'a str>,
     /// The lines that delete cells, each with its condition.
@@ -221,8 +221,8 @@ struct Consolidated<'a> {
 /// ```
 ///
 /// Splitting the file at its line ends would therefore break conditions apart.
-fn consolidated_lines(files: &[Bytes]) -> Result<Consolidated<'_>> {
-    let mut found = Consolidated::default();
+fn consolidated_lines(files: &[Bytes]) -> Result<ConsolidatedFiles<'_>> {
+    let mut found = ConsolidatedFiles::default();
     for file in files {
         let mut rest: &[u8] = file;
         while !rest.is_empty() {

@@ -17,7 +17,7 @@ use crate::bytes::fragments::Fragment;
 use crate::bytes::generic_tile;
 use crate::bytes::schema::{ArraySchema, CoordinateRange, read_ranges};
 use gridfusion_core::format::wire::Reader;
-use gridfusion_core::format::{Bound, bound};
+use gridfusion_core::format::{ZoneBound, bound};
 use gridfusion_core::{Error, Result};
 
 /// The rectangles of coordinates of the tiles of one fragment, or of several fragments.
@@ -35,7 +35,7 @@ pub struct RTree {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Coordinates {
     /// Numbers, dates and times, in the little-endian bytes of their type.
-    Fixed(Vec<Bound>),
+    Fixed(Vec<ZoneBound>),
     /// Texts, as bytes.
     Text(Vec<Vec<u8>>),
 }
@@ -43,7 +43,7 @@ pub enum Coordinates {
 pub(super) const REGION: &str = "R-tree";
 
 impl Coordinates {
-    fn push(&mut self, fixed: Option<Bound>, text: Option<Vec<u8>>) {
+    fn push(&mut self, fixed: Option<ZoneBound>, text: Option<Vec<u8>>) {
         match self {
             Self::Fixed(all) => all.extend(fixed),
             Self::Text(all) => all.extend(text),
@@ -172,7 +172,7 @@ impl RTree {
 }
 
 /// An end of a range: bytes of fixed size, or those of a text.
-type End = (Option<Bound>, Option<Vec<u8>>);
+type End = (Option<ZoneBound>, Option<Vec<u8>>);
 
 /// Returns both ends of a range in the bytes of `datatype`.
 fn ends(range: CoordinateRange, datatype: Datatype) -> [End; 2] {

@@ -26,7 +26,7 @@ use crate::bytes::schema::{CellOrder, integer_of};
 use crate::bytes::text::numbers;
 use gridfusion_core::Result;
 use gridfusion_core::format::wire::{Reader, to_usize};
-use gridfusion_core::format::{Bound, Location, Sum, Zone};
+use gridfusion_core::format::{Location, Sum, Zone, ZoneBound};
 
 /// The tile statistics of one attribute of one fragment, as stored.
 ///
@@ -51,7 +51,7 @@ pub(in crate::bytes) struct TileStatistics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredStatistics {
     /// The bytes of the least and of the greatest value.
-    pub bounds: (Bound, Bound),
+    pub bounds: (ZoneBound, ZoneBound),
     /// The bits of the sum; `None` if it is not stored.
     pub sum: Option<u64>,
     /// The number of NULLs; `None` if the attribute is not nullable.
@@ -141,10 +141,10 @@ impl TileStatistics {
     }
 
     /// Returns the bound of tile number `place`, padded to 8 bytes.
-    fn bound(&self, bounds: &[u8], place: usize) -> Option<Bound> {
+    fn bound(&self, bounds: &[u8], place: usize) -> Option<ZoneBound> {
         let size = to_usize(self.datatype.size());
         let start = place.checked_mul(size)?;
-        let mut bound = Bound::default();
+        let mut bound = ZoneBound::default();
         bound.get_mut(..size)?.copy_from_slice(bounds.get(start..start.checked_add(size)?)?);
         Some(bound)
     }
@@ -156,13 +156,13 @@ impl TileStatistics {
     /// them has overflowed. A stored sum of 701 is a contradiction.
     fn checked_integer_sum(
         &self,
-        min: Bound,
-        max: Bound,
+        min: ZoneBound,
+        max: ZoneBound,
         sum: Option<u64>,
         values: u64,
     ) -> Option<Option<Sum>> {
         let signed = self.datatype.is_signed();
-        let value = |bound: Bound| {
+        let value = |bound: ZoneBound| {
             let bytes = bound.get(..to_usize(self.datatype.size()));
             bytes.map(|bytes| integer_of(bytes, signed))
         };
@@ -189,12 +189,12 @@ impl TileStatistics {
     /// Returns bounds and sum; `None` if a NaN or an infinity may have been among the values.
     fn checked_float_statistics(
         &self,
-        min: Bound,
-        max: Bound,
+        min: ZoneBound,
+        max: ZoneBound,
         sum: u64,
         values: u64,
-    ) -> Option<((Bound, Bound), Option<Sum>)> {
-        let value = |bound: Bound| match self.datatype {
+    ) -> Option<((ZoneBound, ZoneBound), Option<Sum>)> {
+        let value = |bound: ZoneBound| match self.datatype {
             Datatype::Float32 => {
                 bound.first_chunk().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
             }

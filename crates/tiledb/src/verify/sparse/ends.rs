@@ -13,7 +13,7 @@ use crate::bytes::{
 };
 use crate::verify::stored_tile::number_type;
 use gridfusion_core::Result;
-use gridfusion_core::format::{Bound, ElementType, bound};
+use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::verify::{CellStatistics, is_same, range_text};
@@ -22,7 +22,7 @@ use gridfusion_core::verify::{CellStatistics, is_same, range_text};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ends {
     /// Of numbers, dates or times, as stored.
-    Numbers(ElementType, (Bound, Bound)),
+    Numbers(ElementType, (ZoneBound, ZoneBound)),
     /// Of texts, which compare byte by byte.
     Texts(Vec<u8>, Vec<u8>),
 }
@@ -75,7 +75,7 @@ impl Ends {
             (Coordinates::Fixed(least), Coordinates::Fixed(greatest)) => {
                 let element = number_type(dimension.datatype)?;
                 // Rectangles extend small integers to eight bytes, and statistics pad them with zeros.
-                let end = |all: &[Bound]| Some(bound(all.get(place)?.get(..width(element))?));
+                let end = |all: &[ZoneBound]| Some(bound(all.get(place)?.get(..width(element))?));
                 Some(Self::Numbers(element, (end(least)?, end(greatest)?)))
             }
             (Coordinates::Text(least), Coordinates::Text(greatest)) => {
@@ -123,7 +123,7 @@ impl Ends {
     pub(super) fn around(self, other: Self) -> Self {
         match (self, other) {
             (Self::Numbers(element, mine), Self::Numbers(_, theirs)) => {
-                let by_rank = |end: &Bound| rank(element, end);
+                let by_rank = |end: &ZoneBound| rank(element, end);
                 let least = [mine.0, theirs.0].into_iter().min_by_key(by_rank);
                 let greatest = [mine.1, theirs.1].into_iter().max_by_key(by_rank);
                 let ends = (least.unwrap_or(mine.0), greatest.unwrap_or(mine.1));
@@ -142,7 +142,7 @@ fn width(element: ElementType) -> usize {
     element.size() as usize
 }
 
-fn rank(element: ElementType, end: &Bound) -> Option<i128> {
+fn rank(element: ElementType, end: &ZoneBound) -> Option<i128> {
     element.rank(end.get(..width(element))?)
 }
 

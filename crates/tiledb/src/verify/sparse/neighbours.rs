@@ -24,7 +24,7 @@ use gridfusion_core::verify::Finding;
 use gridfusion_core::{Error, Result};
 
 /// A finding, with the name of its check.
-type Named = (&'static str, Finding);
+type NamedFinding = (&'static str, Finding);
 
 /// The checks of neighbouring cells of one fragment.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Neighbours {
         place: u64,
         coordinates: Vec<Tile>,
         is_ordered: bool,
-    ) -> Result<Vec<Named>> {
+    ) -> Result<Vec<NamedFinding>> {
         let cells = Cells::new(&self.order, coordinates, is_ordered)?;
         let Some(last) = cells.len().checked_sub(1) else { return Ok(vec![]) };
         let mut found = self.within(place, &cells);
@@ -70,8 +70,8 @@ impl Neighbours {
     }
 
     /// Compares the neighbours in a tile.
-    fn within(&self, place: u64, cells: &Cells) -> Vec<Named> {
-        let mut found: Vec<Named> = vec![];
+    fn within(&self, place: u64, cells: &Cells) -> Vec<NamedFinding> {
+        let mut found: Vec<NamedFinding> = vec![];
         for at in 1..cells.len() {
             let Some(check) = self.fault(cells, at - 1, cells, at) else { continue };
             if found.iter().all(|(name, _)| *name != check) {
@@ -88,7 +88,7 @@ impl Neighbours {
 
     /// Compares the first cell of tile number `place` with the last one of the tile before, if both are known
     /// now. `is_first` is whether `cell` is the first one.
-    fn across(&self, place: u64, cell: Cells, is_first: bool) -> Option<Named> {
+    fn across(&self, place: u64, cell: Cells, is_first: bool) -> Option<NamedFinding> {
         let other = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(other) = waiting.remove(&place) else {

@@ -1,4 +1,4 @@
-//! [`Scaled`]: how the states of `scale * x + shift` follow from those of `x`.
+//! [`AffineAggregate`]: how the states of `scale * x + shift` follow from those of `x`.
 //!
 //! All rows of a state are joined with the same row of the other side, so they have the same scale and shift.
 
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 /// An aggregate of `scale * x + shift`.
-pub(super) struct Scaled {
+pub(super) struct AffineAggregate {
     /// The argument; the product with the weight for a weighted average.
     affine: Affine,
     kind: Kind,
@@ -58,7 +58,7 @@ pub(super) struct OfX {
     pub(super) argument: PhysicalExprRef,
 }
 
-impl Scaled {
+impl AffineAggregate {
     /// Returns how to aggregate; `schema` has the columns of both sides. `None` if the states do not follow from those of `x`.
     pub(super) fn try_new(
         function: &AggregateFunctionExpr,

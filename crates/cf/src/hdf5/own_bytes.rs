@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::stored::location;
+use super::stored_variable::location;
 use gridfusion_core::Result;
-use gridfusion_core::format::{Codec, Decoded, Layer, Payload, PayloadDecoder, Placement, Scratch};
+use gridfusion_core::format::{
+    Codec, DecodedPayload, Layer, Payload, PayloadDecoder, Placement, Scratch,
+};
 
 /// A decoder that returns the bytes that it holds, whatever is stored.
 #[derive(Debug)]
@@ -25,8 +27,8 @@ impl PayloadDecoder for OwnBytes {
         _offset: u64,
         _spare: Vec<u8>,
         _scratch: &mut Scratch,
-    ) -> Result<Decoded> {
-        Ok(Decoded { bytes: self.bytes.clone(), offsets: self.offsets.clone() })
+    ) -> Result<DecodedPayload> {
+        Ok(DecodedPayload { bytes: self.bytes.clone(), offsets: self.offsets.clone() })
     }
 }
 

@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, MutableArrayData, make_array};
 use datafusion::common::{ScalarValue, internal_datafusion_err};
 use datafusion::error::Result;
 
-use super::running_state::{ColumnShape, Running};
+use super::window_state::{ColumnShape, WindowState};
 
 /// The line whose value each line has. Neither the lines nor the most that was needed so far decrease.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl PickedLines {
     }
 }
 
-impl Running for PickedLines {
+impl WindowState for PickedLines {
     fn push(&mut self, values: &ArrayRef, lines: Range<usize>) -> Result<()> {
         self.chunks.push_back((lines, Arc::clone(values)));
         Ok(())

@@ -17,7 +17,7 @@ use datafusion::error::Result;
 use super::call::Call;
 use super::function::Function;
 use super::grid_window::GridWindow;
-use super::running_state::{ColumnShape, Running};
+use super::window_state::{ColumnShape, WindowState};
 use crate::exec::chunks::OpenChunk;
 use crate::grid::{AxisSelection, ChunkTask};
 
@@ -35,7 +35,7 @@ pub(super) struct OpenColumn {
     left: ColumnRange,
     shape: ColumnShape,
     /// One per function with an argument.
-    states: Vec<Option<Box<dyn Running>>>,
+    states: Vec<Option<Box<dyn WindowState>>>,
     /// Chunks that are read, and whose rows are not returned yet.
     waiting: VecDeque<OpenChunk>,
 }

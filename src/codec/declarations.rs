@@ -59,12 +59,12 @@ impl Declarations {
         })
     }
 
-    pub(super) fn message(&self, encoder: Encoder<'_>) -> Result<messages::Declared> {
+    pub(super) fn message(&self, encoder: Encoder<'_>) -> Result<messages::NodeDeclarations> {
         let properties = self.frame.properties();
         let known = properties.equivalence_properties();
         let ordering = |keys: &[_]| Ok(messages::Ordering { keys: encoder.sort_keys(keys)? });
         let statistics = |it: &Arc<Statistics>| protobuf_common::Statistics::from(it.as_ref());
-        Ok(messages::Declared {
+        Ok(messages::NodeDeclarations {
             name: self.name.clone(),
             line: self.line.clone(),
             tree: self.tree.clone(),
@@ -87,7 +87,10 @@ impl Declarations {
     ///
     /// # Errors
     /// `Corrupt` if a part is missing.
-    pub(super) fn from_message(message: &messages::Declared, decoder: Decoder<'_>) -> Result<Self> {
+    pub(super) fn from_message(
+        message: &messages::NodeDeclarations,
+        decoder: Decoder<'_>,
+    ) -> Result<Self> {
         let missing = |what: &str| Error::corrupt_region("plan", format!("no {what}"));
         let schema = schema_of(message.schema.as_ref())?;
         let partitioning = parse_protobuf_partitioning(

@@ -1,4 +1,4 @@
-//! [`Total`]: aggregates of frames, as [`Sliding`] states of all partitions of a column of chunks.
+//! [`Total`]: aggregates of frames, as [`SlidingFold`] states of all partitions of a column of chunks.
 //!
 //! A frame without values gives NULL, except for `count`. So with NULLs among the arguments, values are counted too.
 
@@ -9,11 +9,13 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::error::Result;
 
+use super::edge_value::EdgeValue;
 use super::frames::Frames;
-use super::known::EdgeValue;
-use super::running_state::{ColumnShape, Running};
-use super::steps::{Counted, Extreme, Steps, Summed, SummedIntegers, Variance};
-use crate::reduce::{FirstKnown, Fold, Greatest, LastKnown, Least, Moments, Sliding, ValueCount};
+use super::steps::{CountStep, Extreme, Steps, SumStep, SummedIntegers, Variance};
+use super::window_state::{ColumnShape, WindowState};
+use crate::reduce::{
+    FirstKnown, Fold, Greatest, LastKnown, Least, Moments, SlidingFold, ValueCount,
+};
 
 /// An aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +53,9 @@ struct Totals<F: Fold, S> {
     shape: ColumnShape,
     frames: Arc<Frames>,
     /// One per block of rows.
-    sliding: Vec<Sliding<F>>,
+    sliding: Vec<SlidingFold<F>>,
     /// The numbers of values that are not NULL, from the first NULL on.
-    counts: Option<Vec<Sliding<ValueCount>>>,
+    counts: Option<Vec<SlidingFold<ValueCount>>>,
     steps: S,
 }
 
@@ -64,21 +66,21 @@ pub(super) fn totals(
     frames: Arc<Frames>,
     shape: ColumnShape,
     first: usize,
-) -> Box<dyn Running> {
+) -> Box<dyn WindowState> {
     fn of<S: Steps + 'static>(
         steps: S,
         frames: Arc<Frames>,
         shape: ColumnShape,
         first: usize,
-    ) -> Box<dyn Running> {
-        let sliding = (0..shape.outer).map(|_| Sliding::new(shape.width, first)).collect();
+    ) -> Box<dyn WindowState> {
+        let sliding = (0..shape.outer).map(|_| SlidingFold::new(shape.width, first)).collect();
         Box::new(Totals::<S::Fold, S> { shape, frames, sliding, counts: None, steps })
     }
     let is_signed = *data_type != DataType::UInt64;
     match *total {
-        Total::Count => of(Counted, frames, shape, first),
-        Total::FloatSum => of(Summed { is_average: false }, frames, shape, first),
-        Total::Average => of(Summed { is_average: true }, frames, shape, first),
+        Total::Count => of(CountStep, frames, shape, first),
+        Total::FloatSum => of(SumStep { is_average: false }, frames, shape, first),
+        Total::Average => of(SumStep { is_average: true }, frames, shape, first),
         Total::IntegerSum => of(SummedIntegers { is_signed }, frames, shape, first),
         Total::Least => of(Extreme::<Least>::new(data_type), frames, shape, first),
         Total::Greatest => of(Extreme::<Greatest>::new(data_type), frames, shape, first),
@@ -90,7 +92,7 @@ pub(super) fn totals(
     }
 }
 
-impl<S: Steps> Running for Totals<S::Fold, S> {
+impl<S: Steps> WindowState for Totals<S::Fold, S> {
     fn push(&mut self, values: &ArrayRef, lines: Range<usize>) -> Result<()> {
         let nulls = values.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         if nulls.is_some() && S::COUNTS && self.counts.is_none() {
@@ -143,7 +145,7 @@ impl<S: Steps> Running for Totals<S::Fold, S> {
     }
 
     fn size(&self) -> usize {
-        let counts = self.counts.iter().flatten().map(Sliding::size).sum::<usize>();
-        self.sliding.iter().map(Sliding::size).sum::<usize>() + counts
+        let counts = self.counts.iter().flatten().map(SlidingFold::size).sum::<usize>();
+        self.sliding.iter().map(SlidingFold::size).sum::<usize>() + counts
     }
 }

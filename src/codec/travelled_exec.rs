@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::recipe::Recipe;
 use crate::error::{Error, ErrorKind};
 use crate::exec::operator::{Frame, Operator, operator_methods};

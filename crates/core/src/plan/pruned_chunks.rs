@@ -2,7 +2,7 @@
 
 /// The numbers of chunks that a plan leaves out, by the first reason that applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedChunks {
     /// Chunks that predicates on dimensions exclude.
     pub by_selection: u64,
     /// Chunks that only zone maps exclude.
@@ -18,7 +18,7 @@ pub enum Account {
     #[default]
     Own,
     /// The chunks that all shares together leave out.
-    OfAll(Pruned),
+    OfAll(PrunedChunks),
     /// None: another share reports them.
     Elsewhere,
 }

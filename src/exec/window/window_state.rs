@@ -1,4 +1,4 @@
-//! [`Running`]: the state of a function of a window in a column of chunks.
+//! [`WindowState`]: the state of a function of a window in a column of chunks.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct ColumnShape {
 }
 
 /// The state of a function of a window. Lines are positions along the axis.
-pub(super) trait Running: Send {
+pub(super) trait WindowState: Send {
     /// Adds the arguments of a chunk with these lines, which follow those before.
     ///
     /// # Errors

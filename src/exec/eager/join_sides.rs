@@ -1,4 +1,4 @@
-//! [`Joined`]: a join with an array on one side.
+//! [`HashJoinSides`]: a join with an array on one side.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::exec::columns::{columns_of, move_columns};
 /// Expressions are over all columns of both sides, whatever the join returns: first those of the left side, then those
 /// of the right side.
 #[derive(Clone, Copy)]
-pub(super) struct Joined<'a> {
+pub(super) struct HashJoinSides<'a> {
     pub(super) join: &'a HashJoinExec,
     /// The side that is aggregated.
     pub(super) side: JoinSide,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> HashJoinSides<'a> {
     /// Returns the join with `side` to be aggregated. `None` if the join does not return the rows of this side, or returns
     /// only some of those that match.
     pub(super) fn new(join: &'a HashJoinExec, side: JoinSide) -> Option<Self> {

@@ -33,8 +33,8 @@ pub(super) struct MetadataCache(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    objects: HashMap<Key, Used<Object>>,
-    listings: HashMap<Key, Used<Arc<Listing>>>,
+    objects: HashMap<Key, LastUse<Object>>,
+    listings: HashMap<Key, LastUse<Arc<Listing>>>,
     /// Documents that were absent when the session asked for them.
     absent: HashSet<Key>,
     /// The entries by the time of their last use, counted in uses; `true` for listings.
@@ -44,7 +44,7 @@ struct Entries {
 }
 
 #[derive(Debug)]
-struct Used<T> {
+struct LastUse<T> {
     value: T,
     /// The last use, a key of `by_use`.
     used: u64,
@@ -226,7 +226,7 @@ impl MetadataCache {
         entries.remove(true, key);
         let bytes = ENTRY_BYTES + listing.bytes();
         let used = entries.next_use(true, key);
-        let listing = Used { value: listing, used, bytes, checked: Instant::now() };
+        let listing = LastUse { value: listing, used, bytes, checked: Instant::now() };
         entries.listings.insert(key.clone(), listing);
         entries.bytes += bytes;
         entries.evict(most);
@@ -256,7 +256,7 @@ impl Entries {
     fn insert_object(&mut self, key: &Key, object: Object, most: usize) {
         let bytes = ENTRY_BYTES + key.1.as_ref().len();
         let used = self.next_use(false, key);
-        let object = Used { value: object, used, bytes, checked: Instant::now() };
+        let object = LastUse { value: object, used, bytes, checked: Instant::now() };
         self.objects.insert(key.clone(), object);
         self.bytes += bytes;
         self.evict(most);

@@ -19,7 +19,7 @@ use crate::bytes::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment}
 use gridfusion_core::array::GridArray;
 use gridfusion_core::error::{Result, shown_location};
 use gridfusion_core::source::OpenedArray;
-use gridfusion_core::source::known::{KnownAttribute, KnownDimension, ends};
+use gridfusion_core::source::facts::{KnownAttribute, KnownDimension, ends};
 use gridfusion_core::source::show::{shape_text, size_text, utc_milliseconds};
 use gridfusion_core::source::{Detail, Fact, Page, PageTable, Side};
 use gridfusion_core::verify::counted;

@@ -7,8 +7,8 @@ use arrow::datatypes::DataType;
 
 use super::frames::Frames;
 use super::picks::{PickedLines, Picks};
-use super::running_state::{ColumnShape, Running};
 use super::totals::{Total, totals};
+use super::window_state::{ColumnShape, WindowState};
 
 /// How a function gets its values.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ impl Function {
         data_type: &DataType,
         shape: ColumnShape,
         first: usize,
-    ) -> Option<Box<dyn Running>> {
+    ) -> Option<Box<dyn WindowState>> {
         match self {
             Self::OfAxis(_) => None,
             Self::Pick(picks) => Some(Box::new(PickedLines::new(shape, Arc::clone(picks)))),

@@ -12,11 +12,11 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::array::cf_time::TimeUnits;
 use crate::array::element::{Element, for_element_type};
-use crate::format::{Bound, ElementType};
+use crate::format::{ElementType, ZoneBound};
 
 /// How a column turns stored numbers into values.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Meaning {
+pub(super) enum ColumnMeaning {
     /// The stored numbers themselves.
     Plain,
     /// CF packing: `value = stored * scale + offset`, computed in doubles.
@@ -35,7 +35,7 @@ pub fn declared_fill(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
     misunderstood: &mut Vec<String>,
-) -> Option<Bound> {
+) -> Option<ZoneBound> {
     let (key, text) = ["_FillValue", "missing_value", "fill_value"]
         .iter()
         .find_map(|key| Some((key, attributes.get(*key)?)))?;
@@ -49,12 +49,12 @@ pub fn declared_fill(
 }
 
 /// Parses an element of a type: decimal, or a double in base64.
-pub fn element_of(element: ElementType, text: &str) -> Option<Bound> {
+pub fn element_of(element: ElementType, text: &str) -> Option<ZoneBound> {
     for_element_type!(element, T => stored::<T>(text))
 }
 
 /// Parses a fill value in the form of its type, such as `-999`, or as another number: `-999.0` or base64.
-fn stored<T: Element>(text: &str) -> Option<Bound> {
+fn stored<T: Element>(text: &str) -> Option<ZoneBound> {
     let element = T::parse(text).or_else(|| number(text).and_then(T::from_f64));
     element.map(T::to_bound)
 }
@@ -81,7 +81,7 @@ fn encoded(text: &str) -> Option<f64> {
 pub(super) fn packing(
     attributes: &BTreeMap<String, String>,
     misunderstood: &mut Vec<String>,
-) -> Option<Meaning> {
+) -> Option<ColumnMeaning> {
     let mut factor = |key: &str, default: f64| match attributes
         .get(key)
         .map(|text| (text, number(text)))
@@ -97,7 +97,7 @@ pub(super) fn packing(
     };
     // Both are parsed before the first `?`, so that each wrong one is reported.
     let (scale, offset) = (factor("scale_factor", 1.0), factor("add_offset", 0.0));
-    Some(Meaning::Packed { scale: scale?, offset: offset? })
+    Some(ColumnMeaning::Packed { scale: scale?, offset: offset? })
 }
 
 /// Parses the texts of integer codes. The converter stores text columns as codes, and
@@ -107,7 +107,7 @@ pub(super) fn categories(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
     misunderstood: &mut Vec<String>,
-) -> Option<Meaning> {
+) -> Option<ColumnMeaning> {
     #[derive(serde::Deserialize)]
     struct Categories {
         codes: BTreeMap<String, i64>,
@@ -128,7 +128,10 @@ pub(super) fn categories(
     pairs.sort();
     pairs.dedup_by_key(|(code, _)| *code);
     let (codes, texts): (Vec<i64>, Vec<String>) = pairs.into_iter().unzip();
-    Some(Meaning::Categories { codes, texts: Arc::new(StringViewArray::from_iter_values(texts)) })
+    Some(ColumnMeaning::Categories {
+        codes,
+        texts: Arc::new(StringViewArray::from_iter_values(texts)),
+    })
 }
 
 #[cfg(test)]
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
     use crate::format::bound;
 
-    fn fill(element: ElementType, text: &str) -> Option<Bound> {
+    fn fill(element: ElementType, text: &str) -> Option<ZoneBound> {
         let attributes = BTreeMap::from([("_FillValue".to_owned(), text.to_owned())]);
         let mut misunderstood = vec![];
         let fill = declared_fill(element, &attributes, &mut misunderstood);

@@ -62,9 +62,9 @@ fn enough(counts: &[u32], least: u32) -> Option<NullBuffer> {
 }
 
 /// `count`.
-pub(super) struct Counted;
+pub(super) struct CountStep;
 
-impl Steps for Counted {
+impl Steps for CountStep {
     type Fold = ValueCount;
     const COUNTS: bool = false;
 
@@ -82,11 +82,11 @@ impl Steps for Counted {
 }
 
 /// `sum` and `avg` of floats.
-pub(in crate::exec) struct Summed {
+pub(in crate::exec) struct SumStep {
     pub(in crate::exec) is_average: bool,
 }
 
-impl Steps for Summed {
+impl Steps for SumStep {
     type Fold = FloatSum;
 
     fn cells<'a>(&self, values: &'a dyn Array) -> Result<Cow<'a, [f64]>> {

@@ -7,7 +7,7 @@ use super::parse::Object;
 use gridfusion_core::Result;
 
 /// The objects of a file, by address; an error for each that cannot be parsed.
-pub(super) type Parsed = HashMap<u64, Result<Object>>;
+pub(super) type ParsedObjects = HashMap<u64, Result<Object>>;
 
 /// Facts of the file as a whole.
 #[derive(Debug, Clone, Copy)]

@@ -16,9 +16,9 @@ use super::frames::{Frames, KnownFrames};
 use super::function::Function;
 use super::parts::{WindowPart, chunks_to_read, divided};
 use super::picks::{PickedLines, Picks};
-use super::running_state::{ColumnShape, Running};
 use super::totals::{Total, totals};
 use super::window_axis::WindowAxis;
+use super::window_state::{ColumnShape, WindowState};
 use crate::grid::ChunkGrid;
 use crate::plan::{ScanPlan, ScanRequest};
 
@@ -198,7 +198,7 @@ type Place = (usize, usize, usize);
 
 /// Runs a state over chunks as an operator does. Each chunk gets its values as soon as the lines before `reach` are there.
 fn run(
-    state: &mut dyn Running,
+    state: &mut dyn WindowState,
     cells: &Cells,
     data_type: &DataType,
     chunks: &[Range<usize>],

@@ -1,4 +1,4 @@
-//! [`Opening`]: how many files a session opens, for displays of progress.
+//! [`OpeningCounter`]: how many files a session opens, for displays of progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// assert_eq!((opening.opened(), opening.begun()), (0, 0));
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Opening(Arc<Files>);
+pub struct OpeningCounter(Arc<Files>);
 
 #[derive(Debug, Default)]
 struct Files {
@@ -19,7 +19,7 @@ struct Files {
     opened: AtomicU64,
 }
 
-impl Opening {
+impl OpeningCounter {
     /// The number of files that were opened, or failed.
     pub fn opened(&self) -> u64 {
         self.0.opened.load(Ordering::Relaxed)
@@ -41,11 +41,11 @@ impl Opening {
     }
 }
 
-impl PartialEq for Opening {
+impl PartialEq for OpeningCounter {
     /// True: counts are no settings, so sessions with equal settings are equal.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Opening {}
+impl Eq for OpeningCounter {}
