@@ -142,7 +142,7 @@ fn open_pipe(pipe: &Path) -> File {
     let (sender, opened) = mpsc::channel();
     let pipe = pipe.to_owned();
     thread::spawn(move || sender.send(File::options().write(true).open(pipe)));
-    opened.recv_timeout(Duration::from_secs(120)).expect("a hang").unwrap()
+    opened.recv_timeout(Duration::from_secs(120)).unwrap().unwrap()
 }
 
 /// If a file is truncated while a query reads its mapping, the program ends with a message.

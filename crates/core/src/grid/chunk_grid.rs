@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 ///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
 /// ```
 ///
-/// The numbers of cells and of chunks fit in a `u64`, except in a grid [of any size](Self::of_any_size). Methods that take an
+/// The numbers of cells and of chunks fit in a `u64`, except in a grid [of any size](Self::with_any_size). Methods that take an
 /// axis panic if the grid has no such axis.
 ///
 /// ```

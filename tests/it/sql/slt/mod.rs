@@ -83,7 +83,7 @@ impl sqllogictest::AsyncDB for Database {
             return Ok(DBOutput::StatementComplete(0));
         }
         let types = fields.iter().map(|field| Letter::from(field.data_type())).collect();
-        let rows = rows_of(&batches).into_iter().flat_map(lines).collect();
+        let rows = rows_of(&batches).into_iter().flat_map(|row| lines(&row)).collect();
         Ok(DBOutput::Rows { types, rows })
     }
 
@@ -99,7 +99,7 @@ impl sqllogictest::AsyncDB for Database {
 }
 
 /// A row, with `(empty)` for empty texts. A plan is one cell of several lines; each line becomes a row, indented with dashes.
-fn lines(row: Vec<String>) -> Vec<Vec<String>> {
+fn lines(row: &[String]) -> Vec<Vec<String>> {
     let cell = |text: &str| if text.is_empty() { "(empty)".to_owned() } else { text.to_owned() };
     let line = |text: &str| {
         let plan = text.trim_start();
