@@ -11,9 +11,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{
-    GridUrlTables, GridfusionConfig, GridfusionSessionStateBuilderExt, Root, UrlCatalogs,
-};
+use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, Root, UrlCatalogs};
 
 use crate::catalog::UrlTables;
 use crate::engine::Engine;
@@ -58,8 +56,8 @@ impl Session {
     /// Makes a session without tables. If standard input is SQL (`is_stdin_sql`), it cannot be a table.
     pub(crate) fn new(engine: &Engine, is_stdin_sql: bool, options: &StoreOptions) -> Result<Self> {
         let root = engine.root.as_ref().map(Root::new).transpose()?;
-        let stores = Stores::new(Stdin::new(is_stdin_sql), options).within(root.clone());
-        let ctx = context(engine, stores, root)?;
+        let stores = Stores::new(Stdin::new(is_stdin_sql), options).within(root);
+        let ctx = context(engine, Arc::new(stores))?;
         let plain = Arc::clone(ctx.state().catalog_list());
         let config = ctx.copied_config();
         let names = &config.options().catalog;
@@ -89,18 +87,13 @@ impl Session {
 /// Returns a context that opens arrays and runs no SQL. Local files must be in the root, if there is one.
 pub(crate) fn plain_context(options: &StoreOptions, root: Option<&Path>) -> Result<SessionContext> {
     let root = root.map(Root::new).transpose()?;
-    let stores = Arc::new(Stores::new(Stdin::new(true), options).within(root.clone()));
-    let mut arrays = GridfusionConfig::default();
-    arrays.root = root;
-    let config = SessionConfig::new().with_option_extension(arrays);
+    let stores = Arc::new(Stores::new(Stdin::new(true), options).within(root));
+    let config = SessionConfig::new().with_option_extension(stores.settings());
     Ok(SessionContext::new_with_config(stores.add_to(config)))
 }
 
-fn context(engine: &Engine, stores: Stores, root: Option<Root>) -> Result<SessionContext> {
-    let stores = Arc::new(stores);
-    let mut arrays = GridfusionConfig::default();
-    arrays.root = root;
-    let config = stores.add_to(config(engine)?.with_option_extension(arrays));
+fn context(engine: &Engine, stores: Arc<Stores>) -> Result<SessionContext> {
+    let config = stores.add_to(config(engine)?.with_option_extension(stores.settings()));
     let runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
     let runtime = memory::limited(runtime, engine.memory_limit);
     let state = SessionStateBuilder::new()

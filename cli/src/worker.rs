@@ -15,7 +15,7 @@ use std::sync::Arc;
 use datafusion::common::config_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use gridfusion::{GridfusionConfig, Root};
+use gridfusion::Root;
 use gridfusion_distributed::{Identity, Token, WorkerServer};
 use tokio::net::TcpListener;
 
@@ -104,14 +104,12 @@ pub(crate) async fn run(args: &WorkerArgs) -> Result<()> {
 fn server(args: &WorkerArgs) -> Result<WorkerServer> {
     let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let root = args.root.as_ref().map(Root::new).transpose()?;
-    let stores = Stores::new(Stdin::new(true), options.for_stores()).within(root.clone());
+    let stores = Stores::new(Stdin::new(true), options.for_stores()).within(root);
     let stores = Arc::new(stores);
     let runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::clone(&stores) as _);
     let runtime = memory::limited(runtime, args.memory_limit).build_arc()?;
     let memory_limit = args.memory_limit;
-    let mut config = GridfusionConfig::default();
-    config.root = root;
-    let mut server = WorkerServer::default().with_runtime(runtime).with_config(config);
+    let mut server = WorkerServer::default().with_runtime(runtime).with_config(stores.settings());
     server = server.with_session(move |mut session| {
         let config = session.config().get_or_insert_default();
         *config = stores.add_to(std::mem::take(config));

@@ -18,31 +18,31 @@ use super::credentials::{is_anonymous_azure, is_anonymous_google, is_anonymous_s
 use super::options::StoreOptions;
 use super::signed::{Secrets, SigningClient};
 
-/// The time to open a connection, for arrays. The library limits all other waiting.
+/// The time to open a connection, for reads. The library limits all other waiting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The part of the program that a store is for.
+/// The requests that a store is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// The library, which repeats failed requests itself, counts them, and limits the time without progress.
-    Arrays,
-    /// DataFusion's own formats. The store repeats their requests, and limits their time.
-    DataFusion,
+pub(super) enum Purpose {
+    /// Reads. The library repeats those that fail, compares their replies, counts them, and limits the time without progress.
+    Reads,
+    /// Listings and writes of DataFusion's formats. The store repeats them, and limits their time.
+    Rest,
 }
 
-impl Reader {
+impl Purpose {
     fn retry(self) -> RetryConfig {
         match self {
-            Self::Arrays => RetryConfig { max_retries: 0, ..RetryConfig::default() },
-            Self::DataFusion => RetryConfig::default(),
+            Self::Reads => RetryConfig { max_retries: 0, ..RetryConfig::default() },
+            Self::Rest => RetryConfig::default(),
         }
     }
 
     fn client(self) -> ClientOptions {
         let options = ClientOptions::new();
         match self {
-            Self::Arrays => options.with_timeout_disabled().with_connect_timeout(CONNECT_TIMEOUT),
-            Self::DataFusion => options,
+            Self::Reads => options.with_timeout_disabled().with_connect_timeout(CONNECT_TIMEOUT),
+            Self::Rest => options,
         }
     }
 }
@@ -54,7 +54,7 @@ impl Reader {
 pub(super) fn build(
     url: &Url,
     options: &StoreOptions,
-    reader: Reader,
+    purpose: Purpose,
 ) -> Result<Arc<dyn ObjectStore>> {
     let (shown, scheme) = (shown_location(url.as_str()), url.scheme());
     if url.host_str().is_none_or(str::is_empty) && scheme != "memory" {
@@ -62,10 +62,10 @@ pub(super) fn build(
         return Err(Error::usage(format!("'{shown}' names no {what}; write {scheme}://NAME/PATH")));
     }
     let store: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
-        "s3" | "s3a" => s3(url, options, reader)?.build().map(|it| Arc::new(it) as _),
-        "gs" => google(url, options, reader).build().map(|it| Arc::new(it) as _),
+        "s3" | "s3a" => s3(url, options, purpose)?.build().map(|it| Arc::new(it) as _),
+        "gs" => google(url, options, purpose).build().map(|it| Arc::new(it) as _),
         "az" | "adl" | "azure" | "abfs" | "abfss" => {
-            azure(url, options, reader)?.build().map(|it| Arc::new(it) as _)
+            azure(url, options, purpose)?.build().map(|it| Arc::new(it) as _)
         }
         "memory" => Ok(Arc::new(InMemory::new())),
         _ => {
@@ -109,12 +109,12 @@ pub(super) fn is_anonymous(url: &Url, options: &StoreOptions) -> bool {
     }
 }
 
-fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Builder> {
+fn s3(url: &Url, options: &StoreOptions, purpose: Purpose) -> Result<AmazonS3Builder> {
     let builder = AmazonS3Builder::new()
         .with_url(url.as_str())
         .with_http_connector(of_cloud(options))
-        .with_client_options(reader.client())
-        .with_retry(reader.retry());
+        .with_client_options(purpose.client())
+        .with_retry(purpose.retry());
     let builder = options.aws().fold(builder, |it, (key, value)| it.with_config(key, value));
     let value = |key: AmazonS3ConfigKey| builder.get_config_value(&key);
     let endpoint = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
@@ -126,12 +126,12 @@ fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Build
     })
 }
 
-fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftAzureBuilder> {
+fn azure(url: &Url, options: &StoreOptions, purpose: Purpose) -> Result<MicrosoftAzureBuilder> {
     let builder = MicrosoftAzureBuilder::new()
         .with_url(url.as_str())
         .with_http_connector(of_cloud(options))
-        .with_client_options(reader.client())
-        .with_retry(reader.retry());
+        .with_client_options(purpose.client())
+        .with_retry(purpose.retry());
     let builder = options.azure().fold(builder, |it, (key, value)| it.with_config(key, value));
     let value = |key: AzureConfigKey| builder.get_config_value(&key);
     let allowed = value(AzureConfigKey::Client(ClientConfigKey::AllowHttp));
@@ -143,13 +143,13 @@ fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftA
     })
 }
 
-fn google(url: &Url, options: &StoreOptions, reader: Reader) -> GoogleCloudStorageBuilder {
+fn google(url: &Url, options: &StoreOptions, purpose: Purpose) -> GoogleCloudStorageBuilder {
     let builder = GoogleCloudStorageBuilder::new()
         .with_url(url.as_str())
         .with_http_connector(of_cloud(options))
         // Only an emulator has a base URL without TLS.
-        .with_client_options(reader.client().with_allow_http(true))
-        .with_retry(reader.retry());
+        .with_client_options(purpose.client().with_allow_http(true))
+        .with_retry(purpose.retry());
     let builder = options.google().fold(builder, |it, (key, value)| it.with_config(key, value));
     match is_anonymous(url, options) {
         true => builder.with_skip_signature(true),
@@ -179,8 +179,8 @@ fn of_cloud(options: &StoreOptions) -> SigningClient {
 ///
 /// # Errors
 /// `Usage` if an option has a wrong value.
-pub(super) fn clients(options: &StoreOptions, reader: Reader) -> Result<Arc<Clients>> {
-    let client = reader.client().with_allow_http(true);
+pub(super) fn clients(options: &StoreOptions, purpose: Purpose) -> Result<Arc<Clients>> {
+    let client = purpose.client().with_allow_http(true);
     let client = options.http().fold(client, |it, (key, value)| it.with_config(key, value));
     let clients = Clients::new(client);
     let wrong = |error| Error::usage(format!("an option 'http.…' is wrong: {error}"));
@@ -216,7 +216,7 @@ pub(super) fn web(
     url: &Url,
     clients: Arc<Clients>,
     options: &StoreOptions,
-    reader: Reader,
+    purpose: Purpose,
     public_only: bool,
 ) -> Result<Arc<dyn ObjectStore>> {
     let secrets = Secrets::new(url).with_headers(headers(options)?);
@@ -233,7 +233,7 @@ pub(super) fn web(
     let builder = HttpBuilder::new()
         .with_url(shown.clone())
         .with_client_options(content_type)
-        .with_retry(reader.retry())
+        .with_retry(purpose.retry())
         .with_http_connector(signed);
     Ok(Arc::new(builder.build().map_err(|error| refused(&shown, &error))?))
 }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::io::is_same_origin;
+use gridfusion::io::{CheckedStore, Remote, is_same_origin};
 use gridfusion::provider::{MakesStores, StoreMaker};
-use gridfusion::{Error, Result, Root, shown_location};
+use gridfusion::{Error, GridfusionConfig, Result, Root, shown_location};
 use object_store::ObjectStore;
 use url::{Position, Url};
 
-use super::build::{self, Reader};
+use super::build::{self, Purpose};
 use super::client::Clients;
 use super::local::{self, LocalStore};
 use super::options::StoreOptions;
@@ -36,6 +36,8 @@ pub(crate) struct Stores {
     session: StoreOptions,
     /// The folder that local paths must not leave.
     root: Option<Root>,
+    /// The limits and counts of requests, which arrays and DataFusion's formats share.
+    remote: Remote,
     made: Mutex<StoreCache>,
 }
 
@@ -46,7 +48,7 @@ struct StoreCache {
     /// The stores, the most recently used last.
     stores: Vec<MadeStore>,
     /// The clients of web servers. All servers with the same options share one.
-    clients: Vec<(StoreOptions, Reader, Arc<Clients>)>,
+    clients: Vec<(StoreOptions, Purpose, Arc<Clients>)>,
     /// The web servers that the user has named, without paths. Only these get the session's headers.
     named: Vec<Url>,
 }
@@ -66,7 +68,7 @@ struct MadeStore {
     /// The URL without its path.
     url: String,
     server: String,
-    reader: Reader,
+    purpose: Purpose,
     named: NamedBy,
     store: Arc<dyn ObjectStore>,
 }
@@ -84,7 +86,8 @@ impl Stores {
     pub(crate) fn new(stdin: Stdin, options: &StoreOptions) -> Self {
         let session = StoreOptions::from_environment().overridden_by(options);
         let (known, made) = (DefaultObjectStoreRegistry::new(), Mutex::default());
-        Self { known, stdin, session, root: None, made }.within(None)
+        let remote = Remote::default();
+        Self { known, stdin, session, root: None, remote, made }.within(None)
     }
 
     /// Limits local files to those in a root, if there is one.
@@ -117,6 +120,14 @@ impl Stores {
         local::check(Path::new(folder), self.root.as_ref())
     }
 
+    /// Returns gridfusion's settings of a session with these stores.
+    pub(crate) fn settings(&self) -> GridfusionConfig {
+        let mut settings = GridfusionConfig::default();
+        settings.root.clone_from(&self.root);
+        settings.remote = self.remote.clone();
+        settings
+    }
+
     /// Adds the stores to a session's config, so that arrays use them.
     pub(crate) fn add_to(self: &Arc<Self>, config: SessionConfig) -> SessionConfig {
         let maker: Arc<dyn StoreMaker> = Arc::clone(self) as _;
@@ -147,7 +158,7 @@ impl Stores {
             made.of_servers.insert(server, options.clone());
         }
         drop(made);
-        self.get(&url, Reader::Arrays, NamedBy::User).map(drop)
+        self.get(&url, Purpose::Reads, NamedBy::User).map(drop)
     }
 
     /// Whether requests to the store of a URL have no signature, because no credentials are given.
@@ -179,7 +190,9 @@ impl Stores {
         }
     }
 
-    fn get(&self, url: &Url, reader: Reader, named: NamedBy) -> Result<Arc<dyn ObjectStore>> {
+    fn get(&self, url: &Url, purpose: Purpose, named: NamedBy) -> Result<Arc<dyn ObjectStore>> {
+        // Two stores in memory would have different objects.
+        let purpose = if url.scheme() == "memory" { Purpose::Rest } else { purpose };
         let has_secrets = build::is_web(url) && (url.query().is_some() || has_user(url));
         if !has_secrets && let Ok(store) = self.known.get_store(url) {
             return Ok(store);
@@ -198,20 +211,20 @@ impl Stores {
             made.name(url);
         }
         let key = url_without_path(url);
-        let is_same = |it: &MadeStore| it.url == key && it.reader == reader && it.named == named;
+        let is_same = |it: &MadeStore| it.url == key && it.purpose == purpose && it.named == named;
         let known = made.stores.iter().position(is_same);
         let made_store = match known.map(|at| made.stores.remove(at)) {
             Some(known) => known,
             None => {
                 let store = match build::is_web(url) {
                     true => {
-                        let clients = made.clients(&options, reader)?;
+                        let clients = made.clients(&options, purpose)?;
                         let public_only = named == NamedBy::RemoteFile;
-                        build::web(url, clients, &options, reader, public_only)?
+                        build::web(url, clients, &options, purpose, public_only)?
                     }
-                    false => build::build(url, &options, reader)?,
+                    false => build::build(url, &options, purpose)?,
                 };
-                MadeStore { url: key, server: server(url), reader, named, store }
+                MadeStore { url: key, server: server(url), purpose, named, store }
             }
         };
         let store = Arc::clone(&made_store.store);
@@ -225,14 +238,14 @@ impl Stores {
 
 impl StoreCache {
     /// Returns the clients of web servers. Making one reads all certificates of the system.
-    fn clients(&mut self, options: &StoreOptions, reader: Reader) -> Result<Arc<Clients>> {
+    fn clients(&mut self, options: &StoreOptions, purpose: Purpose) -> Result<Arc<Clients>> {
         let is_same =
-            |(it, of, _): &&(StoreOptions, Reader, Arc<Clients>)| it == options && *of == reader;
+            |(it, of, _): &&(StoreOptions, Purpose, Arc<Clients>)| it == options && *of == purpose;
         if let Some((_, _, clients)) = self.clients.iter().find(is_same) {
             return Ok(Arc::clone(clients));
         }
-        let clients = build::clients(options, reader)?;
-        self.clients.push((options.clone(), reader, Arc::clone(&clients)));
+        let clients = build::clients(options, purpose)?;
+        self.clients.push((options.clone(), purpose, Arc::clone(&clients)));
         Ok(clients)
     }
 
@@ -249,7 +262,7 @@ impl StoreCache {
 
 impl StoreMaker for Stores {
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.get(url, Reader::Arrays, NamedBy::User)
+        self.get(url, Purpose::Reads, NamedBy::User)
     }
 
     fn referenced(&self, url: &Url, by: Option<&Url>) -> Result<Arc<dyn ObjectStore>> {
@@ -259,7 +272,7 @@ impl StoreMaker for Stores {
                 shown_location(url.as_str())
             )));
         }
-        self.get(url, Reader::Arrays, self.named(url, by))
+        self.get(url, Purpose::Reads, self.named(url, by))
     }
 
     fn configure(&self, location: &str, options: &HashMap<String, String>) -> Result<()> {
@@ -281,7 +294,12 @@ impl ObjectStoreRegistry for Stores {
     }
 
     fn get_store(&self, url: &Url) -> DataFusionResult<Arc<dyn ObjectStore>> {
-        Ok(self.get(url, Reader::DataFusion, NamedBy::User)?)
+        let store = self.get(url, Purpose::Rest, NamedBy::User)?;
+        let reads = self.get(url, Purpose::Reads, NamedBy::User)?;
+        if Arc::ptr_eq(&store, &reads) {
+            return Ok(store); // local, or one that a program registered
+        }
+        Ok(Arc::new(CheckedStore::new(self.remote.store(reads), store)))
     }
 }
 
@@ -329,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_made_once_for_each_url_reader_and_set_of_options() {
+    fn a_store_is_made_once_for_each_url_purpose_and_set_of_options() {
         let stores = stores(&[("aws.region", "eu-west-1")]);
         let get = |text: &str| stores.store(&url(text)).unwrap();
         let first = get("https://localhost:1/");

@@ -1,6 +1,7 @@
 //! Object stores and web servers: options, secrets in URLs, advice, and counts of requests. All servers are on this machine.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{Outcome, STATIONS, gridfusion};
 use crate::web_server::{Head, WebServer};
@@ -253,6 +254,26 @@ fn the_metadata_service_is_asked_only_on_demand() {
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let heads = server.take();
     assert!(heads[0].line.contains("/latest/api/token"), "{heads:?}");
+}
+
+/// Parquet shares the limits, tries and counts of arrays.
+#[test]
+fn requests_for_parquet_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.parquet");
+    let copy = format!("COPY (SELECT * FROM range(100000)) TO '{}'", file.display());
+    assert_eq!(run(&["-q", "-c", &copy]).code, Some(0));
+    let failed = AtomicBool::new(false);
+    let server = WebServer::start("rows.parquet", std::fs::read(&file).unwrap(), move |head| {
+        let is_first = head.header("range").is_some() && !failed.swap(true, Ordering::Relaxed);
+        is_first.then(|| (503, "busy".to_owned()))
+    });
+    let sql = format!("SELECT sum(value) FROM 'http://{}/rows.parquet'", server.host());
+    let outcome = run(&["-q", "--timing", "-c", &sql]);
+    assert!(outcome.stdout.contains("4999950000"), "{outcome:?}");
+    let ranges = server.take().iter().filter(|head| head.header("range").is_some()).count();
+    let counted = format!("; {ranges} requests, 1 retry, ");
+    assert!(outcome.stderr.contains(&counted), "{ranges} {outcome:?}");
 }
 
 #[test]

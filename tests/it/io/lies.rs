@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::io::RemoteLimits;
+use gridfusion::io::{CheckedStore, Remote, RemoteLimits};
 use gridfusion::{ArrayOptions, GridfusionConfig, GridfusionSessionContextExt};
 use object_store::http::{HttpBuilder, HttpStore};
 use object_store::path::Path;
-use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
+use object_store::{ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig};
 use url::Url;
 
 use super::remote::large;
@@ -76,6 +76,16 @@ impl Liar {
         let store = self.store(RetryConfig { max_retries: 0, ..RetryConfig::default() });
         ctx.register_object_store(&Url::parse(&self.url).unwrap(), Arc::new(store));
         ctx
+    }
+
+    /// Returns the store that DataFusion's formats get from the program, and the requests of its session.
+    fn checked(&self) -> (CheckedStore, Remote) {
+        let remote = Remote::default();
+        let limits = RemoteLimits { tries: 3, merge: 100_000, ..RemoteLimits::default() };
+        remote.set_limits(limits);
+        let once = self.store(RetryConfig { max_retries: 0, ..RetryConfig::default() });
+        let reads = remote.store(Arc::new(once));
+        (CheckedStore::new(reads, Arc::new(self.store(RetryConfig::default()))), remote)
     }
 
     fn store(&self, retry: RetryConfig) -> HttpStore {
@@ -347,6 +357,75 @@ async fn a_reply_that_trickles_is_asked_for_again() {
     assert!(error.contains("the store sent only ") && error.contains(" bytes in 0.8 s"), "{error}");
 }
 
+/// Replies to the readers of Parquet and CSV: the right bytes, or an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_readers_get_no_lies() {
+    let object = large();
+    let liar = Liar::start(object.clone());
+    let path = Path::from("large.tet");
+    for (what, lie, _) in LIES {
+        for (first, once) in [(1, true), (1, false), (2, false), (4, true), (4, false)] {
+            let (store, _) = liar.checked();
+            // The request for the length has no body, and does not lie.
+            liar.answer(Arc::new(move |number, range, object| {
+                let lies = range.is_some() && (number == first || (number > first && !once));
+                vec![now(if lies { lie(range, object) } else { honest(range, object) })]
+            }));
+            let how = format!("{what}, request {first}, once: {once}");
+            if let Ok(bytes) = store.get_range(&path, 100_000..200_000).await {
+                assert_eq!(bytes[..], object[100_000..200_000], "{how}");
+            }
+            if let Ok(part) = store.get_opts(&path, suffix(5000)).await {
+                if let Ok(bytes) = part.bytes().await {
+                    assert_eq!(bytes[..], object[object.len() - 5000..], "{how}");
+                }
+            }
+            if let Ok(whole) = store.get(&path).await
+                && let Ok(bytes) = whole.bytes().await
+            {
+                assert_eq!(bytes[..], object[..], "{how}");
+            }
+        }
+    }
+}
+
+fn suffix(len: u64) -> GetOptions {
+    GetOptions::new().with_range(Some(GetRange::Suffix(len)))
+}
+
+/// Connections that break are continued, and all is counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_readers_share_tries_limits_and_counts() {
+    let object = large();
+    let liar = Liar::start(object.clone());
+    let path = Path::from("large.tet");
+    for at in 2..8 {
+        let (store, remote) = liar.checked();
+        liar.answer(Arc::new(move |number, range, object| match number {
+            it if it == at => {
+                let whole = honest(range, object);
+                vec![now(whole[..whole.len() / 2].to_vec()), now(vec![])]
+            }
+            _ => vec![now(honest(range, object))],
+        }));
+        let got = store.get(&path).await.unwrap();
+        let length = object.len() as u64;
+        assert_eq!((got.meta.size, got.range.clone()), (length, 0..length));
+        assert_eq!(got.bytes().await.unwrap()[..], object[..], "{at}");
+        let counts = remote.counts();
+        let parts = length.div_ceil(100_000);
+        assert_eq!((counts.requests, counts.retries), (parts + 1, 1), "{at}");
+        assert_eq!(counts.bytes_fetched, length, "{at}");
+        assert_eq!(store.head(&path).await.unwrap().size, length);
+    }
+    liar.answer(Arc::new(|_, _, _| vec![now(reply("404 No", "Content-Length: 0\r\n", b""))]));
+    let (store, _) = liar.checked();
+    for absent in [store.get_range(&path, 0..9).await.err(), store.get(&path).await.err()] {
+        let is_absent = matches!(absent, Some(object_store::Error::NotFound { .. }));
+        assert!(is_absent, "{absent:?}");
+    }
+}
+
 /// Shows why gridfusion repeats requests itself: a store that does so takes any bytes as the rest of a reply that broke.
 /// If the second half of this test fails, stores compare them now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -383,9 +462,14 @@ async fn the_rest_of_a_broken_reply_is_compared_with_what_was_asked_for() {
     }
     assert!(refused > 0);
 
+    let range = 100_000..200_000;
+    liar.answer(breaks(1));
+    let (checked, _) = liar.checked();
+    let error = checked.get_range(&Path::from("large.tet"), range.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("Requested "), "{error}");
+
     liar.answer(breaks(1));
     let store = liar.store(RetryConfig::default());
-    let range = 100_000..200_000;
     let got = store.get_range(&Path::from("large.tet"), range).await.unwrap();
     assert_eq!(got[..50_000], object[100_000..150_000]);
     assert_eq!(got[50_000..], object[..50_000]);

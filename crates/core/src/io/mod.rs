@@ -45,8 +45,8 @@ pub use open_files::{OpenFiles, ReopenedSource};
 pub use path::last_part;
 pub use remote::counted;
 pub use remote::{
-    Remote, RemoteLimits, RemoteStore, RequestCounts, check_reference, is_private_host, is_public,
-    is_same_origin,
+    CheckedStore, Remote, RemoteLimits, RemoteStore, RequestCounts, check_reference,
+    is_private_host, is_public, is_same_origin,
 };
 pub use root::Root;
 pub use special::refuse_special;

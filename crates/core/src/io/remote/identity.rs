@@ -1,6 +1,8 @@
 //! [`Identity`]: tells whether an object is still the one that was opened.
 
+use chrono::DateTime;
 use object_store::ObjectMeta;
+use object_store::path::Path;
 
 use crate::io::ObjectStamp;
 
@@ -20,6 +22,13 @@ impl Identity {
         // `object_store` reports the beginning of 1970 if a reply has no time.
         let modified = Some(object.last_modified.timestamp()).filter(|seconds| *seconds != 0);
         Self { size: object.size, e_tag: object.e_tag.clone(), modified }
+    }
+
+    /// Returns what a store would tell of the object.
+    pub(super) fn object(self, location: Path) -> ObjectMeta {
+        let last_modified = self.modified.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+        let last_modified = last_modified.unwrap_or_default();
+        ObjectMeta { location, last_modified, size: self.size, e_tag: self.e_tag, version: None }
     }
 
     /// Returns the tag for `If-Match`. Weak tags never match there, whether the object changed or not.

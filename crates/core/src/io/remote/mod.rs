@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   ObjectSource ─┐                  known: identities, parts of objects, listings
-//!   StoreFolder ──┴─▶ RemoteStore ──┤
-//!                                    threads ─▶ budget ─▶ Get: tries ─▶ object_store ─▶ S3, HTTP, …
+//!   StoreFolder ──┼─▶ RemoteStore ──┤
+//!   CheckedStore ─┘                  threads ─▶ budget ─▶ Get: tries ─▶ object_store ─▶ S3, HTTP, …
 //! ```
 //!
 //! A [`Remote`] belongs to a session. So all queries share one budget of requests, and what one query has
@@ -16,6 +16,7 @@ mod access;
 mod addresses;
 mod budget;
 mod cached_range;
+mod checked_store;
 mod counts;
 mod fault;
 mod folders;
@@ -32,6 +33,7 @@ mod under_way;
 
 pub use access::Remote;
 pub use addresses::{check_reference, is_private_host, is_public, is_same_origin};
+pub use checked_store::CheckedStore;
 pub use counts::RequestCounts;
 pub use counts::counted;
 pub(super) use identity::Identity;

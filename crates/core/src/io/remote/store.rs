@@ -333,7 +333,7 @@ impl RemoteStore {
     }
 
     /// Requests bytes, and tries again after faults. Returns the fault and the number of tries at the end.
-    async fn get(
+    pub(super) async fn get(
         &self,
         path: &Path,
         range: &ByteRange,
