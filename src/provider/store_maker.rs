@@ -1,7 +1,8 @@
 //! [`StoreMaker`]: object stores that a program makes on demand for the arrays of a session.
 //!
-//! DataFusion's registry of stores serves DataFusion's own formats too. They expect a store that repeats failed requests. Arrays
-//! expect one that does not, because [`Remote`](crate::io::Remote) repeats and counts them itself.
+//! DataFusion's registry of stores serves DataFusion's own formats too, which also list and write. They expect a store that repeats
+//! failed requests. Arrays expect one that does not, because [`Remote`](crate::io::Remote) repeats and counts them itself. A
+//! [`CheckedStore`](crate::io::CheckedStore) for the registry is made of both.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
