@@ -375,10 +375,10 @@ async fn other_readers_get_no_lies() {
             if let Ok(bytes) = store.get_range(&path, 100_000..200_000).await {
                 assert_eq!(bytes[..], object[100_000..200_000], "{how}");
             }
-            if let Ok(part) = store.get_opts(&path, suffix(5000)).await {
-                if let Ok(bytes) = part.bytes().await {
-                    assert_eq!(bytes[..], object[object.len() - 5000..], "{how}");
-                }
+            if let Ok(part) = store.get_opts(&path, suffix(5000)).await
+                && let Ok(bytes) = part.bytes().await
+            {
+                assert_eq!(bytes[..], object[object.len() - 5000..], "{how}");
             }
             if let Ok(whole) = store.get(&path).await
                 && let Ok(bytes) = whole.bytes().await
