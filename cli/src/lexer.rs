@@ -11,7 +11,7 @@
 
 /// The kind of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SqlTokenKind {
     Space,
     /// From `--` to the end of the line, or from `/*` to `*/`, which nest.
     Comment,
@@ -27,8 +27,8 @@ pub(crate) enum Kind {
 
 /// A piece of SQL. The pieces of a text, joined, are the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct SqlToken<'a> {
+    pub(crate) kind: SqlTokenKind,
     pub(crate) text: &'a str,
     /// The byte offset in the whole text.
     pub(crate) start: usize,
@@ -36,51 +36,51 @@ pub(crate) struct Piece<'a> {
     pub(crate) is_closed: bool,
 }
 
-impl Piece<'_> {
+impl SqlToken<'_> {
     /// Whether the piece is `word`, in upper or lower case.
     pub(crate) fn is_word(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == SqlTokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     pub(crate) fn is_symbol(&self, symbol: &str) -> bool {
-        self.kind == Kind::Symbol && self.text == symbol
+        self.kind == SqlTokenKind::Symbol && self.text == symbol
     }
 
     /// Whether the piece is neither blank nor a comment.
     pub(crate) fn is_code(&self) -> bool {
-        !matches!(self.kind, Kind::Space | Kind::Comment)
+        !matches!(self.kind, SqlTokenKind::Space | SqlTokenKind::Comment)
     }
 }
 
 /// Returns the pieces of a text, in order.
-pub(crate) fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(sql: &str) -> impl Iterator<Item = SqlToken<'_>> {
     let mut start = 0;
     std::iter::from_fn(move || {
         let rest = sql.get(start..).filter(|rest| !rest.is_empty())?;
         let (kind, length, is_closed) = first(rest)?;
-        let piece = Piece { kind, text: &rest[..length], start, is_closed };
+        let piece = SqlToken { kind, text: &rest[..length], start, is_closed };
         start += length;
         Some(piece)
     })
 }
 
 /// Returns the pieces that are neither blank nor comments.
-pub(crate) fn code(sql: &str) -> Vec<Piece<'_>> {
-    pieces(sql).filter(Piece::is_code).collect()
+pub(crate) fn code(sql: &str) -> Vec<SqlToken<'_>> {
+    pieces(sql).filter(SqlToken::is_code).collect()
 }
 
 /// Returns the kind, the length in bytes and the completeness of the first piece of a text.
-fn first(text: &str) -> Option<(Kind, usize, bool)> {
+fn first(text: &str) -> Option<(SqlTokenKind, usize, bool)> {
     let until = |is_end: fn(char) -> bool| text.find(is_end).unwrap_or(text.len());
     let character = text.chars().next()?;
     Some(match character {
-        '\'' => quoted(text, '\'', Kind::Text),
-        '"' => quoted(text, '"', Kind::Name),
-        '-' if text.starts_with("--") => (Kind::Comment, until(|it| it == '\n'), true),
+        '\'' => quoted(text, '\'', SqlTokenKind::Text),
+        '"' => quoted(text, '"', SqlTokenKind::Name),
+        '-' if text.starts_with("--") => (SqlTokenKind::Comment, until(|it| it == '\n'), true),
         '/' if text.starts_with("/*") => block_comment(text),
-        it if it.is_whitespace() => (Kind::Space, until(|it| !it.is_whitespace()), true),
-        it if is_of_word(it) => (Kind::Word, until(|it| !is_of_word(it)), true),
-        it => (Kind::Symbol, it.len_utf8(), true),
+        it if it.is_whitespace() => (SqlTokenKind::Space, until(|it| !it.is_whitespace()), true),
+        it if is_of_word(it) => (SqlTokenKind::Word, until(|it| !is_of_word(it)), true),
+        it => (SqlTokenKind::Symbol, it.len_utf8(), true),
     })
 }
 
@@ -89,7 +89,7 @@ fn is_of_word(character: char) -> bool {
 }
 
 /// Measures a quoted piece. A doubled quote stands for one quote inside the text.
-fn quoted(text: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
+fn quoted(text: &str, quote: char, kind: SqlTokenKind) -> (SqlTokenKind, usize, bool) {
     let mut rest = text.char_indices().skip(1).peekable();
     while let Some((at, character)) = rest.next() {
         if character != quote {
@@ -103,7 +103,7 @@ fn quoted(text: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
 }
 
 /// Measures a comment from `/*` to the matching `*/`, or to the end of the text.
-fn block_comment(text: &str) -> (Kind, usize, bool) {
+fn block_comment(text: &str) -> (SqlTokenKind, usize, bool) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         if rest.starts_with("/*") {
@@ -111,13 +111,13 @@ fn block_comment(text: &str) -> (Kind, usize, bool) {
         } else if rest.starts_with("*/") {
             (depth, at) = (depth - 1, at + 2);
             if depth == 0 {
-                return (Kind::Comment, at, true);
+                return (SqlTokenKind::Comment, at, true);
             }
         } else {
             at += rest.chars().next().map_or(1, char::len_utf8);
         }
     }
-    (Kind::Comment, text.len(), false)
+    (SqlTokenKind::Comment, text.len(), false)
 }
 
 #[cfg(test)]
@@ -131,14 +131,14 @@ mod tests {
         assert_eq!(pieces.iter().map(|piece| piece.text).collect::<String>(), sql);
         let code: Vec<_> = code(sql).into_iter().map(|piece| (piece.kind, piece.text)).collect();
         let expected = [
-            (Kind::Word, "SELECT"),
-            (Kind::Text, "'it''s'"),
-            (Kind::Symbol, ","),
-            (Kind::Name, "\"a \"\"b\""),
-            (Kind::Word, "FROM"),
-            (Kind::Word, "größe_1"),
-            (Kind::Symbol, ";"),
-            (Kind::Text, "'open"),
+            (SqlTokenKind::Word, "SELECT"),
+            (SqlTokenKind::Text, "'it''s'"),
+            (SqlTokenKind::Symbol, ","),
+            (SqlTokenKind::Name, "\"a \"\"b\""),
+            (SqlTokenKind::Word, "FROM"),
+            (SqlTokenKind::Word, "größe_1"),
+            (SqlTokenKind::Symbol, ";"),
+            (SqlTokenKind::Text, "'open"),
         ];
         assert_eq!(code, expected);
         assert!(!pieces.last().unwrap().is_closed);

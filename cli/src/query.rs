@@ -40,7 +40,7 @@ use crate::timing::Timing;
 pub(crate) struct Query {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    kind: Kind,
+    kind: StatementKind,
     /// Holds the files that the statement writes until all are complete.
     staging: Option<Arc<Staging>>,
     print: PrintOptions,
@@ -62,7 +62,7 @@ pub(crate) struct Query {
 
 /// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StatementKind {
     /// Yields rows.
     Rows,
     /// Shows a plan.
@@ -73,7 +73,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl StatementKind {
     fn new(statement: &Statement) -> Self {
         match statement {
             Statement::Statement(statement) => match statement.as_ref() {
@@ -96,7 +96,7 @@ impl Query {
         output: &Output,
         start: Instant,
     ) -> Result<Self> {
-        let kind = Kind::new(&statement);
+        let kind = StatementKind::new(&statement);
         let mut print = output.print;
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
@@ -107,7 +107,7 @@ impl Query {
         let PlannedStatement { physical: plan, context, .. } =
             statement::plan(ctx, statement).await?;
         drop(opening);
-        let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
+        let staging = (kind == StatementKind::Write).then(|| Arc::new(Staging::default()));
         let context = match &staging {
             Some(staging) => staging.context(context)?,
             None => context,
@@ -137,7 +137,7 @@ impl Query {
 
     /// Whether the statement may run again after an error: a worker failed, and nothing was printed or written.
     pub(crate) fn may_run_again(&self, error: &DataFusionError) -> bool {
-        let is_pure = matches!(self.kind, Kind::Rows | Kind::Explain);
+        let is_pure = matches!(self.kind, StatementKind::Rows | StatementKind::Explain);
         is_pure && !self.has_printed.load(Ordering::Relaxed) && is_worker_failure(error)
     }
 
@@ -156,7 +156,7 @@ impl Query {
             }
         };
         let requests = Requests(self.remote.counts().since(&self.earlier));
-        if self.kind == Kind::Other {
+        if self.kind == StatementKind::Other {
             return Ok(Timing::Whole { time: self.start.elapsed(), requests });
         }
         let reads = if self.timing { Reads::from_run(&self.plan).await } else { Reads::default() };
@@ -301,16 +301,16 @@ mod tests {
     #[test]
     fn kinds_of_statements() {
         for (sql, kind) in [
-            ("SELECT 1", Kind::Rows),
-            ("WITH a AS (SELECT 1) SELECT * FROM a", Kind::Rows),
-            ("EXPLAIN ANALYZE SELECT 1", Kind::Explain),
-            ("INSERT INTO t SELECT 1", Kind::Write),
-            ("COPY (SELECT 1) TO 's3://bucket/a.parquet'", Kind::Write),
-            ("SHOW TABLES", Kind::Other),
-            ("CREATE TABLE t AS SELECT 1", Kind::Other),
-            ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x'", Kind::Other),
+            ("SELECT 1", StatementKind::Rows),
+            ("WITH a AS (SELECT 1) SELECT * FROM a", StatementKind::Rows),
+            ("EXPLAIN ANALYZE SELECT 1", StatementKind::Explain),
+            ("INSERT INTO t SELECT 1", StatementKind::Write),
+            ("COPY (SELECT 1) TO 's3://bucket/a.parquet'", StatementKind::Write),
+            ("SHOW TABLES", StatementKind::Other),
+            ("CREATE TABLE t AS SELECT 1", StatementKind::Other),
+            ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x'", StatementKind::Other),
         ] {
-            assert_eq!(Kind::new(&parse(sql)), kind, "{sql}");
+            assert_eq!(StatementKind::new(&parse(sql)), kind, "{sql}");
         }
     }
 

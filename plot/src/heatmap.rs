@@ -22,7 +22,7 @@ pub(crate) fn draw(
     [x, y, value]: [&Column; 3],
 ) -> Result<usize> {
     value.need_numbers()?;
-    let (columns, rows) = (Cells::from_column(x), Cells::from_column(y));
+    let (columns, rows) = (CellEdges::from_column(x), CellEdges::from_column(y));
     let cells = places(&columns, &rows, [x, y])?;
     let Some(range) = value.range() else {
         return refuse("there is nothing to plot: all values are NULL");
@@ -79,14 +79,14 @@ fn draw_bar(scene: &mut Scene, frame: &Frame, values: &Axis, label: &str) {
 
 /// The cells along an axis.
 #[derive(Debug)]
-struct Cells {
+struct CellEdges {
     /// The distinct keys in ascending order.
     centers: Vec<f64>,
     /// The ends of cells, half way between neighbouring keys.
     edges: Vec<f64>,
 }
 
-impl Cells {
+impl CellEdges {
     fn from_column(column: &Column) -> Self {
         /// The width of a cell without neighbours on a time axis: a day in microseconds.
         const LONELY_TIME: f64 = 86_400e6;
@@ -131,8 +131,8 @@ fn edges(centers: &[f64], lonely: f64) -> Vec<f64> {
 
 /// Returns the cell of each row that has x and y, as the row, the column and the line.
 fn places(
-    columns: &Cells,
-    rows: &Cells,
+    columns: &CellEdges,
+    rows: &CellEdges,
     [x, y]: [&Column; 2],
 ) -> Result<Vec<(usize, usize, usize)>> {
     let mut cells: Vec<(usize, usize, usize)> = (0..x.data.len())

@@ -46,4 +46,4 @@ pub use column::{Columns, ColumnsBuilder, Title};
 pub use error::{Error, Result};
 pub use invisible::is_invisible;
 pub use picture::Picture;
-pub use spec::{Format, Kind, Spec};
+pub use spec::{Format, PlotKind, Spec};

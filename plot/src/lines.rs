@@ -6,7 +6,7 @@ use crate::column::{Column, Values, range};
 use crate::error::{Result, refuse};
 use crate::frame::{Frame, Span, draw_title, label_font, widened};
 use crate::scene::{Anchor, Color, Scene};
-use crate::spec::Kind;
+use crate::spec::PlotKind;
 use crate::thinned::thinned;
 
 /// The most lines that a reader can tell apart.
@@ -31,7 +31,7 @@ struct Line {
 pub(crate) fn draw(
     scene: &mut Scene,
     title: Option<&str>,
-    kind: Kind,
+    kind: PlotKind,
     columns: &[Column],
 ) -> Result<usize> {
     let (x, lines, label) = lines(columns)?;
@@ -50,12 +50,12 @@ pub(crate) fn draw(
     }
     let frame = Frame::new(scene, across, upwards, above, 0.0);
     scene.clip = frame.clip();
-    frame.draw_grid(scene, kind != Kind::Bars);
+    frame.draw_grid(scene, kind != PlotKind::Bars);
     for (number, line) in lines.iter().enumerate() {
         match kind {
-            Kind::Bars => draw_bars(scene, &frame, line, number, lines.len(), bar_width(x)),
-            Kind::Scatter => draw_points(scene, &frame, line),
-            Kind::Line | Kind::Heatmap => draw_line(scene, &frame, line),
+            PlotKind::Bars => draw_bars(scene, &frame, line, number, lines.len(), bar_width(x)),
+            PlotKind::Scatter => draw_points(scene, &frame, line),
+            PlotKind::Line | PlotKind::Heatmap => draw_line(scene, &frame, line),
         }
     }
     frame.draw_axes(scene, false);
@@ -63,20 +63,20 @@ pub(crate) fn draw(
 }
 
 /// Returns the range of the axis of x.
-fn across_of(kind: Kind, x: &Column, (low, high): (f64, f64)) -> (f64, f64) {
+fn across_of(kind: PlotKind, x: &Column, (low, high): (f64, f64)) -> (f64, f64) {
     match (&x.values, kind) {
         (Values::Names(names), _) => (-0.5, names.len() as f64 - 0.5),
-        (_, Kind::Bars) => (low - bar_width(x) / 2.0, high + bar_width(x) / 2.0),
+        (_, PlotKind::Bars) => (low - bar_width(x) / 2.0, high + bar_width(x) / 2.0),
         (Values::Times, _) if low == high => (low - DAY as f64 / 2.0, high + DAY as f64 / 2.0),
-        (_, Kind::Scatter) => widened((low, high), 0.02),
+        (_, PlotKind::Scatter) => widened((low, high), 0.02),
         _ if low < high => (low, high),
         _ => widened((low, high), 0.0),
     }
 }
 
 /// Returns the range of the axis of values.
-fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
-    if kind != Kind::Bars {
+fn up_of(kind: PlotKind, (low, high): (f64, f64)) -> (f64, f64) {
+    if kind != PlotKind::Bars {
         return widened((low, high), 0.05);
     }
     // Bars stand on zero.
@@ -221,14 +221,14 @@ mod tests {
     #[test]
     fn axes_hold_what_is_drawn() {
         let x = column(Values::Numbers, &[4.0, 1.0, 2.0, f64::NAN], None);
-        assert_eq!(across_of(Kind::Line, &x, (1.0, 4.0)), (1.0, 4.0));
-        assert_eq!(across_of(Kind::Bars, &x, (1.0, 4.0)), (0.5, 4.5));
-        let (low, high) = across_of(Kind::Line, &x, (3.0, 3.0));
+        assert_eq!(across_of(PlotKind::Line, &x, (1.0, 4.0)), (1.0, 4.0));
+        assert_eq!(across_of(PlotKind::Bars, &x, (1.0, 4.0)), (0.5, 4.5));
+        let (low, high) = across_of(PlotKind::Line, &x, (3.0, 3.0));
         assert!(low < 3.0 && 3.0 < high);
-        assert_eq!(up_of(Kind::Bars, (2.0, 4.0)).0, 0.0);
-        assert_eq!(up_of(Kind::Bars, (-4.0, -2.0)).1, 0.0);
-        assert_eq!(up_of(Kind::Bars, (0.0, 0.0)), (0.0, 1.0));
-        for kind in [Kind::Line, Kind::Scatter, Kind::Bars] {
+        assert_eq!(up_of(PlotKind::Bars, (2.0, 4.0)).0, 0.0);
+        assert_eq!(up_of(PlotKind::Bars, (-4.0, -2.0)).1, 0.0);
+        assert_eq!(up_of(PlotKind::Bars, (0.0, 0.0)), (0.0, 1.0));
+        for kind in [PlotKind::Line, PlotKind::Scatter, PlotKind::Bars] {
             let (low, high) = up_of(kind, (f64::MIN, f64::MAX));
             assert!(low.is_finite() && high.is_finite() && low < high, "{kind:?}");
         }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use crate::column::{Column, Columns, Values, printable};
 use crate::error::{Result, refuse};
 use crate::scene::{Scene, load_fonts};
-use crate::spec::{Format, Kind, Spec};
+use crate::spec::{Format, PlotKind, Spec};
 use crate::{heatmap, lines, paint};
 
 /// A picture that is drawn, but not painted yet.
 #[derive(Debug)]
 pub struct Picture {
     scene: Scene,
-    kind: Kind,
+    kind: PlotKind,
     values: usize,
 }
 
@@ -34,14 +34,14 @@ impl Picture {
         let title = spec.title.as_deref().map(printable);
         let title = title.as_deref();
         let values = match (kind, columns) {
-            (Kind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
+            (PlotKind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
             _ => lines::draw(&mut scene, title, kind, columns)?,
         };
         Ok(Self { scene, kind, values })
     }
 
     /// The kind of picture, requested or chosen.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PlotKind {
         self.kind
     }
 
@@ -63,7 +63,7 @@ impl Picture {
 }
 
 /// Returns the kind of picture that was requested, or one that suits the columns.
-fn choose(asked: Option<Kind>, columns: &[Column]) -> Result<Kind> {
+fn choose(asked: Option<PlotKind>, columns: &[Column]) -> Result<PlotKind> {
     let count = columns.len();
     let [x, _, ..] = columns else {
         return refuse(format!("a plot needs x and a value, and the query has {count} column"));
@@ -74,13 +74,13 @@ fn choose(asked: Option<Kind>, columns: &[Column]) -> Result<Kind> {
     };
     let kind = match asked {
         Some(kind) => kind,
-        None if count == 3 && repeats() => Kind::Heatmap,
-        None if repeats() => Kind::Scatter,
-        None if matches!(x.values, Values::Names(_)) => Kind::Bars,
-        None => Kind::Line,
+        None if count == 3 && repeats() => PlotKind::Heatmap,
+        None if repeats() => PlotKind::Scatter,
+        None if matches!(x.values, Values::Names(_)) => PlotKind::Bars,
+        None => PlotKind::Line,
     };
     match kind {
-        Kind::Heatmap if count != 3 => refuse(format!(
+        PlotKind::Heatmap if count != 3 => refuse(format!(
             "a heat map needs three columns, x, y and a value, and the query has {count}"
         )),
         kind => Ok(kind),
@@ -121,17 +121,17 @@ mod tests {
     fn columns_suggest_what_is_drawn() {
         let spec = Spec::new(300, 200);
         let kind = |rows: &RecordBatch| draw(rows, &spec).unwrap().kind();
-        assert_eq!(kind(&xy([1.0, 2.0, 3.0])), Kind::Line);
-        assert_eq!(kind(&xy([1.0, 2.0, 1.0])), Kind::Scatter);
+        assert_eq!(kind(&xy([1.0, 2.0, 3.0])), PlotKind::Line);
+        assert_eq!(kind(&xy([1.0, 2.0, 1.0])), PlotKind::Scatter);
         let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
         let named = RecordBatch::try_from_iter([("x", names), ("y", numbers([1.0, 2.0]))]);
-        assert_eq!(kind(&named.unwrap()), Kind::Bars);
+        assert_eq!(kind(&named.unwrap()), PlotKind::Bars);
         let [x, y] = [[1.0, 1.0], [1.0, 2.0]].map(numbers);
         let cells = RecordBatch::try_from_iter([("x", x), ("y", y), ("v", numbers([1.0, 2.0]))]);
-        assert_eq!(kind(&cells.unwrap()), Kind::Heatmap);
-        let asked = Spec { kind: Some(Kind::Scatter), ..spec };
-        assert_eq!(draw(&xy([1.0, 2.0, 3.0]), &asked).unwrap().kind(), Kind::Scatter);
-        let asked = Spec { kind: Some(Kind::Heatmap), ..asked };
+        assert_eq!(kind(&cells.unwrap()), PlotKind::Heatmap);
+        let asked = Spec { kind: Some(PlotKind::Scatter), ..spec };
+        assert_eq!(draw(&xy([1.0, 2.0, 3.0]), &asked).unwrap().kind(), PlotKind::Scatter);
+        let asked = Spec { kind: Some(PlotKind::Heatmap), ..asked };
         assert!(matches!(draw(&xy([1.0, 2.0, 3.0]), &asked), Err(Error::Usage(_))));
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Result, refuse};
 
 /// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlotKind {
     /// Lines through the values, by x.
     Line,
     /// A point for each value.
@@ -70,7 +70,7 @@ impl Format {
 #[non_exhaustive]
 pub struct Spec {
     /// The kind of picture; `None` chooses a kind that suits the columns.
-    pub kind: Option<Kind>,
+    pub kind: Option<PlotKind>,
     /// A line of text above the plot.
     pub title: Option<String>,
     /// Width in pixels, one of [`Spec::SIDES`].

@@ -13,7 +13,7 @@ use crate::scene::Clip;
 
 /// A run of pixels in one column: those from `top` up to, but without, `bottom`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct PixelRun {
     pub(crate) x: i32,
     pub(crate) top: i32,
     pub(crate) bottom: i32,
@@ -25,14 +25,14 @@ pub(crate) fn runs(
     to: (f64, f64),
     width: f64,
     clip: Clip,
-) -> impl Iterator<Item = Run> {
+) -> impl Iterator<Item = PixelRun> {
     let radius = width / 2.0;
     let (left, right) = (from.0.min(to.0) - radius, from.0.max(to.0) + radius);
     let columns = pixels(left.max(clip.left), right.min(clip.right));
     columns.filter_map(move |x| {
         let (low, high) = covered(from, to, radius, f64::from(x) + 0.5)?;
         let rows = pixels(low.max(clip.top), high.min(clip.bottom));
-        (!rows.is_empty()).then_some(Run { x, top: rows.start, bottom: rows.end })
+        (!rows.is_empty()).then_some(PixelRun { x, top: rows.start, bottom: rows.end })
     })
 }
 
@@ -89,7 +89,7 @@ mod tests {
             ((10.0, 19.0), (9.0, -40.0), 4.0),
             ((-30.0, 3.0), (50.0, 12.0), 2.5),
         ] {
-            let runs: Vec<Run> = runs(from, to, width, CLIP).collect();
+            let runs: Vec<PixelRun> = runs(from, to, width, CLIP).collect();
             for (x, y) in (-5..25).flat_map(|x| (-5..25).map(move |y| (x, y))) {
                 let at = (f64::from(x) + 0.5, f64::from(y) + 0.5);
                 let (along, up) = (to.0 - from.0, to.1 - from.1);

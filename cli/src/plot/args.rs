@@ -31,7 +31,7 @@ pub(crate) struct PlotArgs {
 
     /// Kind of plot [default: depends on the columns]
     #[arg(long, value_enum, ignore_case = true)]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<PlotKind>,
 
     /// Line of text above the plot
     #[arg(long, value_name = "TEXT")]
@@ -53,7 +53,7 @@ impl PlotArgs {
     /// Returns the settings of the picture.
     pub(crate) fn spec(&self) -> Spec {
         let mut spec = Spec::new(self.width, self.height);
-        spec.kind = self.kind.map(Kind::drawn);
+        spec.kind = self.kind.map(PlotKind::drawn);
         spec.title.clone_from(&self.title);
         spec
     }
@@ -74,7 +74,7 @@ Examples:
 
 /// The kind of plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum PlotKind {
     /// Lines through the values, in order of x
     Line,
     /// A point for each value
@@ -85,13 +85,13 @@ pub(crate) enum Kind {
     Heatmap,
 }
 
-impl Kind {
-    fn drawn(self) -> plot::Kind {
+impl PlotKind {
+    fn drawn(self) -> plot::PlotKind {
         match self {
-            Self::Line => plot::Kind::Line,
-            Self::Scatter => plot::Kind::Scatter,
-            Self::Bars => plot::Kind::Bars,
-            Self::Heatmap => plot::Kind::Heatmap,
+            Self::Line => plot::PlotKind::Line,
+            Self::Scatter => plot::PlotKind::Scatter,
+            Self::Bars => plot::PlotKind::Bars,
+            Self::Heatmap => plot::PlotKind::Heatmap,
         }
     }
 }

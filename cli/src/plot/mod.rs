@@ -22,7 +22,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
-use gridfusion_plot::{Columns, ColumnsBuilder, Error, Kind, Picture, Title};
+use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Title};
 
 use self::args::PlotArgs;
 use self::draft::Draft;
@@ -53,10 +53,10 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     if !args.engine.quiet {
         let (width, height) = (args.width, args.height);
         let what = match picture.kind() {
-            Kind::Line => "lines",
-            Kind::Scatter => "points",
-            Kind::Bars => "bars",
-            Kind::Heatmap => "a heat map",
+            PlotKind::Line => "lines",
+            PlotKind::Scatter => "points",
+            PlotKind::Bars => "bars",
+            PlotKind::Heatmap => "a heat map",
         };
         let (path, drawn) = (args.output.path.display(), picture.values());
         writeln!(io::stdout(), "{path}: {width} × {height} pixels, {drawn} values as {what}")?;

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::keywords::is_keyword;
-use crate::lexer::{Kind, Piece, code, pieces};
+use crate::lexer::{SqlToken, SqlTokenKind, code, pieces};
 
 /// The kind of name at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,31 +42,31 @@ pub(super) struct Cursor {
 impl Cursor {
     /// Analyses the text before the cursor.
     pub(super) fn new(before: &str) -> Self {
-        let mut all: Vec<Piece<'_>> = pieces(before).collect();
+        let mut all: Vec<SqlToken<'_>> = pieces(before).collect();
         let here = |start: usize, prefix: &str, place: CursorPlace| Self {
             start,
             prefix: prefix.to_owned(),
             place,
         };
         let Some(last) = all.last().copied() else { return here(0, "", CursorPlace::Word) };
-        let is_in_line_comment = last.kind == Kind::Comment && last.text.starts_with("--");
+        let is_in_line_comment = last.kind == SqlTokenKind::Comment && last.text.starts_with("--");
         // The word being typed; if there is none, the cursor is where one may begin.
         let (start, prefix) = match last.kind {
-            Kind::Text if !last.is_closed => {
+            SqlTokenKind::Text if !last.is_closed => {
                 return here(last.start + 1, &last.text[1..], CursorPlace::Path);
             }
-            Kind::Comment if !last.is_closed || is_in_line_comment => {
+            SqlTokenKind::Comment if !last.is_closed || is_in_line_comment => {
                 return here(before.len(), "", CursorPlace::Nothing);
             }
-            Kind::Name if !last.is_closed => (last.start, &last.text[1..]),
-            Kind::Word => (last.start, last.text),
+            SqlTokenKind::Name if !last.is_closed => (last.start, &last.text[1..]),
+            SqlTokenKind::Word => (last.start, last.text),
             _ => (before.len(), ""),
         };
         if start < before.len() {
             all.pop();
         }
         let parts = qualifier(&mut all);
-        let words: Vec<Piece<'_>> = all.into_iter().filter(Piece::is_code).collect();
+        let words: Vec<SqlToken<'_>> = all.into_iter().filter(SqlToken::is_code).collect();
         let place = match (is_after_from(&words), parts.is_empty()) {
             (true, _) => CursorPlace::Table(parts),
             (false, false) => CursorPlace::Member(parts),
@@ -77,7 +77,7 @@ impl Cursor {
 }
 
 /// Removes the dotted parts of a name from the end of `pieces`, and returns them.
-fn qualifier(pieces: &mut Vec<Piece<'_>>) -> Vec<String> {
+fn qualifier(pieces: &mut Vec<SqlToken<'_>>) -> Vec<String> {
     let mut parts = vec![];
     while let [.., name, dot] = pieces.as_slice()
         && dot.is_symbol(".")
@@ -90,10 +90,10 @@ fn qualifier(pieces: &mut Vec<Piece<'_>>) -> Vec<String> {
 }
 
 /// Returns the name in a piece; unquoted names in lower case, as in SQL.
-fn part(piece: &Piece<'_>) -> Option<String> {
+fn part(piece: &SqlToken<'_>) -> Option<String> {
     match piece.kind {
-        Kind::Word => Some(piece.text.to_lowercase()),
-        Kind::Name if piece.is_closed => {
+        SqlTokenKind::Word => Some(piece.text.to_lowercase()),
+        SqlTokenKind::Name if piece.is_closed => {
             Some(piece.text[1..piece.text.len() - 1].replace("\"\"", "\""))
         }
         _ => None,
@@ -105,9 +105,9 @@ const BEFORE_TABLES: [&str; 8] =
     ["from", "join", "into", "update", "describe", "summarize", "table", "desc"];
 
 /// Whether a table comes next: after one of [`BEFORE_TABLES`], or after a comma in `FROM`.
-fn is_after_from(pieces: &[Piece<'_>]) -> bool {
+fn is_after_from(pieces: &[SqlToken<'_>]) -> bool {
     let Some(last) = pieces.last() else { return false };
-    let is_before = |piece: &Piece<'_>| BEFORE_TABLES.iter().any(|word| piece.is_word(word));
+    let is_before = |piece: &SqlToken<'_>| BEFORE_TABLES.iter().any(|word| piece.is_word(word));
     if is_before(last) {
         // `DESC` is also the end of an ORDER BY.
         return !last.is_word("desc") || pieces.len() == 1;
@@ -116,7 +116,7 @@ fn is_after_from(pieces: &[Piece<'_>]) -> bool {
 }
 
 /// Returns the keyword of the clause that `pieces` end in, in the same parentheses.
-fn clause<'a, 'p>(pieces: &'a [Piece<'p>]) -> Option<&'a Piece<'p>> {
+fn clause<'a, 'p>(pieces: &'a [SqlToken<'p>]) -> Option<&'a SqlToken<'p>> {
     let mut depth = 0_usize;
     for piece in pieces.iter().rev() {
         match piece.text {
@@ -131,7 +131,7 @@ fn clause<'a, 'p>(pieces: &'a [Piece<'p>]) -> Option<&'a Piece<'p>> {
 }
 
 /// Whether a word begins a clause, so that commas after it belong to that clause.
-fn is_clause(piece: &Piece<'_>) -> bool {
+fn is_clause(piece: &SqlToken<'_>) -> bool {
     const CLAUSES: [&str; 9] =
         ["select", "from", "where", "by", "having", "on", "using", "values", "limit"];
     CLAUSES.iter().any(|word| piece.is_word(word))
@@ -177,11 +177,11 @@ fn statement(sql: &str, place: usize) -> Range<usize> {
 }
 
 /// Returns the relation at the start of `pieces`.
-fn relation<'a>(sql: &'a str, pieces: &[Piece<'a>]) -> Option<Relation<'a>> {
+fn relation<'a>(sql: &'a str, pieces: &[SqlToken<'a>]) -> Option<Relation<'a>> {
     let first = pieces.first()?;
     let mut names = vec![];
     let mut length = 1;
-    if first.kind == Kind::Text && first.is_closed {
+    if first.kind == SqlTokenKind::Text && first.is_closed {
         // A path has no name, but may have an alias.
     } else if let Some(mut name) = part(first).filter(|_| !is_reserved(first)) {
         while let [dot, next, ..] = &pieces[length..]
@@ -206,12 +206,12 @@ fn relation<'a>(sql: &'a str, pieces: &[Piece<'a>]) -> Option<Relation<'a>> {
     Some(Relation { sql: &sql[first.start..last.start + last.text.len()], names })
 }
 
-fn is_reserved(piece: &Piece<'_>) -> bool {
-    piece.kind == Kind::Word && is_keyword(piece.text)
+fn is_reserved(piece: &SqlToken<'_>) -> bool {
+    piece.kind == SqlTokenKind::Word && is_keyword(piece.text)
 }
 
 /// Returns the number of pieces in the arguments of a table function; `None` if the parentheses are open.
-fn arguments(pieces: &[Piece<'_>]) -> Option<usize> {
+fn arguments(pieces: &[SqlToken<'_>]) -> Option<usize> {
     if !pieces.first().is_some_and(|piece| piece.is_symbol("(")) {
         return Some(0);
     }

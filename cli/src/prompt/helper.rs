@@ -13,7 +13,7 @@ use rustyline::{Context, Helper, Result};
 use super::complete::Completions;
 use super::input::Input;
 use super::keywords::is_keyword;
-use crate::lexer::{Kind, pieces};
+use crate::lexer::{SqlTokenKind, pieces};
 
 const HINT: &str = "SQL;  or \\? for help, \\q to quit";
 
@@ -93,10 +93,10 @@ fn painted(color: &str, text: &str) -> String {
 
 /// Colours the keywords, texts and comments of SQL.
 fn highlighted(line: &str) -> String {
-    let paint = |piece: crate::lexer::Piece<'_>| match piece.kind {
-        Kind::Word if is_keyword(piece.text) => painted(RED, piece.text),
-        Kind::Text => painted(GREEN, piece.text),
-        Kind::Comment => painted(GREY, piece.text),
+    let paint = |piece: crate::lexer::SqlToken<'_>| match piece.kind {
+        SqlTokenKind::Word if is_keyword(piece.text) => painted(RED, piece.text),
+        SqlTokenKind::Text => painted(GREEN, piece.text),
+        SqlTokenKind::Comment => painted(GREY, piece.text),
         _ => piece.text.to_owned(),
     };
     pieces(line).map(paint).collect()

@@ -1,6 +1,6 @@
 //! Distinguishes SQL, commands and unfinished statements at the prompt.
 
-use crate::lexer::{Kind, pieces};
+use crate::lexer::{SqlTokenKind, pieces};
 
 /// The kind of input at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl<'a> Input<'a> {
         }
         match last {
             None => Self::Nothing,
-            Some(last) if last.kind == Kind::Symbol && last.text == ";" => Self::Sql(text),
+            Some(last) if last.kind == SqlTokenKind::Symbol && last.text == ";" => Self::Sql(text),
             Some(_) => Self::Unfinished,
         }
     }

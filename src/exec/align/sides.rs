@@ -12,7 +12,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::matching::{Cells, ScanBelow};
+use crate::exec::matching::{ScanBelow, ScanCells};
 use crate::grid::Selection;
 
 /// The scans of a join of arrays.
@@ -133,7 +133,7 @@ impl Sides {
 
 /// Returns a scan of all selected cells below a join. `None` if it shows the files of rows, which the result cannot.
 fn whole_scan(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<ScanBelow>> {
-    let below = ScanBelow::find(plan, Cells::Selected)?;
+    let below = ScanBelow::find(plan, ScanCells::Selected)?;
     let is_file = |column: &ColumnSource| matches!(column, ColumnSource::File(_));
     Ok(below.filter(|it| !it.scan.columns().iter().any(is_file)))
 }

@@ -21,7 +21,7 @@ use crate::exec::matching::known_aggregate;
 use crate::exec::own_functions::own_aggregate;
 
 /// The states of an aggregate of numbers.
-enum Kind {
+enum NumberStates {
     /// A count.
     Count,
     /// A sum.
@@ -42,7 +42,7 @@ enum Kind {
 pub(super) struct AffineAggregate {
     /// The argument; the product with the weight for a weighted average.
     affine: Affine,
-    kind: Kind,
+    kind: NumberStates,
     /// The aggregate from whose states those of the function follow; `None` for the function itself, of `x`.
     pub(super) main: Option<OfX>,
     /// Further aggregates that are needed, with one state each: the count of a sum, the least and the greatest number where
@@ -67,13 +67,13 @@ impl AffineAggregate {
     ) -> Result<Option<Self>> {
         let (mut main, mut further) = (None, vec![]);
         let kind = match known_aggregate(function.fun()) {
-            Some("count") => Kind::Count,
+            Some("count") => NumberStates::Count,
             Some("sum") => {
                 further.push(OfX { function: count_udaf(), argument: Arc::clone(&affine.x) });
-                Kind::Sum
+                NumberStates::Sum
             }
-            Some("avg") => Kind::Average,
-            Some("var" | "var_pop" | "stddev" | "stddev_pop") => Kind::Variance,
+            Some("avg") => NumberStates::Average,
+            Some("var" | "var_pop" | "stddev" | "stddev_pop") => NumberStates::Variance,
             Some(name @ ("min" | "max")) => {
                 let Some(is_reversed) = affine.reverses() else { return Ok(None) };
                 let is_least = (name == "min") != is_reversed;
@@ -81,15 +81,15 @@ impl AffineAggregate {
                 let (this, other) = if is_least { (least, greatest) } else { (greatest, least) };
                 main = Some(this);
                 further.push(other);
-                if name == "min" { Kind::Least } else { Kind::Greatest }
+                if name == "min" { NumberStates::Least } else { NumberStates::Greatest }
             }
             _ => return Ok(None),
         };
         match kind {
-            Kind::Sum | Kind::Average if affine.may_overflow(schema)? => {
+            NumberStates::Sum | NumberStates::Average if affine.may_overflow(schema)? => {
                 further.extend(extremes(&affine.x, schema)?);
             }
-            Kind::Variance if affine.may_overflow(schema)? => return Ok(None),
+            NumberStates::Variance if affine.may_overflow(schema)? => return Ok(None),
             _ => {}
         }
         Ok(Some(Self { affine, kind, main, further }))
@@ -107,7 +107,7 @@ impl AffineAggregate {
             true => extremes(&affine.x, schema)?.into(),
         };
         let main = Some(OfX { function: avg_udaf(), argument: Arc::clone(&affine.x) });
-        Ok(Self { affine, kind: Kind::Weighted(Arc::clone(weight)), main, further })
+        Ok(Self { affine, kind: NumberStates::Weighted(Arc::clone(weight)), main, further })
     }
 
     /// The expression of the array.
@@ -134,16 +134,16 @@ impl AffineAggregate {
             either(&known, &[state], &zero).map(|mut states| states.remove(0))
         };
         Ok(match (&self.kind, of_x, further) {
-            (Kind::Count, [count], []) => vec![zero(Arc::clone(count), DataType::Int64)?],
-            (Kind::Sum, [total], [count, extremes @ ..]) => {
+            (NumberStates::Count, [count], []) => vec![zero(Arc::clone(count), DataType::Int64)?],
+            (NumberStates::Sum, [total], [count, extremes @ ..]) => {
                 vec![total_of(&at, total, count, extremes)?]
             }
-            (Kind::Average, [count, total], extremes) => {
+            (NumberStates::Average, [count, total], extremes) => {
                 // A group without a value has NULL as both.
                 let counted = case(None, vec![(known, Arc::clone(count))], None)?;
                 vec![counted, total_of(&at, total, count, extremes)?]
             }
-            (Kind::Variance, [count, mean, m2], []) => {
+            (NumberStates::Variance, [count, mean, m2], []) => {
                 let (mean, scale) = (at(mean)?, over_join(&self.affine.scale)?);
                 // The square of the scale may be too large or too small where the result is not.
                 let m2 = product(&product(m2, &scale), &scale);
@@ -155,17 +155,17 @@ impl AffineAggregate {
                     zero(m2, DataType::Float64)?,
                 ]
             }
-            (Kind::Least, [x], [other]) => {
+            (NumberStates::Least, [x], [other]) => {
                 let (value, other) = (at(&wide(x))?, at(&wide(other))?);
                 // An infinite shift makes all values equal, but NaN of the infinity at one end.
                 vec![case(None, vec![(is_nan(&value), other)], Some(value))?]
             }
-            (Kind::Greatest, [x], [other]) => {
+            (NumberStates::Greatest, [x], [other]) => {
                 let (value, other) = (at(&wide(x))?, at(&wide(other))?);
                 // NaN is greater than all numbers.
                 vec![case(None, vec![(is_nan(&other), other)], Some(value))?]
             }
-            (Kind::Weighted(weight), [count, total], extremes) => {
+            (NumberStates::Weighted(weight), [count, total], extremes) => {
                 let total = total_of(&at, total, count, extremes)?;
                 let weights = product(&over_join(weight)?, &wide(count));
                 let some = binary(count, Operator::Gt, &lit(0_u64));

@@ -23,7 +23,7 @@ use crate::exec::matching::known_aggregate;
 /// An aggregate of an argument of the other side.
 pub(super) struct Constant {
     pub(super) argument: PhysicalExprRef,
-    kind: Kind,
+    kind: ConstantKind,
     /// The fields of the states.
     fields: Vec<Arc<Field>>,
     /// The states without a row.
@@ -31,7 +31,7 @@ pub(super) struct Constant {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ConstantKind {
     Count,
     Sum,
     Average,
@@ -53,13 +53,13 @@ impl Constant {
         use DataType::{Float64, Int64, UInt64};
         let Some(name) = known_aggregate(function.fun()) else { return Ok(None) };
         let kind = match (name, types.as_slice()) {
-            ("count", [Int64]) => Kind::Count,
-            ("sum", [of @ (Float64 | Int64 | UInt64)]) if **of == data_type => Kind::Sum,
-            ("avg", [UInt64, Float64]) if data_type == Float64 => Kind::Average,
+            ("count", [Int64]) => ConstantKind::Count,
+            ("sum", [of @ (Float64 | Int64 | UInt64)]) if **of == data_type => ConstantKind::Sum,
+            ("avg", [UInt64, Float64]) if data_type == Float64 => ConstantKind::Average,
             ("min" | "max" | "bool_and" | "bool_or" | "bit_and" | "bit_or", [of])
                 if **of == data_type =>
             {
-                Kind::Same
+                ConstantKind::Same
             }
             _ => return Ok(None),
         };
@@ -85,10 +85,10 @@ impl Constant {
             Arc::new(CastExpr::new(Arc::clone(rows), data_type, None))
         };
         let states = match self.kind {
-            Kind::Count => vec![Arc::clone(rows)],
-            Kind::Sum => vec![product(&argument, &count(0))],
-            Kind::Average => vec![count(0), product(&argument, &count(1))],
-            Kind::Same => vec![Arc::clone(&argument)],
+            ConstantKind::Count => vec![Arc::clone(rows)],
+            ConstantKind::Sum => vec![product(&argument, &count(0))],
+            ConstantKind::Average => vec![count(0), product(&argument, &count(1))],
+            ConstantKind::Same => vec![Arc::clone(&argument)],
         };
         let some = binary(rows, Operator::Gt, &lit(0_i64));
         let counts = binary(&is_not_null(argument)?, Operator::And, &some);

@@ -28,11 +28,11 @@ use crate::reduce::{Greatest, Least};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::exec) struct OwnAggregate {
     wrapped: Arc<AggregateUDF>,
-    kind: Kind,
+    kind: AggregateKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum AggregateKind {
     Sum,
     Average,
     Variance {
@@ -45,7 +45,7 @@ enum Kind {
     Greatest,
 }
 
-impl Kind {
+impl AggregateKind {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "sum" => Self::Sum,
@@ -65,7 +65,7 @@ impl Kind {
 impl OwnAggregate {
     /// Wraps `function`, which must be DataFusion's own; `None` if nothing about it is replaced.
     pub(in crate::exec) fn over(function: &Arc<AggregateUDF>) -> Option<Self> {
-        let kind = Kind::named(function.name())?;
+        let kind = AggregateKind::named(function.name())?;
         Some(Self { wrapped: Arc::clone(function), kind })
     }
 
@@ -86,20 +86,24 @@ impl OwnAggregate {
         let are_doubles = of && is_double(to);
         Some(match self.kind {
             _ if args.is_distinct => return None,
-            Kind::Least if to.is_floating() => {
+            AggregateKind::Least if to.is_floating() => {
                 Box::new(SlidingRows::new(OfSteps(Extreme::<Least>::new(to))))
             }
-            Kind::Greatest if to.is_floating() => {
+            AggregateKind::Greatest if to.is_floating() => {
                 Box::new(SlidingRows::new(OfSteps(Extreme::<Greatest>::new(to))))
             }
             _ if !are_doubles => return None,
-            Kind::Sum => Box::new(SlidingRows::new(OfSteps(SumStep { is_average: false }))),
-            Kind::Average => Box::new(SlidingRows::new(OfSteps(SumStep { is_average: true }))),
-            Kind::Variance { is_sample, is_root } => {
+            AggregateKind::Sum => {
+                Box::new(SlidingRows::new(OfSteps(SumStep { is_average: false })))
+            }
+            AggregateKind::Average => {
+                Box::new(SlidingRows::new(OfSteps(SumStep { is_average: true })))
+            }
+            AggregateKind::Variance { is_sample, is_root } => {
                 Box::new(SlidingRows::new(OfSteps(Variance { is_sample, is_root })))
             }
-            Kind::OfPairs => Box::new(SlidingRows::new(PairFunction::named(self.name())?)),
-            Kind::Least | Kind::Greatest => return None,
+            AggregateKind::OfPairs => Box::new(SlidingRows::new(PairFunction::named(self.name())?)),
+            AggregateKind::Least | AggregateKind::Greatest => return None,
         })
     }
 }
@@ -109,8 +113,8 @@ impl AggregateUDFImpl for OwnAggregate {
         let data_type = args.return_field.data_type();
         match self.kind {
             _ if !data_type.is_floating() => self.inner().accumulator(args),
-            Kind::Least => Ok(Box::new(ExtremeOfAll::<Least>::new(data_type))),
-            Kind::Greatest => Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type))),
+            AggregateKind::Least => Ok(Box::new(ExtremeOfAll::<Least>::new(data_type))),
+            AggregateKind::Greatest => Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type))),
             _ => Ok(Box::new(OneNan(self.inner().accumulator(args)?))),
         }
     }
@@ -134,8 +138,8 @@ impl AggregateUDFImpl for OwnAggregate {
         let data_type = args.return_field.data_type();
         match self.kind {
             _ if !data_type.is_floating() => self.inner().create_groups_accumulator(args),
-            Kind::Least => Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type))),
-            Kind::Greatest => Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type))),
+            AggregateKind::Least => Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type))),
+            AggregateKind::Greatest => Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type))),
             _ => {
                 let wrapped = self.inner().create_groups_accumulator(args)?;
                 Ok(Box::new(OneNanPerGroup(wrapped)))

@@ -20,11 +20,11 @@ use super::{date_bin, date_trunc};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::exec) struct OwnScalar {
     wrapped: Arc<ScalarUDF>,
-    kind: Kind,
+    kind: ScalarKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum ScalarKind {
     Truncate,
     Bin,
 }
@@ -33,8 +33,8 @@ impl OwnScalar {
     /// Wraps `function`, which must be DataFusion's own; `None` if nothing about it is replaced.
     pub(in crate::exec) fn over(function: &Arc<ScalarUDF>) -> Option<Self> {
         let kind = match function.name() {
-            "date_trunc" => Kind::Truncate,
-            "date_bin" => Kind::Bin,
+            "date_trunc" => ScalarKind::Truncate,
+            "date_bin" => ScalarKind::Bin,
             _ => return None,
         };
         Some(Self { wrapped: Arc::clone(function), kind })
@@ -53,11 +53,11 @@ impl OwnScalar {
 impl ScalarUDFImpl for OwnScalar {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.kind {
-            Kind::Truncate => match date_trunc::truncated(&args.args)? {
+            ScalarKind::Truncate => match date_trunc::truncated(&args.args)? {
                 Some(truncated) => Ok(truncated),
                 None => self.inner().invoke_with_args(args),
             },
-            Kind::Bin => {
+            ScalarKind::Bin => {
                 let (arguments, rows) = (args.args.clone(), args.number_rows);
                 let binned = self.inner().invoke_with_args(args)?;
                 date_bin::with_all_bins(&arguments, binned, rows)

@@ -14,7 +14,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::exec::GridScanExec;
 use crate::exec::matching::{
-    Cells, InputOperators, KeysByAxis, NumberedKeys, ScanBelow, group_count, with_one_zero,
+    InputOperators, KeysByAxis, NumberedKeys, ScanBelow, ScanCells, group_count, with_one_zero,
 };
 use crate::reduce::AxisGroups;
 
@@ -110,7 +110,7 @@ impl GridLookup {
             JoinSide::Left => (join.left(), join.right()),
             _ => (join.right(), join.left()),
         };
-        let Some(below) = ScanBelow::find(input, Cells::Read)? else { return Ok(None) };
+        let Some(below) = ScanBelow::find(input, ScanCells::Read)? else { return Ok(None) };
         if below.expressions().any(is_volatile) {
             return Ok(None);
         }

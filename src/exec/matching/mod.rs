@@ -28,6 +28,6 @@ pub(super) use debug_text::{FunctionMode, standard_function, unfiltered_aggregat
 pub(super) use fallible::may_fail;
 pub(super) use input::InputOperators;
 pub(super) use known_function::{known_aggregate, known_scalar, known_window};
-pub(super) use scan_below::{Cells, ScanBelow};
+pub(super) use scan_below::{ScanBelow, ScanCells};
 pub(super) use windows::window_functions;
 pub(super) use zeros::{has_both_zeros, with_one_zero};

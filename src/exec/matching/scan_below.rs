@@ -11,7 +11,7 @@ use crate::exec::GridScanExec;
 
 /// The cells of a scan that a rule needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::exec) enum Cells {
+pub(in crate::exec) enum ScanCells {
     /// All that the scan reads. It may leave out chunks, because the predicate above it is true for none of their cells.
     Read,
     /// All selected ones. A frame of a window counts rows, and arrays side by side have the same cells.
@@ -29,7 +29,7 @@ impl ScanBelow {
     /// Walks down from `plan` to a scan. `None` if there is none, or it may not be replaced.
     pub(in crate::exec) fn find(
         plan: &Arc<dyn ExecutionPlan>,
-        cells: Cells,
+        cells: ScanCells,
     ) -> Result<Option<Self>> {
         let found = InputOperators::above(plan, &|it| it.is::<GridScanExec>())?;
         Ok(found.and_then(|operators| {
@@ -55,7 +55,7 @@ impl ScanBelow {
 /// Whether another operator may read the cells of a scan in its place.
 ///
 /// Dynamic filters of the scan do not matter, because they only save work.
-fn may_replace(scan: &GridScanExec, cells: Cells) -> bool {
+fn may_replace(scan: &GridScanExec, cells: ScanCells) -> bool {
     let plan = scan.plan();
     // A scalar has one row, and no axis that keys could be over.
     scan.array().grid().rank() > 0
@@ -64,5 +64,5 @@ fn may_replace(scan: &GridScanExec, cells: Cells) -> bool {
         // A query may rely on an order that the scan took over from a sort, and another operator has its own. Such scans are
         // seen only if a rule runs after DataFusion has pushed sorts down.
         && plan.reordered().is_none()
-        && (cells == Cells::Read || plan.is_selection())
+        && (cells == ScanCells::Read || plan.is_selection())
 }

@@ -85,7 +85,7 @@ struct Polynomial {
 }
 
 /// A part of an argument: a sum of products that counts where a condition is met.
-struct Piece {
+struct LinearTerm {
     /// 1, or -1 for cells that an earlier piece has counted too much.
     sign: f64,
     condition: Option<Condition>,
@@ -127,7 +127,7 @@ pub(super) fn weighted(
     }
     let of_product = product.products.len();
     product.products.extend(weight.products);
-    let piece = Piece { sign: 1.0, condition: None, polynomial: product };
+    let piece = LinearTerm { sign: 1.0, condition: None, polynomial: product };
     let mut linear = Linear { sum: vec![], count: vec![], weights: vec![] };
     piece.add_to(&mut linear, base, factors)?;
     linear.weights = linear.sum.split_off(of_product);
@@ -145,7 +145,7 @@ fn distributes(polynomial: &Polynomial, scan: &GridScanExec) -> bool {
 }
 
 /// Splits an argument into pieces.
-fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<Piece>> {
+fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<LinearTerm>> {
     // DataFusion casts the integers of a CASE as a whole.
     let cast = expr.downcast_ref::<CastExpr>();
     let inner = cast.filter(|cast| *cast.cast_type() == DataType::Float64).map(CastExpr::expr);
@@ -154,22 +154,22 @@ fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<Piece>> {
         case.filter(|case| Over::new(expr, scan) == Over::Variable && case.expr().is_none())
     else {
         let polynomial = Polynomial::from_expr(expr, scan)?;
-        return Some(vec![Piece { sign: 1.0, condition: None, polynomial }]);
+        return Some(vec![LinearTerm { sign: 1.0, condition: None, polynomial }]);
     };
     let [(when, then)] = case.when_then_expr() else { return None };
     let condition = Condition::try_new(when, scan)?;
     let mut pieces = Vec::new();
     if !is_null(then) {
         let polynomial = Polynomial::from_branch(then, scan)?;
-        pieces.push(Piece { sign: 1.0, condition: Some(condition.clone()), polynomial });
+        pieces.push(LinearTerm { sign: 1.0, condition: Some(condition.clone()), polynomial });
     }
     if let Some(otherwise) = case.else_expr().filter(|otherwise| !is_null(otherwise)) {
         let polynomial = Polynomial::from_branch(otherwise, scan)?;
         if polynomial.value.is_some() {
             return None; // a difference of two infinite sums would be NaN
         }
-        pieces.push(Piece { sign: 1.0, condition: None, polynomial: polynomial.clone() });
-        pieces.push(Piece { sign: -1.0, condition: Some(condition), polynomial });
+        pieces.push(LinearTerm { sign: 1.0, condition: None, polynomial: polynomial.clone() });
+        pieces.push(LinearTerm { sign: -1.0, condition: Some(condition), polynomial });
     }
     Some(pieces)
 }
@@ -178,7 +178,7 @@ fn is_null(expr: &PhysicalExprRef) -> bool {
     expr.downcast_ref::<Literal>().is_some_and(|literal| literal.value().is_null())
 }
 
-impl Piece {
+impl LinearTerm {
     /// Adds the terms of the piece over the cells that meet `base`.
     fn add_to(self, linear: &mut Linear, base: &Condition, factors: &mut Factors) -> Option<()> {
         let condition = self.condition.unwrap_or_default();

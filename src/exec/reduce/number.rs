@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::matching::{Cells, ScanBelow};
+use crate::exec::matching::{ScanBelow, ScanCells};
 use crate::reduce::Number;
 
 /// Returns the source of the scan's column `expr`; `None` if `expr` is not a column.
@@ -84,7 +84,7 @@ pub(in crate::exec) fn is_never_nan(
     expr: &PhysicalExprRef,
     plan: &Arc<dyn ExecutionPlan>,
 ) -> Result<bool> {
-    let Some(below) = ScanBelow::find(plan, Cells::Read)? else { return Ok(false) };
+    let Some(below) = ScanBelow::find(plan, ScanCells::Read)? else { return Ok(false) };
     let scan = &below.scan;
     let Some((value, _)) = number_of(&below.over_scan(expr)?, scan) else { return Ok(false) };
     Ok(scan.array().value(value).as_number().is_some_and(|number| !number.may_be_nan()))

@@ -17,7 +17,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 
 use crate::exec::GridScanExec;
 use crate::exec::columns::over_columns;
-use crate::exec::matching::{Cells, ScanBelow};
+use crate::exec::matching::{ScanBelow, ScanCells};
 
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
@@ -68,7 +68,9 @@ impl Query {
         if group_by.has_grouping_set() {
             return Ok(None);
         }
-        let Some(below) = ScanBelow::find(aggregate.input(), Cells::Read)? else { return Ok(None) };
+        let Some(below) = ScanBelow::find(aggregate.input(), ScanCells::Read)? else {
+            return Ok(None);
+        };
         let mut keys = Vec::new();
         for (key, _) in group_by.expr() {
             keys.push(below.over_scan(key)?);

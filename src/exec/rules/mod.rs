@@ -22,10 +22,10 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 
-use self::operators::Kind::{
+use self::operators::LastPlan;
+use self::operators::OperatorKind::{
     Aggregate, Filter, GridScan, GroupingSets, HashJoin, Sink, SparseScan, TopK, Window,
 };
-use self::operators::LastPlan;
 use self::rule::{GridRule, Row};
 use super::{align, best_first, eager, lookup, mended, reduce, sparse, top, window, write};
 

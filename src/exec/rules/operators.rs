@@ -20,7 +20,7 @@ use crate::exec::{GridScanExec, SparseScanExec};
 /// A kind of operator that rules look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub(super) enum Kind {
+pub(super) enum OperatorKind {
     GridScan = 1,
     SparseScan = 1 << 1,
     Window = 1 << 2,
@@ -51,7 +51,7 @@ impl Operators {
     }
 
     /// Whether the plan has operators of all these kinds.
-    pub(super) fn have_all(self, kinds: &[Kind]) -> bool {
+    pub(super) fn have_all(self, kinds: &[OperatorKind]) -> bool {
         kinds.iter().all(|kind| self.0 & *kind as u16 != 0)
     }
 }
@@ -60,23 +60,24 @@ impl Operators {
 fn kinds(node: &dyn ExecutionPlan) -> u16 {
     if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
         let sets = aggregate.group_expr().has_grouping_set();
-        return Kind::Aggregate as u16 | if sets { Kind::GroupingSets as u16 } else { 0 };
+        return OperatorKind::Aggregate as u16
+            | if sets { OperatorKind::GroupingSets as u16 } else { 0 };
     }
     let is_top_k = || node.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_some());
     let kind = if node.is::<FilterExec>() {
-        Kind::Filter
+        OperatorKind::Filter
     } else if node.is::<HashJoinExec>() {
-        Kind::HashJoin
+        OperatorKind::HashJoin
     } else if node.is::<GridScanExec>() {
-        Kind::GridScan
+        OperatorKind::GridScan
     } else if node.is::<SparseScanExec>() {
-        Kind::SparseScan
+        OperatorKind::SparseScan
     } else if window_functions(node).is_some() {
-        Kind::Window
+        OperatorKind::Window
     } else if is_top_k() {
-        Kind::TopK
+        OperatorKind::TopK
     } else if node.is::<DataSinkExec>() {
-        Kind::Sink
+        OperatorKind::Sink
     } else {
         return 0;
     };
@@ -127,8 +128,8 @@ mod tests {
             assert_eq!(last.operators(&empty).unwrap(), Operators::default());
             for _ in 0..2 {
                 let found = last.operators(&filtered).unwrap();
-                assert!(found.have_all(&[Kind::Filter]));
-                assert!(!found.have_all(&[Kind::Filter, Kind::GridScan]));
+                assert!(found.have_all(&[OperatorKind::Filter]));
+                assert!(!found.have_all(&[OperatorKind::Filter, OperatorKind::GridScan]));
             }
         }
         // Plans that follow one another may get the same memory.
@@ -138,7 +139,7 @@ mod tests {
                 _ => Arc::new(EmptyExec::new(Arc::clone(&schema))),
             };
             let found = last.operators(&plan).unwrap();
-            assert_eq!(found.have_all(&[Kind::Filter]), at % 2 == 0);
+            assert_eq!(found.have_all(&[OperatorKind::Filter]), at % 2 == 0);
         }
     }
 }

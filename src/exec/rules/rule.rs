@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::operators::{Kind, LastPlan};
+use super::operators::{LastPlan, OperatorKind};
 use crate::exec::config::GridfusionConfig;
 use crate::settings::OptimizerSettings;
 
@@ -21,7 +21,7 @@ pub(super) struct Row {
     /// The name in `EXPLAIN VERBOSE`.
     pub(super) name: &'static str,
     /// The rule changes only plans with operators of all these kinds.
-    pub(super) looks_for: &'static [Kind],
+    pub(super) looks_for: &'static [OperatorKind],
     /// Whether a session lets the rule run, unless it turns off all of these. `None` for a rule that mends a fault.
     pub(super) switch: Option<fn(&OptimizerSettings) -> bool>,
     pub(super) rewrite: Rewrite,

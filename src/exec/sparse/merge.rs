@@ -27,7 +27,7 @@ use super::merged_tile::MergedTile;
 use super::open_tile::OpenTile;
 use super::plan::{MergeTask, TileTask};
 use super::tile_reader::{TileReader, out_of_order};
-use super::window::{BYTES_PER_CELL, Decisions, Run, RunCell, Window};
+use super::window::{BYTES_PER_CELL, Decisions, RunCell, SortedRun, Window};
 use crate::array::{CellKeys, SparseArray};
 use crate::error::Error;
 use crate::exec::yield_budget::YieldBudget;
@@ -262,7 +262,7 @@ impl Merge {
         }
         self.memory.try_resize(cells_of(&parts).saturating_mul(BYTES_PER_CELL))?;
         let fragments = self.reader.array.source().fragments();
-        let run = |part: &TilePart| -> crate::Result<Run<'_>> {
+        let run = |part: &TilePart| -> crate::Result<SortedRun<'_>> {
             let tile = self.tile(part.tile)?;
             let time = fragments[tile.open.task.tile.fragment].time;
             Ok(tile.run(part.start, part.end, time))

@@ -7,7 +7,7 @@ use datafusion::error::Result;
 
 use super::open_tile::OpenTile;
 use super::tile_reader::{TileReader, nan_coordinate, out_of_order};
-use super::window::Run;
+use super::window::SortedRun;
 use crate::array::CellKeys;
 
 /// An open tile of a merge.
@@ -87,8 +87,8 @@ impl MergedTile {
     }
 
     /// Returns selected cells as a run of a window. `time` is that of cells without their own.
-    pub(super) fn run(&self, start: usize, end: usize, time: u64) -> Run<'_> {
-        Run {
+    pub(super) fn run(&self, start: usize, end: usize, time: u64) -> SortedRun<'_> {
+        SortedRun {
             keys: &self.keys,
             start,
             end,

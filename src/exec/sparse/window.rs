@@ -18,7 +18,7 @@ use crate::array::{CellKeys, KeyColumn, TileNumber};
 
 /// Cells of one tile in the order of their keys.
 #[derive(Debug)]
-pub(super) struct Run<'a> {
+pub(super) struct SortedRun<'a> {
     pub(super) keys: &'a CellKeys,
     /// The positions of the cells in `keys`: the first one, and the one after the last.
     pub(super) start: usize,
@@ -62,10 +62,10 @@ pub(super) struct Decisions {
 /// Runs whose cells are compared.
 #[derive(Debug)]
 pub(super) struct Window<'a> {
-    runs: Vec<Run<'a>>,
+    runs: Vec<SortedRun<'a>>,
 }
 
-impl Run<'_> {
+impl SortedRun<'_> {
     fn len(&self) -> usize {
         self.end - self.start
     }
@@ -81,7 +81,7 @@ impl Run<'_> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(runs: Vec<Run<'a>>) -> Self {
+    pub(super) fn new(runs: Vec<SortedRun<'a>>) -> Self {
         Self { runs }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Window<'a> {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.runs.iter().map(Run::len).sum());
+        let mut entries = Vec::with_capacity(self.runs.iter().map(SortedRun::len).sum());
         for (at, run) in self.runs.iter().enumerate() {
             let cell = |position: usize| RunCell { run: at as u32, position: position as u32 };
             entries.extend(
@@ -208,7 +208,7 @@ impl<'a> Window<'a> {
         last
     }
 
-    fn run(&self, cell: RunCell) -> &Run<'a> {
+    fn run(&self, cell: RunCell) -> &SortedRun<'a> {
         &self.runs[cell.run as usize]
     }
 }
@@ -274,7 +274,7 @@ mod tests {
             let own: Vec<Vec<u64>> =
                 (0..4).map(|_| (0..9).map(|_| rng.random_range(0..4)).collect()).collect();
             let keys: Vec<CellKeys> = runs.iter().map(|run| cell_keys(run)).collect();
-            let run = |at: usize| Run {
+            let run = |at: usize| SortedRun {
                 keys: &keys[at],
                 start: 1,
                 end: 8,

@@ -17,7 +17,7 @@ use super::node::GridTopExec;
 use super::top_of::TopOf;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::matching::{
-    Cells, InputOperators, ScanBelow, known_window, standard_function, window_functions,
+    InputOperators, ScanBelow, ScanCells, known_window, standard_function, window_functions,
 };
 use crate::exec::rules::walk::up;
 
@@ -51,7 +51,7 @@ fn with_fewer_rows(
     let predicate = above.over_input(filter.predicate())?;
     let count = split_conjunction(&predicate).into_iter().filter_map(|it| most(it, first_function));
     let Some(count) = count.min() else { return Ok(None) };
-    let Some(below) = ScanBelow::find(input, Cells::Read)? else { return Ok(None) };
+    let Some(below) = ScanBelow::find(input, ScanCells::Read)? else { return Ok(None) };
     let Some(top) = top_of(functions, count, &below)? else { return Ok(None) };
     let Some(node) = GridTopExec::over(&below.scan, top)? else { return Ok(None) };
     if node.bytes() > config.optimizer.reduce_memory as u64 {

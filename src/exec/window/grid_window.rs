@@ -16,7 +16,7 @@ use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::config::GridfusionConfig;
-use crate::exec::matching::{Cells, ScanBelow, window_functions};
+use crate::exec::matching::{ScanBelow, ScanCells, window_functions};
 use crate::grid::AxisChunks;
 use crate::plan::ChunkColumns;
 
@@ -46,7 +46,7 @@ impl GridWindow {
         else {
             return Ok(None);
         };
-        let Some(below) = ScanBelow::find(input, Cells::Selected)? else { return Ok(None) };
+        let Some(below) = ScanBelow::find(input, ScanCells::Selected)? else { return Ok(None) };
         let (scan, is_whole) = (&below.scan, below.operators.predicate.is_none());
         let Some(first) = functions.first().filter(|_| is_whole) else { return Ok(None) };
         let is_same = |other: &Arc<dyn WindowExpr>| {

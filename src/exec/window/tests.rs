@@ -156,14 +156,14 @@ fn random_chunks(rng: &mut StdRng, lines: usize) -> Vec<Range<usize>> {
 }
 
 /// The arguments of a column of chunks.
-struct Cells {
+struct ChunkArguments {
     shape: ColumnShape,
     lines: usize,
     /// One value per block, line and row of the line.
     values: Vec<Option<i64>>,
 }
 
-impl Cells {
+impl ChunkArguments {
     fn random(rng: &mut StdRng, lines: usize) -> Self {
         let shape = ColumnShape { outer: rng.random_range(1..4), width: rng.random_range(1..4) };
         let nulls = [0.0, 0.3][rng.random_range(0..2)];
@@ -199,7 +199,7 @@ type Place = (usize, usize, usize);
 /// Runs a state over chunks as an operator does. Each chunk gets its values as soon as the lines before `reach` are there.
 fn run(
     state: &mut dyn WindowState,
-    cells: &Cells,
+    cells: &ChunkArguments,
     data_type: &DataType,
     chunks: &[Range<usize>],
     reach: &dyn Fn(usize) -> usize,
@@ -263,7 +263,7 @@ fn totals_are_those_of_their_frames() {
     ];
     for _ in 0..300 {
         let (frames, axis) = random_frames(&mut rng);
-        let cells = Cells::random(&mut rng, axis.len());
+        let cells = ChunkArguments::random(&mut rng, axis.len());
         let chunks = random_chunks(&mut rng, axis.len());
         for (total, data_type, to) in cases {
             let mut state = totals(&total, to, Arc::clone(&frames), cells.shape, 0);
@@ -300,7 +300,7 @@ fn picks_are_the_values_of_their_lines() {
             wanted.into_iter().map(|pick| rng.random_bool(0.8).then_some(pick)).collect();
         let known = Picks::new(picks.clone(), ScalarValue::Int64(Some(-1))).unwrap();
         let known = Arc::new(known);
-        let cells = Cells::random(&mut rng, lines);
+        let cells = ChunkArguments::random(&mut rng, lines);
         let chunks = random_chunks(&mut rng, lines);
         let mut state = PickedLines::new(cells.shape, Arc::clone(&known));
         let check = |found: &ArrayRef, places: &[(usize, usize, usize)]| {

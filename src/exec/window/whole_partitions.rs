@@ -34,7 +34,7 @@ use crate::exec::GridReduceExec;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::matching::{
-    Cells, ScanBelow, has_both_zeros, unfiltered_aggregate, with_one_zero,
+    ScanBelow, ScanCells, has_both_zeros, unfiltered_aggregate, with_one_zero,
 };
 use crate::exec::reduce::reduced_aggregation;
 use crate::exec::rules::walk::up;
@@ -96,7 +96,7 @@ impl<'a> Partitions<'a> {
 
     /// Whether zeros of both signs are keys of partitions. A reduction would take them for one.
     fn tell_zeros_apart(&self) -> Result<bool> {
-        let below = ScanBelow::find(self.window.input(), Cells::Read)?;
+        let below = ScanBelow::find(self.window.input(), ScanCells::Read)?;
         let Some(below) = below else { return Ok(false) };
         for key in &self.keys {
             if has_both_zeros(&below.over_scan(key)?, &below.scan)? {

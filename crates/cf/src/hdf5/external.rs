@@ -27,7 +27,7 @@ pub(super) struct Parts<'a> {
 
 /// Cells of a dataset that are in one segment, as numbers in row-major order.
 #[derive(Debug, PartialEq, Eq)]
-struct Run {
+struct ExternalRun {
     segment: usize,
     cells: Range<u64>,
     /// The position in the file.
@@ -60,7 +60,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the runs of these cells that the files have.
-    fn runs(&self, cells: &Range<u64>) -> Result<Vec<Run>> {
+    fn runs(&self, cells: &Range<u64>) -> Result<Vec<ExternalRun>> {
         let width = self.stored.width;
         let bytes = cells.start * width..cells.end * width;
         let first = self.starts.partition_point(|start| *start <= bytes.start).saturating_sub(1);
@@ -84,7 +84,7 @@ impl<'a> Parts<'a> {
             }
             if from < to {
                 let at = segment.offset.saturating_add(from - start);
-                runs.push(Run { segment: number, cells: from / width..to / width, at });
+                runs.push(ExternalRun { segment: number, cells: from / width..to / width, at });
             }
         }
         Ok(runs)

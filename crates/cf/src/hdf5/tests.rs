@@ -9,7 +9,7 @@ mod rare;
 
 use std::path::{Path, PathBuf};
 
-use self::driver::{Cells, File, open};
+use self::driver::{ExpectedCells, File, open};
 use self::expected::compare;
 use crate::hierarchy::{Attribute, Axis, CellType};
 use gridfusion_core::format::{ElementType, TimeUnit};
@@ -191,7 +191,7 @@ fn texts_of_a_cut_chunk_are_those_of_the_array() {
     let (located, _) = file.locate(texts, vec![vec![2, 1]]);
     let placement = &located[0].layers[0].placement;
     assert!(placement.is_none(), "{placement:?}");
-    let Cells::Texts(all) = file.cells("texts") else { panic!() };
+    let ExpectedCells::Texts(all) = file.cells("texts") else { panic!() };
     assert_eq!(all.len(), 30);
 }
 

@@ -26,7 +26,7 @@ pub(super) struct OtherFiles {
     /// The others, from number 1 on.
     others: Vec<OpenFile<Content>>,
     /// The number of each file by its kind and its name, after links of the file system were followed.
-    numbers: HashMap<(Kind, String), usize>,
+    numbers: HashMap<(FileKind, String), usize>,
     pool: Arc<OpenFiles>,
 }
 
@@ -46,7 +46,7 @@ enum Content {
 
 /// The files that another file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum FileKind {
     Hdf5,
     Cells,
 }
@@ -57,7 +57,7 @@ impl OtherFiles {
         let pool = OpenFiles::new(place.io() == IoMode::Mmap, MOST_OPEN);
         let own = place.local_path().and_then(|path| path.canonicalize().ok());
         let own = own.map_or_else(|| remote_name(place), |path| path.display().to_string());
-        let numbers = HashMap::from([((Kind::Hdf5, own), 0)]);
+        let numbers = HashMap::from([((FileKind::Hdf5, own), 0)]);
         let first = OpenFile { place: place.clone(), content: file };
         Self { first, others: vec![], numbers, pool }
     }
@@ -110,15 +110,15 @@ impl OtherFiles {
 
     /// Opens the HDF5 file that file number `by` names. Returns its number; `None` if it is missing.
     pub(super) async fn open_hdf5(&mut self, by: usize, name: &str) -> Result<Option<usize>> {
-        self.open(by, name, Kind::Hdf5).await
+        self.open(by, name, FileKind::Hdf5).await
     }
 
     /// Opens the file of cells that file number `by` names. Returns its number; `None` if it is missing.
     pub(super) async fn open_cells(&mut self, by: usize, name: &str) -> Result<Option<usize>> {
-        self.open(by, name, Kind::Cells).await
+        self.open(by, name, FileKind::Cells).await
     }
 
-    async fn open(&mut self, by: usize, name: &str, kind: Kind) -> Result<Option<usize>> {
+    async fn open(&mut self, by: usize, name: &str, kind: FileKind) -> Result<Option<usize>> {
         let Some((place, path)) = self.below(by, name, kind)? else { return Ok(None) };
         if let Some(number) = self.numbers.get(&(kind, path.clone())) {
             return Ok(Some(*number));
@@ -132,11 +132,11 @@ impl OtherFiles {
             Err(error) => return Err(error),
         };
         let content = match kind {
-            Kind::Hdf5 => {
+            FileKind::Hdf5 => {
                 let limits = place.documents();
                 Content::Hdf5(Hdf5Reader::open(source, &limits).await?)
             }
-            Kind::Cells => {
+            FileKind::Cells => {
                 let len = source.size();
                 Content::Cells(Arc::new(Objects::One(source)), len)
             }
@@ -149,10 +149,10 @@ impl OtherFiles {
 
     /// Returns the place of a file below the folder of file number `by`, and its one name; `None` if a local one is
     /// missing.
-    fn below(&self, by: usize, name: &str, kind: Kind) -> Result<Option<(Place, String)>> {
+    fn below(&self, by: usize, name: &str, kind: FileKind) -> Result<Option<(Place, String)>> {
         let what = match kind {
-            Kind::Hdf5 => "a virtual dataset of the file",
-            Kind::Cells => "cells in the external file",
+            FileKind::Hdf5 => "a virtual dataset of the file",
+            FileKind::Cells => "cells in the external file",
         };
         let outside = || {
             Error::unsupported(format!(

@@ -27,7 +27,7 @@ pub(super) struct Pairs {
 
 /// Cells of a chunk of the virtual dataset that are in one chunk of the other dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct TilePiece {
     /// The first cell, per axis of the virtual dataset.
     pub(super) target: Vec<u64>,
     /// The chunk, per axis of the other dataset, and the first cell in it.
@@ -110,13 +110,17 @@ impl Pairs {
     }
 
     /// Returns the pieces of the cells in `within`, if chunks of the other dataset have this shape.
-    pub(super) fn pieces(&self, within: &[Range<u64>], chunk_shape: &[u64]) -> Result<Vec<Piece>> {
+    pub(super) fn pieces(
+        &self,
+        within: &[Range<u64>],
+        chunk_shape: &[u64],
+    ) -> Result<Vec<TilePiece>> {
         // Most mappings have no cell there.
         let mut axes = self.target.iter().zip(within);
         if axes.any(|(steps, within)| steps.end() <= within.start || within.end <= steps.start) {
             return Ok(vec![]);
         }
-        let empty = Piece {
+        let empty = TilePiece {
             target: vec![],
             chunk: vec![0; chunk_shape.len()],
             first: vec![0; chunk_shape.len()],
@@ -136,7 +140,7 @@ impl Pairs {
                     "a mapping of a virtual dataset in more than {MAX_PIECES} pieces per chunk"
                 )));
             }
-            let longer = |piece: &Piece| -> Vec<Piece> {
+            let longer = |piece: &TilePiece| -> Vec<TilePiece> {
                 let with = |segment: &Segment| {
                     let mut piece = piece.clone();
                     piece.target.push(segment.target);
@@ -163,7 +167,7 @@ impl Pairs {
     }
 
     /// Cuts a piece to a region of its chunk; `None` if they have no cell in common.
-    pub(super) fn cut(&self, piece: &Piece, region: &[Range<u64>]) -> Option<Cut> {
+    pub(super) fn cut(&self, piece: &TilePiece, region: &[Range<u64>]) -> Option<Cut> {
         let first = piece.first.clone();
         let mut cut = Cut { first, skipped: vec![0; piece.lens.len()], lens: piece.lens.clone() };
         let mut lens = vec![1; region.len()];

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use super::derived::{Picked, converted};
 use super::hdf5::Hdf5Reader;
 use super::other_files::OtherFiles;
-use super::pairs::Piece;
+use super::pairs::TilePiece;
 use super::resolve::{Key, MappedDataset, ResolvedDatasets, Source, is_elsewhere, resolve};
 use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::hierarchy::{Axis, Hierarchy, Unreadable, Variable};
@@ -126,7 +126,7 @@ impl VirtualFiles {
         mapped: &[MappedDataset],
         chunks: &[Vec<u64>],
     ) -> Result<Vec<StoredChunk>> {
-        let mut pieces: Vec<(usize, &MappedDataset, Vec<u64>, Piece)> = vec![];
+        let mut pieces: Vec<(usize, &MappedDataset, Vec<u64>, TilePiece)> = vec![];
         let mut wanted: BTreeMap<Key, BTreeMap<Vec<u64>, StoredChunk>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
             let within = cells_of(variable, chunk);
@@ -167,7 +167,7 @@ impl VirtualFiles {
         variable: &Variable,
         mapped: &MappedDataset,
         start: &[u64],
-        piece: &Piece,
+        piece: &TilePiece,
         layers: &[Layer],
     ) -> Result<Vec<Layer>> {
         let other = self.variable(mapped.of)?;
@@ -237,7 +237,7 @@ fn placed(
     layer: &Layer,
     mapped: &MappedDataset,
     start: &[u64],
-    piece: &Piece,
+    piece: &TilePiece,
     whole: &[u64],
     other: &Variable,
 ) -> Result<Option<(Layer, bool)>> {

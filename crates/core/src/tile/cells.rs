@@ -11,7 +11,7 @@ use crate::grid::{AxisSelection, for_each_run};
 /// The cells of one variable of one chunk, in row-major order over the chunk's extents.
 #[derive(Debug, Clone)]
 pub struct Tile {
-    cells: Cells,
+    cells: CellBytes,
     /// One byte per cell, 0 for NULL; absent if no cell can be NULL.
     validity: Option<Bytes>,
 }
@@ -24,7 +24,7 @@ pub struct Tile {
 ///                        spans    0..4, 4..10
 /// ```
 #[derive(Debug, Clone)]
-enum Cells {
+enum CellBytes {
     /// Little-endian cells of `width` bytes.
     Fixed { bytes: Bytes, width: usize },
     /// For each cell, its range of bytes in `content`. Ranges may be in any order, overlap or leave gaps.
@@ -34,7 +34,7 @@ enum Cells {
 impl Tile {
     /// Returns a tile of cells of `width` bytes each.
     pub fn fixed(bytes: Bytes, width: usize) -> Self {
-        Self { cells: Cells::Fixed { bytes, width }, validity: None }
+        Self { cells: CellBytes::Fixed { bytes, width }, validity: None }
     }
 
     /// Returns a tile of cells of any length; every span must lie in `content`.
@@ -46,7 +46,7 @@ impl Tile {
         if spans.iter().any(|span| span.start > span.end || span.end > len) {
             return Err(Error::internal("a value that lies outside its tile"));
         }
-        Ok(Self { cells: Cells::Variable { spans, content }, validity: None })
+        Ok(Self { cells: CellBytes::Variable { spans, content }, validity: None })
     }
 
     /// Sets the validity: cells with a 0 in `validity` are NULL.
@@ -58,16 +58,16 @@ impl Tile {
     /// Returns the number of cells.
     pub fn cells(&self) -> usize {
         match &self.cells {
-            Cells::Fixed { bytes, width } => bytes.len() / (*width).max(1),
-            Cells::Variable { spans, .. } => spans.len(),
+            CellBytes::Fixed { bytes, width } => bytes.len() / (*width).max(1),
+            CellBytes::Variable { spans, .. } => spans.len(),
         }
     }
 
     /// Returns all cells of fixed width, at any alignment; no bytes for cells of any length.
     pub fn bytes(&self) -> &[u8] {
         match &self.cells {
-            Cells::Fixed { bytes, .. } => bytes,
-            Cells::Variable { .. } => &[],
+            CellBytes::Fixed { bytes, .. } => bytes,
+            CellBytes::Variable { .. } => &[],
         }
     }
 
@@ -81,15 +81,18 @@ impl Tile {
         let validity = self.validity.as_ref().map_or(0, Bytes::len);
         validity
             + match &self.cells {
-                Cells::Fixed { bytes, .. } => bytes.len(),
-                Cells::Variable { spans, content } => content.len() + size_of_val(spans.as_slice()),
+                CellBytes::Fixed { bytes, .. } => bytes.len(),
+                CellBytes::Variable { spans, content } => {
+                    content.len() + size_of_val(spans.as_slice())
+                }
             }
     }
 
     /// Returns the tile's memory for reuse; empty if it is still shared. The old contents stay, because
     /// an emptied vector would have to be zeroed before it is written again.
     pub fn into_spare(self) -> Vec<u8> {
-        let (Cells::Fixed { bytes, .. } | Cells::Variable { content: bytes, .. }) = self.cells;
+        let (CellBytes::Fixed { bytes, .. } | CellBytes::Variable { content: bytes, .. }) =
+            self.cells;
         bytes.try_into_mut().map(Vec::from).unwrap_or_default()
     }
 
@@ -102,8 +105,8 @@ impl Tile {
     /// `Internal` if the selection does not fit the tile, or if cells have no fixed width.
     pub fn gather(&self, selection: &[AxisSelection]) -> Result<Buffer> {
         match &self.cells {
-            Cells::Fixed { bytes, width } => gather(bytes, *width, selection),
-            Cells::Variable { .. } => Err(Error::internal("cells without a fixed width")),
+            CellBytes::Fixed { bytes, width } => gather(bytes, *width, selection),
+            CellBytes::Variable { .. } => Err(Error::internal("cells without a fixed width")),
         }
     }
 
@@ -112,7 +115,7 @@ impl Tile {
     /// # Errors
     /// `Internal` if the selection does not fit the tile, or if cells have a fixed width.
     pub fn spans(&self, selection: &[AxisSelection]) -> Result<(Vec<Range<u64>>, &Bytes)> {
-        let Cells::Variable { spans, content } = &self.cells else {
+        let CellBytes::Variable { spans, content } = &self.cells else {
             return Err(Error::internal("cells with a fixed width"));
         };
         let cells: u64 = selection.iter().map(AxisSelection::count).product();

@@ -96,7 +96,7 @@ struct Steps {
 
 /// Elements to copy: the first one in the chunk (`to`) and in the stored tile (`from`), and the steps
 /// from there.
-struct Run {
+struct CellRun {
     to: usize,
     from: usize,
     steps: Steps,
@@ -113,11 +113,11 @@ fn each_run(
     placement: Option<&Placement>,
     extents: &[u64],
     parts: usize,
-    mut visit: impl FnMut(Run) -> Result<()>,
+    mut visit: impl FnMut(CellRun) -> Result<()>,
 ) -> Result<()> {
     let Some(placement) = placement else {
         let count = element_count(extents, parts)?;
-        let run = Run { to: 0, from: 0, steps: Steps { count, to: 1, from: 1 } };
+        let run = CellRun { to: 0, from: 0, steps: Steps { count, to: 1, from: 1 } };
         return if count == 0 { Ok(()) } else { visit(run) };
     };
     if !fits(placement, extents) {
@@ -220,11 +220,11 @@ fn visit_axes(
     axes: &[Steps],
     to: usize,
     from: usize,
-    visit: &mut impl FnMut(Run) -> Result<()>,
+    visit: &mut impl FnMut(CellRun) -> Result<()>,
 ) -> Result<()> {
     match axes {
-        [] => visit(Run { to, from, steps: Steps { count: 1, to: 1, from: 1 } }),
-        [steps] => visit(Run { to, from, steps: *steps }),
+        [] => visit(CellRun { to, from, steps: Steps { count: 1, to: 1, from: 1 } }),
+        [steps] => visit(CellRun { to, from, steps: *steps }),
         // Different fastest axes: `across` is the tile's, `along` the chunk's. A strip takes up to MAX_STRIP
         // cells of `along` for each cell of `across` before it moves on.
         [across, along] if (1..along.from).contains(&across.from) => {
@@ -232,7 +232,11 @@ fn visit_axes(
                 let steps = Steps { count: MAX_STRIP.min(along.count - start), ..*along };
                 let (to, from) = (to + start * along.to, from + start * along.from);
                 for at in 0..across.count {
-                    visit(Run { to: to + at * across.to, from: from + at * across.from, steps })?;
+                    visit(CellRun {
+                        to: to + at * across.to,
+                        from: from + at * across.from,
+                        steps,
+                    })?;
                 }
             }
             Ok(())
@@ -331,7 +335,7 @@ mod tests {
             let parts = rng.random_range(1..4);
             let mut found = vec![];
             each_run(Some(&placement), &extents, parts, |run| {
-                let Run { to, from, steps } = run;
+                let CellRun { to, from, steps } = run;
                 assert!(steps.count > 0);
                 found.extend(
                     (0..steps.count).map(|at| (to + at * steps.to, from + at * steps.from)),

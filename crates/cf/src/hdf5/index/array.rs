@@ -84,7 +84,7 @@ impl BlockHead {
 
 /// Elements that lie together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct PageRun {
     /// The address of the bytes that have the checksum.
     pub(super) address: u64,
     /// The beginning of those bytes, unless they are a page of elements.
@@ -96,7 +96,7 @@ pub(super) struct Run {
     pub(super) tail: u64,
 }
 
-impl Run {
+impl PageRun {
     /// Returns the elements; `None` for each chunk that was never written.
     pub(super) fn read(&self, file: &FileBytes, elements: Elements) -> Result<Vec<Option<Entry>>> {
         let bytes = self.bytes(file, elements)?;
@@ -126,7 +126,7 @@ pub(super) trait ChunkArray {
 
     /// Returns the run that has element `number`; `None` if the array has no space for it, because its chunk was never
     /// written.
-    fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<Run>>;
+    fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<PageRun>>;
 }
 
 /// Looks up elements, whose numbers are sorted, and calls `found` with the second number of each that is there.

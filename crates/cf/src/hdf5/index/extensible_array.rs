@@ -13,7 +13,7 @@
 //! index block has the addresses of the blocks of the first levels; each further level has a secondary block.
 
 use super::super::file_bytes::{Fields, FileBytes};
-use super::array::{BlockHead, ChunkArray, Elements, MOST_RUNS, Run};
+use super::array::{BlockHead, ChunkArray, Elements, MOST_RUNS, PageRun};
 use super::chunk_index::ChunkIndex;
 use super::{check_sum, is_set};
 use gridfusion_core::Result;
@@ -118,9 +118,9 @@ impl Header {
     }
 
     /// Returns the run of the elements in the index block.
-    fn first_run(&self, tail: u64) -> Run {
+    fn first_run(&self, tail: u64) -> PageRun {
         let head = Some(self.head(b"EAIB\0", None));
-        Run { address: self.index_block, head, first: 0, count: self.in_index, tail }
+        PageRun { address: self.index_block, head, first: 0, count: self.in_index, tail }
     }
 
     /// Returns the pages of a data block of a level; 0 if it has none.
@@ -198,7 +198,7 @@ impl ExtensibleArray {
 
     /// Returns the run with an element of a block of a level; `None` if it was never written. `element` counts within
     /// the level.
-    fn run_in(&mut self, file: &FileBytes, number: usize, element: u64) -> Result<Option<Run>> {
+    fn run_in(&mut self, file: &FileBytes, number: usize, element: u64) -> Result<Option<PageRun>> {
         let level = self.header.levels[number];
         let (block, within) = (element / level.elements, element % level.elements);
         let pages = self.header.pages(&level);
@@ -230,7 +230,7 @@ impl ExtensibleArray {
             }
             None => {
                 let (head, count) = (Some(head), level.elements);
-                Ok(Some(Run { address, head, first, count, tail: 0 }))
+                Ok(Some(PageRun { address, head, first, count, tail: 0 }))
             }
             Some((_, false)) => Ok(None),
             Some((page, true)) => {
@@ -238,13 +238,13 @@ impl ExtensibleArray {
                 let len = header.page.saturating_mul(header.elements.len).saturating_add(4);
                 let address = start.saturating_add(page.saturating_mul(len));
                 let (first, count) = (first + page * header.page, header.page);
-                Ok(Some(Run { address, head: None, first, count, tail: 0 }))
+                Ok(Some(PageRun { address, head: None, first, count, tail: 0 }))
             }
         }
     }
 
     /// Returns all runs that were written. Fails if there are not as many blocks as the header counts.
-    pub(super) fn runs(&mut self, file: &FileBytes) -> Result<Vec<Run>> {
+    pub(super) fn runs(&mut self, file: &FileBytes) -> Result<Vec<PageRun>> {
         let mut runs = vec![];
         if self.header.in_index > 0 {
             runs.extend(self.run(file, 0)?);
@@ -284,7 +284,7 @@ impl ExtensibleArray {
         Ok(runs)
     }
 
-    fn runs_of(&mut self, file: &FileBytes, number: usize, runs: &mut Vec<Run>) -> Result<()> {
+    fn runs_of(&mut self, file: &FileBytes, number: usize, runs: &mut Vec<PageRun>) -> Result<()> {
         let level = self.header.levels[number];
         let step = level.elements.min(self.header.page);
         let pages = level.elements.div_ceil(step);
@@ -312,7 +312,7 @@ impl ChunkArray for ExtensibleArray {
         self.header.counts.end
     }
 
-    fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<Run>> {
+    fn run(&mut self, file: &FileBytes, number: u64) -> Result<Option<PageRun>> {
         let header = &self.header;
         let Some(element) = number.checked_sub(header.in_index) else {
             let addresses = (self.blocks.len() + self.secondary.len()) as u64;

@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use super::super::file_bytes::{Fields, FileBytes};
-use super::array::{BlockHead, ChunkArray, Elements, MOST_RUNS, Run};
+use super::array::{BlockHead, ChunkArray, Elements, MOST_RUNS, PageRun};
 use super::chunk_index::ChunkIndex;
 use super::numbering::Numbering;
 use super::{check_sum, is_set};
@@ -83,7 +83,7 @@ impl FixedArray {
     }
 
     /// Returns all runs that were written.
-    pub(super) fn runs(&mut self, file: &FileBytes) -> Result<Vec<Run>> {
+    pub(super) fn runs(&mut self, file: &FileBytes) -> Result<Vec<PageRun>> {
         let step = self.pages.as_ref().map_or(self.count, |pages| pages.elements);
         if self.count > MOST_RUNS.saturating_mul(step) {
             let message = format!("{} elements in pages of {step}", self.count);
@@ -107,7 +107,7 @@ impl ChunkArray for FixedArray {
         self.count
     }
 
-    fn run(&mut self, _: &FileBytes, number: u64) -> Result<Option<Run>> {
+    fn run(&mut self, _: &FileBytes, number: u64) -> Result<Option<PageRun>> {
         if number >= self.count {
             let message = format!("no element {number} among {}", self.count);
             return Err(Fields::new(REGION, self.block, &[]).corrupt(message));
@@ -115,7 +115,7 @@ impl ChunkArray for FixedArray {
         let (first, count) = (0, self.count);
         let Some(pages) = &self.pages else {
             let head = Some(self.head);
-            return Ok(Some(Run { address: self.block, head, first, count, tail: 0 }));
+            return Ok(Some(PageRun { address: self.block, head, first, count, tail: 0 }));
         };
         let page = number / pages.elements;
         if !is_set(&pages.written, page) {
@@ -125,6 +125,6 @@ impl ChunkArray for FixedArray {
         let address = pages.start.saturating_add(page.saturating_mul(len));
         let first = page * pages.elements;
         let count = pages.elements.min(self.count - first);
-        Ok(Some(Run { address, head: None, first, count, tail: 0 }))
+        Ok(Some(PageRun { address, head: None, first, count, tail: 0 }))
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::super::file_bytes::{Fields, FileBytes};
-use super::array::{ChunkArray, Elements, Run};
+use super::array::{ChunkArray, Elements, PageRun};
 use super::chunk_index::{ChunkIndex, IndexKind};
 use super::extensible_array::ExtensibleArray;
 use super::fixed_array::FixedArray;
@@ -24,7 +24,7 @@ pub(in crate::hdf5) type Indexed = (Vec<u64>, Entry);
 /// A walk through an index. It reads from known blocks, and goes on when those that it missed are known.
 #[derive(Debug, Default)]
 pub(in crate::hdf5) struct Walk {
-    kind: Option<Kind>,
+    kind: Option<WalkKind>,
     pending: VecDeque<IndexPart>,
     /// The node of a version 1 B-tree that was visited last.
     last: Option<Neighbour>,
@@ -34,7 +34,7 @@ pub(in crate::hdf5) struct Walk {
 
 /// The facts of an index as a whole.
 #[derive(Debug)]
-enum Kind {
+enum WalkKind {
     /// An index without counts of all chunks.
     Uncounted,
     Tree2(btree2::Tree),
@@ -56,7 +56,7 @@ enum IndexPart {
     Chunk(Vec<u64>),
     Node1(btree1::NodeAt),
     Node2(btree2::NodeAt),
-    Run(Run),
+    Run(PageRun),
 }
 
 /// The content of a part: chunks, and the parts below.
@@ -131,12 +131,12 @@ impl Walk {
                 let (address, level, siblings) = (at.address, node.level, node.siblings);
                 Ok(Content { chunks, below, node: Some(Neighbour { address, level, siblings }) })
             }
-            (IndexPart::Node2(at), Some(Kind::Tree2(tree))) => {
+            (IndexPart::Node2(at), Some(WalkKind::Tree2(tree))) => {
                 let node = tree.node(file, at)?;
                 let below = node.children.into_iter().map(IndexPart::Node2).collect();
                 Ok(Content { chunks: node.records, below, node: None })
             }
-            (IndexPart::Run(run), Some(Kind::Array(array))) => {
+            (IndexPart::Run(run), Some(WalkKind::Array(array))) => {
                 let elements = run.read(file, array.elements)?;
                 let elements = (run.first..).zip(elements);
                 let chunks = elements.filter_map(|(number, entry)| {
@@ -172,7 +172,7 @@ impl Walk {
     /// Compares the counts of the whole index.
     fn finish(&self, index: &ChunkIndex) -> Result<()> {
         match &self.kind {
-            Some(Kind::Tree2(tree)) if tree.records != self.count => {
+            Some(WalkKind::Tree2(tree)) if tree.records != self.count => {
                 let message = format!("{} chunks, but it counts {}", self.count, tree.records);
                 Err(Error::corrupt("B-tree of chunks", index.address, message))
             }
@@ -193,38 +193,40 @@ impl Array {
 }
 
 /// Returns the facts of an index, and its first parts.
-fn start(file: &FileBytes, index: &ChunkIndex) -> Result<(Kind, Vec<IndexPart>)> {
+fn start(file: &FileBytes, index: &ChunkIndex) -> Result<(WalkKind, Vec<IndexPart>)> {
     let numbering = Numbering::new(index);
     Ok(match index.kind {
         IndexKind::Single { .. } => {
-            (Kind::Uncounted, vec![IndexPart::Chunk(vec![0; index.chunk_shape.len()])])
+            (WalkKind::Uncounted, vec![IndexPart::Chunk(vec![0; index.chunk_shape.len()])])
         }
         IndexKind::Implicit => {
             // If the last chunk is in the file, all are.
             let last = numbering.chunks().and_then(|all| numbering.chunk(all.checked_sub(1)?));
-            (Kind::Uncounted, last.into_iter().map(IndexPart::Chunk).collect())
+            (WalkKind::Uncounted, last.into_iter().map(IndexPart::Chunk).collect())
         }
-        IndexKind::BTree1 => (Kind::Uncounted, vec![IndexPart::Node1(btree1::NodeAt::root(index))]),
+        IndexKind::BTree1 => {
+            (WalkKind::Uncounted, vec![IndexPart::Node1(btree1::NodeAt::root(index))])
+        }
         IndexKind::BTree2 => {
             let (tree, root) = btree2::Tree::read(file, index)?.unzip();
-            let kind = tree.map_or(Kind::Uncounted, Kind::Tree2);
+            let kind = tree.map_or(WalkKind::Uncounted, WalkKind::Tree2);
             (kind, root.into_iter().map(IndexPart::Node2).collect())
         }
         IndexKind::FixedArray => match FixedArray::read(file, index)? {
             Some(mut array) => {
                 let (elements, runs) = (array.elements(), array.runs(file)?);
                 let array = Array { elements, numbering, end: u64::MAX };
-                (Kind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
+                (WalkKind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
             }
-            None => (Kind::Uncounted, vec![]),
+            None => (WalkKind::Uncounted, vec![]),
         },
         IndexKind::ExtensibleArray => match ExtensibleArray::read(file, index)? {
             Some(mut array) => {
                 let (elements, end, runs) = (array.elements(), array.end(), array.runs(file)?);
                 let array = Array { elements, numbering, end };
-                (Kind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
+                (WalkKind::Array(array), runs.into_iter().map(IndexPart::Run).collect())
             }
-            None => (Kind::Uncounted, vec![]),
+            None => (WalkKind::Uncounted, vec![]),
         },
     })
 }

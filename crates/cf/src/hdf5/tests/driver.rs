@@ -20,7 +20,7 @@ pub(super) struct File {
 
 /// The cells of a variable, in row-major order.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cells {
+pub(super) enum ExpectedCells {
     Bytes(Vec<u8>),
     Texts(Vec<String>),
 }
@@ -97,12 +97,12 @@ impl File {
         Ok(drive(self.file.check_index(number).unwrap(), &self.bytes)?.0)
     }
 
-    pub(super) fn cells(&self, path: &str) -> Cells {
+    pub(super) fn cells(&self, path: &str) -> ExpectedCells {
         self.read(self.find(path).unwrap_or_else(|| panic!("no {path}"))).unwrap()
     }
 
     /// Reads all cells of a variable.
-    pub(super) fn read(&self, number: usize) -> Result<Cells> {
+    pub(super) fn read(&self, number: usize) -> Result<ExpectedCells> {
         let chunks = self.chunks(number);
         // The first chunk alone, so that others are looked up later.
         let one = self.file.locate(number, chunks.iter().take(1).cloned().collect())?;
@@ -117,10 +117,10 @@ impl File {
             }
         }
         Ok(match variable.cell.width() {
-            Some(_) => Cells::Bytes(cells.concat()),
-            None => {
-                Cells::Texts(cells.into_iter().map(|it| String::from_utf8(it).unwrap()).collect())
-            }
+            Some(_) => ExpectedCells::Bytes(cells.concat()),
+            None => ExpectedCells::Texts(
+                cells.into_iter().map(|it| String::from_utf8(it).unwrap()).collect(),
+            ),
         })
     }
 

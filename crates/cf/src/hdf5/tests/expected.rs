@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::driver::{Cells, open};
+use super::driver::{ExpectedCells, open};
 use crate::hierarchy::{Attribute, Attributes, CellType};
 
 /// Returns the description beside a file.
@@ -53,10 +53,10 @@ pub(super) fn compare(path: &Path) -> Result<(), String> {
         let cells = file.read(number).map_err(|error| about(error.to_string()))?;
         let cells = comparable(cells, &variable.cell);
         let expected = match expected["texts"].as_array() {
-            Some(texts) => {
-                Cells::Texts(texts.iter().map(|it| it.as_str().unwrap().to_owned()).collect())
-            }
-            None => Cells::Bytes(unhex(expected["bytes"].as_str().unwrap())),
+            Some(texts) => ExpectedCells::Texts(
+                texts.iter().map(|it| it.as_str().unwrap().to_owned()).collect(),
+            ),
+            None => ExpectedCells::Bytes(unhex(expected["bytes"].as_str().unwrap())),
         };
         if cells != expected {
             return Err(about(format!("cells {cells:?}, expected {expected:?}")));
@@ -66,12 +66,12 @@ pub(super) fn compare(path: &Path) -> Result<(), String> {
 }
 
 /// Texts of a fixed length as texts.
-fn comparable(cells: Cells, cell: &CellType) -> Cells {
+fn comparable(cells: ExpectedCells, cell: &CellType) -> ExpectedCells {
     match (cells, cell) {
-        (Cells::Bytes(bytes), CellType::FixedUtf8(width)) => {
+        (ExpectedCells::Bytes(bytes), CellType::FixedUtf8(width)) => {
             let text =
                 |text: &[u8]| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned();
-            Cells::Texts(bytes.chunks(*width as usize).map(text).collect())
+            ExpectedCells::Texts(bytes.chunks(*width as usize).map(text).collect())
         }
         (cells, _) => cells,
     }

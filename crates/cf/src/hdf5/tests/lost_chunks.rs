@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::driver::{Cells, open};
+use super::driver::{ExpectedCells, open};
 use super::folder;
 
 /// The cells of all variables; `None` for those that cannot be read.
-type All = BTreeMap<String, Option<Cells>>;
+type All = BTreeMap<String, Option<ExpectedCells>>;
 
 /// Reads all variables of a file.
 fn read(bytes: Vec<u8>) -> Option<All> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::driver::{Cells, File, drive, open};
+use super::driver::{ExpectedCells, File, drive, open};
 use super::rare::unpacked;
 use super::{file, folder};
 use crate::hdf5::OpenHdf5;
@@ -48,7 +48,7 @@ fn metadata_has_a_limit() {
 }
 
 fn only_cell(file: &File, path: &str) -> i64 {
-    let Cells::Bytes(bytes) = file.cells(path) else { panic!("{path}") };
+    let ExpectedCells::Bytes(bytes) = file.cells(path) else { panic!("{path}") };
     i64::from_le_bytes(bytes.try_into().unwrap())
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-use super::driver::{Cells, File, open};
+use super::driver::{ExpectedCells, File, open};
 use super::expected::compare;
 use super::{file, folder};
 use crate::hdf5::is_hdf5;
@@ -101,7 +101,7 @@ fn heaps_of_more_than_512_kib_are_read() {
             assert_eq!(first.attributes[name].text().unwrap(), "y".repeat(len));
         }
         let cells = file.cells("links/first");
-        assert_eq!(cells, Cells::Bytes([0_i64, 1, 2].map(i64::to_le_bytes).concat()));
+        assert_eq!(cells, ExpectedCells::Bytes([0_i64, 1, 2].map(i64::to_le_bytes).concat()));
         for at in 0..links {
             assert_eq!(file.cells(&format!("links/link {at:03} {long}")), cells, "{name} {at}");
         }

@@ -77,7 +77,7 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
     for array in arrays {
         progress.expect(payloads(array));
     }
-    let mut cells = Cells {
+    let mut cells = CellsVerification {
         located: Check::new("chunk_locations"),
         decoding: Decoding::new(first.shared_objects(), progress, "chunk_decode", &[]),
         progress,
@@ -110,7 +110,7 @@ fn payloads(array: &GridArray) -> u64 {
 const MOST_CHUNKS: u64 = 1 << 24;
 
 /// The state of verifying the cells of several arrays.
-struct Cells<'a> {
+struct CellsVerification<'a> {
     located: Check,
     decoding: Decoding<ArrayChunk>,
     progress: &'a Progress,
@@ -118,7 +118,7 @@ struct Cells<'a> {
     chunks: u64,
 }
 
-impl Cells<'_> {
+impl CellsVerification<'_> {
     /// Locates all chunks of an array and queues them for decoding. Errors of chunks are findings; an error
     /// here ends the verification.
     async fn each_chunk(&mut self, array: &Arc<GridArray>) -> Result<()> {

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::overlay;
-use super::overlay::Piece;
+use super::overlay::FragmentBox;
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::Fragment;
 use crate::bytes::schema::{ArraySchema, Attribute};
@@ -88,12 +88,12 @@ impl AttributeFragments {
     /// `Unsupported` if the chunk shows values that [`field_of`] refuses.
     pub(in crate::bytes) fn pieces(
         &self,
-        parts: &[Piece],
+        parts: &[FragmentBox],
         chunk: &[Range<u64>],
-    ) -> Result<Vec<Piece>> {
+    ) -> Result<Vec<FragmentBox>> {
         let have = |fragment| self.fragments.contains_key(&fragment);
         let mut pieces = overlay::pieces(parts, chunk, have);
-        let refused = |piece: &Piece| self.fragments.get(&piece.fragment)?.as_ref();
+        let refused = |piece: &FragmentBox| self.fragments.get(&piece.fragment)?.as_ref();
         // Pieces that cannot be read hide older ones, too. They are an error only if a cell of them shows.
         for (at, piece) in pieces.iter().enumerate() {
             if let Some(error) = refused(piece)

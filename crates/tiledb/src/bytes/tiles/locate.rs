@@ -30,7 +30,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::evolution::{AttributeFragments, field_of};
-use super::overlay::Piece;
+use super::overlay::FragmentBox;
 use super::window::{Region, Window, hull};
 use crate::bytes::array::TileDbArray;
 use crate::bytes::fragments::{Fragment, TileIndex, block_locations};
@@ -70,7 +70,7 @@ pub struct Locate {
     attributes: Vec<usize>,
     axes: Vec<TileAxis>,
     /// Per chunk and attribute, the pieces of fragments that show, the oldest first.
-    pieces: Vec<Vec<Vec<Piece>>>,
+    pieces: Vec<Vec<Vec<FragmentBox>>>,
     /// The blocks whose replies are awaited; empty at the start, and after they were parsed.
     asked: Vec<BlockRequest>,
 }
@@ -105,7 +105,7 @@ impl Locate {
         window: &Window,
         chunks: &[Vec<u64>],
         attributes: &[usize],
-    ) -> Result<Vec<Vec<Vec<Piece>>>> {
+    ) -> Result<Vec<Vec<Vec<FragmentBox>>>> {
         let tiles: Vec<Region> = chunks.iter().map(|chunk| window.tile_region(chunk)).collect();
         let mut overlay = array.overlay(window);
         // Most fragments are elsewhere. Tiles rather than chunks: cells that the table does not show
@@ -169,7 +169,7 @@ impl Locate {
         for (chunk, of_chunk) in self.chunks.iter().zip(&self.pieces) {
             let tile = self.window.tile_of(&self.axes, chunk);
             let region = self.window.chunk_region(chunk);
-            let stored = |(attribute, pieces): (&usize, &Vec<Piece>)| {
+            let stored = |(attribute, pieces): (&usize, &Vec<FragmentBox>)| {
                 let layer = |piece| self.layer(chunk, &tile, &region, *attribute, piece);
                 let layers = pieces.iter().map(layer).collect::<Result<_>>()?;
                 Ok(StoredChunk { layers })
@@ -186,7 +186,7 @@ impl Locate {
         tile: &[u64],
         region: &[Range<u64>],
         attribute: usize,
-        piece: &Piece,
+        piece: &FragmentBox,
     ) -> Result<Layer> {
         let fragment = self.array.fragment(piece.fragment)?;
         let field = self.field(piece.fragment, attribute)?;
@@ -205,7 +205,7 @@ impl Locate {
         chunk: &[u64],
         region: &[Range<u64>],
         fragment: &Fragment,
-        piece: &Piece,
+        piece: &FragmentBox,
     ) -> Option<Placement> {
         let tile = self.window.tile_region(chunk);
         let column_major = fragment.schema.cell_order == CellOrder::ColumnMajor && chunk.len() > 1;

@@ -39,7 +39,7 @@ pub(in crate::bytes) struct Overlay {
 
 /// A box of cells of one fragment.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::bytes) struct Piece {
+pub(in crate::bytes) struct FragmentBox {
     /// The number of the fragment in the array.
     pub(in crate::bytes) fragment: usize,
     /// Its cells, counted from the start of the window's first tiles.
@@ -91,18 +91,18 @@ impl Overlay {
 
     /// Returns the fragments' parts of a whole tile, the newest first. Parts that lie wholly in a newer
     /// part are dropped.
-    pub(in crate::bytes) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
+    pub(in crate::bytes) fn parts(&self, tile: &[Range<u64>]) -> Vec<FragmentBox> {
         // The cells of the tile that any fragment can reach. Once a part covers them, all older parts are
         // hidden.
         let reached = intersect(&self.hull, tile);
-        let mut parts: Vec<Piece> = vec![];
+        let mut parts: Vec<FragmentBox> = vec![];
         for (fragment, whole) in self.near(tile) {
             let region = intersect(whole, tile);
             if is_empty(&region) || parts.iter().any(|newer| lies_in(&region, &newer.region)) {
                 continue;
             }
             let covers_all = lies_in(&reached, &region);
-            parts.push(Piece { fragment: *fragment, region });
+            parts.push(FragmentBox { fragment: *fragment, region });
             if covers_all {
                 break;
             }
@@ -117,15 +117,15 @@ impl Overlay {
 /// Pieces may overlap: the newest one counts. Only pieces that a single newer one covers are left out, so a
 /// tile that several newer ones cover together is read in vain.
 pub(in crate::bytes) fn pieces(
-    parts: &[Piece],
+    parts: &[FragmentBox],
     chunk: &[Range<u64>],
     have: impl Fn(usize) -> bool,
-) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = vec![];
+) -> Vec<FragmentBox> {
+    let mut pieces: Vec<FragmentBox> = vec![];
     for part in parts.iter().filter(|part| have(part.fragment)) {
         let region = intersect(&part.region, chunk);
         if !is_empty(&region) && !pieces.iter().any(|newer| lies_in(&region, &newer.region)) {
-            pieces.push(Piece { fragment: part.fragment, region });
+            pieces.push(FragmentBox { fragment: part.fragment, region });
         }
     }
     pieces.reverse();
@@ -135,7 +135,7 @@ pub(in crate::bytes) fn pieces(
 /// Whether `newer` pieces together hide all of `region`. To limit the work, the answer is `false` if
 /// more than 256 boxes remain on the way. Then the caller may refuse a hidden tile that cannot be read, which
 /// is the safe side.
-pub(in crate::bytes) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
+pub(in crate::bytes) fn is_hidden(region: &[Range<u64>], newer: &[FragmentBox]) -> bool {
     const MAX_BOXES: usize = 256;
     let mut left = vec![region.to_vec()];
     for piece in newer {
@@ -205,7 +205,7 @@ mod tests {
         Overlay::of_boxes(boxes.iter().cloned().enumerate().collect())
     }
 
-    fn fragments(pieces: &[Piece]) -> Vec<usize> {
+    fn fragments(pieces: &[FragmentBox]) -> Vec<usize> {
         pieces.iter().map(|piece| piece.fragment).collect()
     }
 
@@ -278,8 +278,8 @@ mod tests {
         for _ in 0..2_000 {
             let mut region = || vec![range(&mut rng), range(&mut rng)];
             let below = region();
-            let newer: Vec<Piece> =
-                (0..5).map(|fragment| Piece { fragment, region: region() }).collect();
+            let newer: Vec<FragmentBox> =
+                (0..5).map(|fragment| FragmentBox { fragment, region: region() }).collect();
             let mut cells = below[0].clone().flat_map(|y| below[1].clone().map(move |x| (y, x)));
             let expected = cells.all(|(y, x)| {
                 newer.iter().any(|it| it.region[0].contains(&y) && it.region[1].contains(&x))

@@ -33,12 +33,12 @@ pub(super) struct Neighbours {
     /// Whether several cells may have the same coordinates.
     may_repeat: bool,
     /// Cells at an end of a tile whose neighbour is not decoded yet, by the number of the later tile.
-    waiting: Mutex<HashMap<u64, Cells>>,
+    waiting: Mutex<HashMap<u64, NeighbourCells>>,
 }
 
 /// Some cells in their stored order.
 #[derive(Debug)]
-struct Cells {
+struct NeighbourCells {
     /// The coordinates, one tile per dimension.
     coordinates: Vec<Tile>,
     keys: CellKeys,
@@ -60,7 +60,7 @@ impl Neighbours {
         coordinates: Vec<Tile>,
         is_ordered: bool,
     ) -> Result<Vec<NamedFinding>> {
-        let cells = Cells::new(&self.order, coordinates, is_ordered)?;
+        let cells = NeighbourCells::new(&self.order, coordinates, is_ordered)?;
         let Some(last) = cells.len().checked_sub(1) else { return Ok(vec![]) };
         let mut found = self.within(place, &cells);
         found.extend(self.across(place, cells.single(&self.order, 0)?, true));
@@ -70,7 +70,7 @@ impl Neighbours {
     }
 
     /// Compares the neighbours in a tile.
-    fn within(&self, place: u64, cells: &Cells) -> Vec<NamedFinding> {
+    fn within(&self, place: u64, cells: &NeighbourCells) -> Vec<NamedFinding> {
         let mut found: Vec<NamedFinding> = vec![];
         for at in 1..cells.len() {
             let Some(check) = self.fault(cells, at - 1, cells, at) else { continue };
@@ -88,7 +88,7 @@ impl Neighbours {
 
     /// Compares the first cell of tile number `place` with the last one of the tile before, if both are known
     /// now. `is_first` is whether `cell` is the first one.
-    fn across(&self, place: u64, cell: Cells, is_first: bool) -> Option<NamedFinding> {
+    fn across(&self, place: u64, cell: NeighbourCells, is_first: bool) -> Option<NamedFinding> {
         let other = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(other) = waiting.remove(&place) else {
@@ -112,9 +112,9 @@ impl Neighbours {
     /// Returns the check that cell `at` fails together with cell `next_at` of `next`, which follows it.
     fn fault(
         &self,
-        cells: &Cells,
+        cells: &NeighbourCells,
         at: usize,
-        next: &Cells,
+        next: &NeighbourCells,
         next_at: usize,
     ) -> Option<&'static str> {
         match cells.keys.compare(at, &next.keys, next_at) {
@@ -131,7 +131,7 @@ impl Neighbours {
     }
 }
 
-impl Cells {
+impl NeighbourCells {
     fn new(order: &GlobalOrder, coordinates: Vec<Tile>, is_ordered: bool) -> Result<Self> {
         let keys = order.keys(&coordinates)?;
         Ok(Self { coordinates, keys, is_ordered })
