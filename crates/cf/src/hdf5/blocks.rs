@@ -101,6 +101,11 @@ impl FileBlocks {
         self.state().image = image.into();
     }
 
+    /// Whether bytes count instead of those of the file.
+    pub(super) fn has_image(&self) -> bool {
+        !self.state().image.is_empty()
+    }
+
     /// Returns the length of the file in bytes.
     pub(super) fn size(&self) -> u64 {
         self.size
@@ -115,14 +120,14 @@ impl FileBlocks {
         if len == 0 {
             return Ok(Bytes::new());
         }
-        let mut state = self.state();
-        state.taken = state.taken.saturating_add(len);
-        // Each byte may be a part of several objects, but not of thousands.
-        let most = MAX_TAKEN.min(self.size.saturating_mul(64).saturating_add(256 << 20));
-        if len > MAX_READ || state.taken > most {
+        let implausible = || {
             let message = format!("{len} bytes of metadata at byte {at}, more than is plausible");
-            return Err(Error::corrupt("metadata", at, message));
+            Error::corrupt("metadata", at, message)
+        };
+        if len > MAX_READ {
+            return Err(implausible());
         }
+        let mut state = self.state();
         let blocks = at / BLOCK..(end - 1) / BLOCK + 1;
         let missing: Vec<u64> =
             blocks.clone().filter(|block| !state.known.contains_key(block)).collect();
@@ -130,6 +135,12 @@ impl FileBlocks {
             state.missed.extend(missing);
             state.misses += 1;
             return Err(Error::internal("metadata that was not read yet"));
+        }
+        // Each byte may be a part of several objects, but not of thousands. All records of a heap may try to read the same block
+        // before it is known, and take nothing.
+        state.taken = state.taken.saturating_add(len);
+        if state.taken > MAX_TAKEN.min(self.size.saturating_mul(64).saturating_add(256 << 20)) {
+            return Err(implausible());
         }
         let mut parts = blocks.filter_map(|number| {
             let block = state.known.get(&number)?;
@@ -272,6 +283,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gridfusion_core::ErrorKind;
 
     fn bytes_of(range: &Range<u64>) -> Bytes {
         range.clone().map(|at| (at % 251) as u8).collect::<Vec<u8>>().into()
@@ -300,6 +312,20 @@ mod tests {
         assert!(replay.request().unwrap().is_empty());
         assert!(blocks.read(size - 3, 4).is_err() && blocks.read(u64::MAX, 4).is_err());
         assert!(!blocks.has_missed());
+    }
+
+    #[test]
+    fn only_bytes_that_are_known_count_as_taken() {
+        let mut replay = Replay::new(FileBlocks::new(BLOCK));
+        let blocks = Arc::clone(replay.blocks());
+        let most = (64 * BLOCK + (256 << 20)) / BLOCK;
+        for _ in 0..2 * most {
+            assert_eq!(blocks.read(0, BLOCK).unwrap_err().kind(), ErrorKind::Internal);
+        }
+        let replies = replay.request().unwrap().iter().map(bytes_of).collect();
+        replay.supply(replies).unwrap();
+        assert!((0..most).all(|_| blocks.read(0, BLOCK).is_ok()));
+        assert_eq!(blocks.read(0, BLOCK).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 
     #[test]

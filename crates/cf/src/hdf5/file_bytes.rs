@@ -117,6 +117,11 @@ impl<'a> Fields<'a> {
         Err(self.corrupt(format!("\"{found}\", expected \"{magic}\"")))
     }
 
+    /// Returns the address of the next byte.
+    pub(super) fn address_of_next(&self) -> u64 {
+        self.address.saturating_add(self.at as u64)
+    }
+
     /// Returns the number of bytes that were taken.
     pub(super) fn position(&self) -> usize {
         self.at
@@ -129,7 +134,7 @@ impl<'a> Fields<'a> {
 
     /// Returns an error about the next byte.
     pub(super) fn corrupt(&self, message: impl Into<String>) -> Error {
-        Error::corrupt(self.region, self.address.saturating_add(self.at as u64), message)
+        Error::corrupt(self.region, self.address_of_next(), message)
     }
 }
 

@@ -72,7 +72,8 @@ impl SharedMessages {
             let mut fields = Fields::new(REGION, at, &place);
             let (version, sharing) = (fields.uint(1)?, fields.uint(1)?);
             match (version, sharing) {
-                (1, _) => _ = fields.take(6)?,
+                // Reserved bytes, and a length that the specification does not mention and `H5Oshared.c` skips.
+                (1, _) => _ = fields.take(6 + usize::from(file.widths.length))?,
                 (2, 0 | 2) | (3, 0 | 2) => {}
                 (3, 1) => return self.in_heap(file, kind, fields.take(8)?),
                 _ => {
@@ -136,4 +137,39 @@ fn read_table(file: &FileBytes, address: u64, entries: u64) -> Result<Vec<Index>
         Ok(Index { kinds, heap_address: fields.address(file.widths)?, heap: None })
     };
     (0..entries).map(|_| index()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::blocks::{FileBlocks, Replay};
+    use super::super::file_bytes::Widths;
+    use super::super::raw_header::DATATYPE;
+    use super::*;
+
+    /// An object header of version 1 at byte 64, with a datatype of 8 bytes.
+    fn file() -> FileBytes {
+        let mut bytes = vec![0; 128];
+        bytes[64..80].copy_from_slice(&[1, 0, 1, 0, 1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0]);
+        bytes[80..88].copy_from_slice(&[DATATYPE as u8, 0, 8, 0, 0, 0, 0, 0]);
+        bytes[88..96].copy_from_slice(b"datatype");
+        let mut replay = Replay::new(FileBlocks::new(128));
+        let _ = replay.blocks().read(0, 1);
+        replay.request().unwrap();
+        replay.supply(vec![bytes.into()]).unwrap();
+        let widths = Widths { base: 0, address: 8, length: 4 };
+        FileBytes { blocks: Arc::clone(replay.blocks()), widths }
+    }
+
+    #[test]
+    fn places_of_all_versions_lead_to_a_header() {
+        let address = 64_u64.to_le_bytes();
+        for head in [&[1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9][..], &[2, 0], &[2, 2], &[3, 0], &[3, 2]]
+        {
+            let place = [head, &address].concat();
+            let found = SharedMessages::default().elsewhere(&file(), DATATYPE, 0, &place);
+            assert_eq!(found.unwrap(), "datatype", "{head:?}");
+        }
+    }
 }

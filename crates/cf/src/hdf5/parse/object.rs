@@ -21,7 +21,7 @@ use super::cell::{StoredCell, stored_cell};
 use super::external::segments;
 use super::filter::Filter;
 use super::group::links;
-use super::layout::{Layout, layout, old_layout, virtual_layout};
+use super::layout::{Layout, layout, virtual_layout};
 use super::message::{filters, message};
 use gridfusion_core::{Error, Result};
 
@@ -134,24 +134,15 @@ impl Parser {
             None => vec![],
         };
         let rank = shape.len();
-        let found = match old_layout(messages, rank, self.file.widths.address)? {
-            None => virtual_layout(&self.file, messages, rank, &mut self.heaps)?,
+        let layout = match virtual_layout(&self.file, messages, rank, &mut self.heaps)? {
+            None => layout(&self.file, messages, rank, !filters.is_empty())?,
             layout => layout,
-        };
-        let layout = match found {
-            Some(layout) => layout,
-            None => match self.message(raw_header::LAYOUT, messages)? {
-                Some(HdfMessage::DataLayout(found)) => {
-                    layout(&found.layout, rank, !filters.is_empty(), messages)?
-                }
-                _ => return Err(lacks("layout")),
-            },
         };
         Ok(Dataset {
             shape,
             max_shape,
             cell,
-            layout,
+            layout: layout.ok_or_else(|| lacks("layout"))?,
             external: segments(&self.file, messages)?,
             filters,
             fill: self.fill(messages)?,

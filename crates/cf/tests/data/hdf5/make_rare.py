@@ -149,6 +149,10 @@ def image(path):
     f.create_dataset("b", data=np.arange(20), chunks=(4,))
     f.attrs["title"] = "image"
     f["group/x"] = np.arange(3)
+    compact = h5p.create(h5p.DATASET_CREATE)
+    compact.set_layout(h5d.COMPACT)
+    space = h5s.create_simple((7,))
+    h5d.create(f.id, b"compact", h5t.STD_I32LE, space, dcpl=compact).write(space, space, np.arange(7, 14, dtype="i4"))
     f.close()
 
 
