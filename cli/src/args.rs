@@ -125,8 +125,8 @@ pub(crate) struct Args {
     ///
     /// Each PATH is a NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store or a TileDB array. It may also
     /// be a directory or group of arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
-    /// extension. If only one PATH has the name, NAME alone works too. A directory of `.tet` files becomes
-    /// a catalog: DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
+    /// extension. If only one PATH has the name, NAME alone works too. A directory of files becomes a catalog:
+    /// DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
     /// 'stations.tet'. A file with the name of a command needs `./`, as in `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,

@@ -25,7 +25,7 @@ use crate::place::OpenedPlace;
 use crate::session::Session;
 
 /// Opens each path with the options, and registers it as a schema. Its datasets or arrays also get bare
-/// names. A directory of `.tet` files becomes a catalog, whose files are not opened yet.
+/// names. A directory of files becomes a catalog, whose files are not opened yet.
 ///
 /// # Errors
 /// If a path cannot be opened. A dataset that cannot be read causes an error only when a query names it.

@@ -185,7 +185,7 @@ mod tests {
         let _ = read.await.expect("the worker does not close the connection");
     }
 
-    /// Starts a worker with two places, and opens a connection that says nothing and one that only greets.
+    /// Starts a worker with two places, and opens a connection that sends nothing and one that only greets.
     async fn two_connections(first_call: Duration) -> (AbortHandle, SocketAddr, [TcpStream; 2]) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

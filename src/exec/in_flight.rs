@@ -1,11 +1,14 @@
 //! [`InFlight`]: chunks whose payloads are being fetched, in batches, in the order of need.
 //!
 //! ```text
-//!   chunks    0 1 2   3 4 5   6 7          batches of about 4 MiB, so that neighbours share requests
+//!   chunks    0 1 2   3 4 5   6 7          batches of about 2 MiB, so that neighbours share requests
 //!   fetches   ├────┤  ├────┤  ├────┤       side by side, as far as memory allows
 //! ```
 //!
 //! Fetches that wait run as spawned tasks. Dropping a batch cancels its requests.
+//!
+//! A request for a raw chunk fetches only the part with the selected cells, unless that spares few bytes. So does a read
+//! of a file that is not mapped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -6,6 +6,9 @@
 //!   ├── model.tet.d/         ├── schema model        a table per dataset
 //!   └── forecast.tdb/        └── schema forecast     a table per array
 //! ```
+//!
+//! A query of one file must not open a thousand, and a damaged file must not affect the others. So a file is opened when
+//! a query names it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,17 +23,17 @@ use crate::format::Foreign;
 use crate::options::{ArrayOptions, Scope};
 use crate::source::{Formats, holds};
 
-/// A catalog with a schema for each `.tet` file, `.tet.d` package, TileDB array and TileDB group in a
-/// directory. In an object store, a directory is a prefix, and the store must support listing.
+/// A catalog with a schema for each file, store, array and group of arrays in a directory, of any format. In an object
+/// store, a directory is a prefix, and the store must support listing.
 ///
 /// The directory is listed once. A schema is opened when a query uses it. Listing tables opens all schemas side
 /// by side.
 /// A schema that cannot be opened lists no tables and logs a warning; a query of its tables returns the
 /// error.
 ///
-/// The name of a schema is the name of its file without `.tet`, `.tet.d`, `.tdb` or `.tiledb`. Schemas whose
-/// short names would be equal keep their whole names: `"a.tet"` and `"a.tet.d"`. The catalog leaves out names
-/// that begin with a dot, and directories that are not packages, arrays or groups.
+/// The name of a schema is the name of its file without the ending of its format. Schemas whose short names would be
+/// equal keep their whole names: `"a.tet"` and `"a.tet.d"`. The catalog leaves out names that begin with a dot, and
+/// directories without arrays.
 #[derive(Debug)]
 pub struct GridCatalog {
     schemas: BTreeMap<String, Arc<LazySchema>>,

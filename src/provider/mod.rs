@@ -14,7 +14,9 @@
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
-//! | `opener`, `locations`, `store_maker` | from locations, options and stores to tables |
+//! | `opener`, `store_maker` | from locations, options and stores to tables |
+//! | `reopen`, `reopen_known` | the same from the origin of a table, in another process |
+//! | `panics` | panics as errors of a query |
 //! | `array_table`, `table`, `sparse_table` | one array as a table |
 
 mod arguments;

@@ -40,8 +40,8 @@ use crate::exec::{
 pub trait GridfusionSessionStateBuilderExt {
     /// Adds to the session:
     ///
-    /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
-    /// - table functions: `read_array`, `tet_info`, …
+    /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, or as the name of a format
+    /// - table functions: `read_array`, and those of each format, such as `tet_info`
     /// - the aggregate function `weighted_avg(value, weight)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay

@@ -17,13 +17,8 @@ use crate::source::{ArrayFormat, Formats};
 /// | function | table |
 /// |---|---|
 /// | `read_array(path)` | the arrays, of any format, as in `STORED AS ARRAY` |
-/// | `read_tet(path)`, `read_tiledb(path)` | the arrays of one format |
-/// | `tet_info(path)` | a row per dataset |
-/// | `tet_chunks(path)` | a row per stored chunk |
-/// | `tet_attributes(path)` | a row per attribute of a dataset or of the file |
-/// | `tiledb_info(path)` | a row per property, dimension, attribute and dimension label |
-/// | `tiledb_fragments(path)` | a row per visible fragment, oldest first |
-/// | `tiledb_metadata(path)` | a row per key of the array's metadata |
+/// | `read_NAME(path)` | the arrays of the format `NAME` |
+/// | those of [`ArrayFormat::info_functions`] | facts about arrays of one format |
 ///
 /// ```sql
 /// SELECT * FROM read_array('stations.tet', 'temperature', index_columns => true) LIMIT 3;

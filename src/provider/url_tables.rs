@@ -15,8 +15,8 @@ use crate::io::is_not_found;
 use crate::options::ArrayOptions;
 use crate::source::{parse_url, path_of, refuse_foreign};
 
-/// A factory of tables for quoted paths and URLs: of `.tet` files and packages, TileDB arrays, and the files
-/// that DataFusion reads (CSV, Parquet, …).
+/// A factory of tables for quoted paths and URLs: of arrays of any format, and of the files that DataFusion reads
+/// (CSV, Parquet, …).
 ///
 /// | name | table |
 /// |---|---|

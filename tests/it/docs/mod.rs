@@ -4,9 +4,11 @@
 pub(crate) mod blocks;
 /// Checks the links of the rendered book.
 mod book;
+/// Compares lists and limits of the pages with the sources.
+pub(crate) mod facts;
 /// Runs the pages' blocks, and compares the output with the pages.
 pub(crate) mod pages;
 /// Checks comments and pages against the writing rules of CONTRIBUTING.md.
-mod style;
+pub(crate) mod style;
 /// Checks the tests against the rules of CONTRIBUTING.md.
 mod tests;

@@ -250,18 +250,25 @@ fn files(path: PathBuf, extension: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The paths of all sources and pages, from the root.
+pub(crate) fn checked_files() -> Vec<String> {
+    let root = Path::new(ROOT);
+    let below = |places: &[&str], extension| -> Vec<PathBuf> {
+        places.iter().flat_map(|place| files(root.join(place), extension)).collect()
+    };
+    let all = [below(&SOURCES, "rs"), below(&PAGES, "md")].concat();
+    all.iter().map(|path| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn style_of_comments_and_pages() {
-    let root = Path::new(ROOT);
     let mut found = vec![];
-    for (places, extension) in [(&SOURCES[..], "rs"), (&PAGES[..], "md")] {
-        for path in places.iter().flat_map(|place| files(root.join(place), extension)) {
-            let text = fs::read_to_string(&path).unwrap();
-            let path = path.strip_prefix(root).unwrap();
-            let prose =
-                if extension == "rs" { of_rust(path, &text) } else { of_markdown(path, &text) };
-            found.extend(prose.iter().flat_map(faults));
-        }
+    for path in checked_files() {
+        let text = fs::read_to_string(Path::new(ROOT).join(&path)).unwrap();
+        let path = Path::new(&path);
+        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+        let prose = if is_rust { of_rust(path, &text) } else { of_markdown(path, &text) };
+        found.extend(prose.iter().flat_map(faults));
     }
     assert!(found.is_empty(), "CONTRIBUTING.md has the rules\n\n{}", found.join("\n"));
 }

@@ -4,6 +4,7 @@ use datafusion::physical_plan::displayable;
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, Formats, GridfusionSessionContextExt, OptionInfo};
 
+use crate::docs::facts::settle_table;
 use crate::support::{cell, query, reducing, rows_from, shipped};
 
 fn stations() -> String {
@@ -22,16 +23,6 @@ async fn columns(ctx: &SessionContext, table: &str) -> Vec<String> {
 const PLAIN: [&str; 3] = ["time", "station", "value"];
 const INDEXED: [&str; 5] = ["time", "station", "value", "time_idx", "station_idx"];
 
-/// The document, with the table that begins with the line `head` replaced by a table of `rows`.
-fn with_table(document: &str, head: &str, rows: &[String]) -> String {
-    let start = document.find(head).unwrap_or_else(|| panic!("no table {head}"));
-    let is_row = |line: &&str| line.starts_with('|');
-    let old: usize = document[start..].split_inclusive('\n').take_while(is_row).map(str::len).sum();
-    let (before, after) = (&document[..start], &document[start + old..]);
-    let rule = "|---".repeat(head.matches('|').count() - 1);
-    format!("{before}{head}\n{rule}|\n{}{after}", rows.concat())
-}
-
 /// `UPDATE_DOCS=1` updates the documents.
 #[test]
 fn the_documents_agree_with_the_table() {
@@ -39,25 +30,14 @@ fn the_documents_agree_with_the_table() {
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
     };
-    let of_tiledb = formats.get("tiledb").unwrap().option_table().options().map(row).collect();
+    let of_tiledb: Vec<String> =
+        formats.get("tiledb").unwrap().option_table().options().map(row).collect();
+    let of_netcdf: Vec<String> = formats.get("netcdf").unwrap().options().iter().map(row).collect();
     let head = "| option | values | default | meaning |";
-    for (document, head, rows) in [
-        ("docs/tiledb.md", head.to_owned(), of_tiledb),
-        (
-            "docs/options.md",
-            format!("{head} `.tet` | TileDB | Zarr, NetCDF | `SET` |"),
-            everywhere(&formats),
-        ),
-    ] {
-        let path = shipped(document);
-        let found = std::fs::read_to_string(&path).unwrap();
-        let expected = with_table(&found, &head, &rows);
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(&path, &expected).unwrap();
-        } else {
-            assert!(found == expected, "{document}: the table should be\n{}", rows.concat());
-        }
-    }
+    settle_table("docs/tiledb.md", head, &of_tiledb);
+    settle_table("docs/netcdf.md", head, &of_netcdf);
+    let marks = " `.tet` | TileDB | Zarr, NetCDF | `SET` |";
+    settle_table("docs/options.md", &format!("{head}{marks}"), &everywhere(&formats));
 }
 
 /// A row per option of any format or session, with its defaults, and with marks for where it may be set.

@@ -11,7 +11,7 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object, whose name is empty (`.tet`, NetCDF-3), or a folder of objects (TileDB). A package of `.tet` files is a folder too, but only one of its objects is read.
+//! An array is one object, whose name is empty (`.tet`, NetCDF, HDF5), or a folder of objects (TileDB, Zarr). A package of `.tet` files is a folder too, but only one of its objects is read.
 //!
 //! Every format reads a chunk in two steps:
 //!
@@ -19,6 +19,10 @@
 //!   newer ones override older ones;
 //! - *decode*: [`Payload::decode`] turns stored bytes into a tile. A format with an encoding of its own
 //!   implements [`PayloadDecoder`].
+//!
+//! So no code exists both in a synchronous and in an asynchronous version, and the tests open thousands of damaged files
+//! from memory. A reply for an object that may be absent is `None`, and a chunk then loses that layer. Reading an object
+//! whole or from its end takes one request, because nothing asks for its length first.
 
 mod byte_order;
 mod codec;

@@ -287,7 +287,7 @@ impl Formats {
         if stem.is_empty() { name } else { stem }
     }
 
-    /// Lists the nouns of all formats for messages: `.tet file, .tet.d package or TileDB array`.
+    /// Lists the nouns of all formats for messages: `.tet file, .tet.d package, …, NetCDF file or HDF5 file`.
     pub fn nouns(&self) -> String {
         let nouns: Vec<&str> = self.iter().flat_map(|it| it.nouns()).copied().collect();
         match nouns.split_last() {

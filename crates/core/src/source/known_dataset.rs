@@ -1,4 +1,4 @@
-//! Facts about datasets, in the same form for `.tet` files, Zarr, NetCDF and HDF5.
+//! Facts about datasets, in the same form for all formats of files and stores with datasets.
 
 use super::description::{Fact, PageTable, Side};
 use super::show::{chunks_text, shape_text, size_text};

@@ -17,7 +17,7 @@
 //! | `provided` | defaults of the traits |
 //! | `digest` | tells versions of arrays apart |
 //! | `opening_counter` | how many files a session opens |
-//! | `description`, `known`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `description`, `facts`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
 mod array_format;

@@ -1,6 +1,6 @@
 //! The statistics that a writer should have stored for a tile, computed from its elements.
 //!
-//! The deep verification of both formats compares them with the stored ones. The code is simple and separate
+//! The deep verification of formats with chunk statistics compares them with the stored ones. The code is simple and separate
 //! from the kernels of queries, so that one fault cannot hide in both.
 
 use arrow::array::ArrowNativeTypeOp;

@@ -5,9 +5,12 @@
 //!                        │               ├─ zones     zone maps, in the file and beside it
 //!                        │               ├─ cells     every payload decoded, zone maps recomputed
 //!                        │               └─ package   manifests, hashes, other generations
-//!                        └▶ tiledb ──────┬─ tiles     every tile of every fragment, and its statistics
-//!                                        └─ sparse    coordinates, their order and their rectangles
+//!                        ├▶ tiledb ──────┬─ tiles     every tile of every fragment, and its statistics
+//!                        │               └─ sparse    coordinates, their order and their rectangles
+//!                        └▶ all others ──── chunks    every chunk located and decoded; of HDF5 also whole indexes
 //! ```
+//!
+//! Checks and queries share parsers, but judge differently: a fault that queries can ignore is a warning.
 //!
 //! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
 //! [`Report::from_error`] makes the report on a file that cannot be opened.
