@@ -5,6 +5,10 @@
 //!   limit      ├── partition ──┼── partition ──┤         of 32 MiB at least
 //!   partition  ├ chunk ┼ merge ┼ rows of a sort ┤        a chunk and a merge cannot be spilled
 //! ```
+//!
+//! In a pool without shares, the first sort takes the memory that the second needs to begin. Smaller partitions would
+//! only spill, so a small limit means fewer of them. A merge reads files at once, or a row group of Parquet, and its
+//! memory is a fixed share.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

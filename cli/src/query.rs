@@ -6,6 +6,9 @@
 //!                   │     └── metrics ──▶ progress, timing
 //!                   └── COPY, INSERT ──▶ staging: files appear when all rows are written
 //! ```
+//!
+//! The program runs plans itself, so it can watch their metrics during the query. Metrics of workers arrive after the
+//! last row, and counters for the progress line before.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;

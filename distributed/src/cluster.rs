@@ -1,4 +1,8 @@
 //! [`Cluster`]: the workers of a coordinator's session.
+//!
+//! - datafusion-distributed 4.0 refuses to scale partitions that are ranges of labels. So a coordinator's session turns
+//!   `declare_range` off before tables plan their scans.
+//! - One worker is listed twice, because the engine runs stages of one task in the coordinator.
 
 use std::sync::Arc;
 

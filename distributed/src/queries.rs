@@ -2,6 +2,9 @@
 //!
 //! A query has a channel per task, and streams of rows from a few of the tasks. If a task cannot begin, or its worker dies, the
 //! streams learn of it only when other workers give up waiting. So the partition that sees the first failure tells all others.
+//!
+//! Failures are I/O errors, which other engines repeat. A query runs again only if nothing was shown, as a new plan:
+//! tasks have numbers that workers accept once.
 
 use std::collections::HashMap;
 use std::future::Future;

@@ -12,6 +12,14 @@
 //! declares to DataFusion. Nothing is decided again in the other process: partitions, chunks and the kind of a
 //! reduction are those that were planned.
 //!
+//! - Versions are compared when a table is opened: the length with the tag or time of a file, the names of TileDB's
+//!   fragments and deletions, a digest of Zarr's metadata.
+//! - Files of a mosaic are opened when they are read. The bytes hold the labels, chunk grids and versions of all files.
+//! - A reduction holds the aggregation that it replaced, and is made with the kind that was planned. Making it fails if
+//!   it comes out otherwise.
+//! - I/O errors of a travelled node are `DataFusionError::IoError`, because engines repeat tasks after these.
+//! - A leaf of one partition is never divided, because the operators above rely on seeing all of its rows.
+//!
 //! | file | contents |
 //! |---|---|
 //! | `node_codec` | [`GridfusionCodec`], which DataFusion calls |

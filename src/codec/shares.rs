@@ -1,4 +1,10 @@
 //! [`SharedLeaf`]: a leaf of a plan, divided among processes.
+//!
+//! A leaf is divided into as many partitions per process as one process would have, some of them empty. A whole reduction
+//! is cut along an axis where no group is on both sides, and its shares are reductions of smaller selections. All else is
+//! cut between chunks or tiles. A share selects only the labels along leading axes that it reads, so it numbers no
+//! others, and opens no other files. Only the first share reports the chunks that planning left out, so that metrics add
+//! up.
 
 use std::sync::Arc;
 

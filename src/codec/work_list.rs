@@ -8,6 +8,8 @@
 //!   WorkListExec: GridScanExec         WorkListExec: GridScanExec
 //!     DataSourceExec: [0][1][2][3]       DataSourceExec: [2][3]
 //! ```
+//!
+//! Without a list, a travelled leaf refuses to run in an executor of Ballista, where rows would multiply.
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! ```
 //!
 //! Operators that change the rows of a scan implement [`BlockRows`].
+//!
+//! Small chunks share batches. Large batches pass through.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
 //! Makes the columns of a block of an opened chunk, for scans and for reductions with accumulators.
+//!
+//! A value column is a view of the tile if the cells are one aligned run. For a raw chunk of a mapped file, it is a view of
+//! the file. Otherwise it takes one copy per contiguous run. One vectorised pass searches for NULLs. If a trusted zone
+//! map excludes NULLs, there is none.
 
 use arrow::array::ArrayRef;
 use datafusion::error::Result;

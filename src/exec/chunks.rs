@@ -17,6 +17,9 @@
 //!
 //! Object stores answer late, and many requests at once. So their chunks are fetched as far ahead as memory
 //! allows, in batches whose neighbours share requests. Files need few reads ahead.
+//!
+//! A compressed chunk is decoded into the memory of an earlier tile if nothing else holds it. Fresh memory would fault in
+//! its pages each time.
 
 use std::sync::Arc;
 

@@ -9,6 +9,8 @@
 //! ```
 //!
 //! With a memory limit, columns are copied instead.
+//!
+//! Scans then also give back the pages of mappings after each chunk.
 
 use arrow::array::{Array, ArrayRef, MutableArrayData, make_array};
 use arrow::datatypes::DataType;

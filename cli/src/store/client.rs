@@ -1,5 +1,7 @@
 //! [`Clients`]: HTTP clients that follow no redirects on their own, tell no server where a request comes from, and may be
 //! limited to public addresses.
+//!
+//! Names of servers are checked when they are resolved for a connection.
 
 use std::collections::HashSet;
 use std::error::Error;

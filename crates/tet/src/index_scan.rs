@@ -4,6 +4,9 @@
 //!   index rows   0 ─── 256 ─────── 768 ─────────────── 1792 ─── … ─── 8192 rows per read
 //!                read 1   read 2         read 3
 //! ```
+//!
+//! Tables of facts and `gridfusion info` read rows so. A row of no chunk is an error for them, because they report on the
+//! index. Queries skip such a row.
 
 use std::ops::Range;
 

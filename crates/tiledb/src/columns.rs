@@ -11,6 +11,9 @@
 //! | text | any number of characters | `CellKind::Text`, or bytes by option |
 //! | bytes | any number | `CellKind::Bytes` |
 //! | whole numbers with an enumeration | 1 index | `CellKind::Enumerated` |
+//!
+//! Only NaN, NaT and NULL are NULL. A fill value is also the default of unwritten cells in TileDB, so it is NULL only by
+//! option.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

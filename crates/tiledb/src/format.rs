@@ -1,4 +1,6 @@
 //! The TileDB format as an [`ArrayFormat`]: arrays, groups, and folders of arrays.
+//!
+//! A place is opened as an array first, and as a group if that fails. So opening an array costs no additional listing.
 
 use std::sync::Arc;
 

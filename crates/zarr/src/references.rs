@@ -1,4 +1,6 @@
 //! An opened reference file: a Zarr store whose chunks lie in other objects.
+//!
+//! The locations of the store are replaced by URLs. Values within the file are payloads that need no read.
 
 use std::sync::Arc;
 

@@ -12,6 +12,9 @@
 //! is sliced off. So rows with equal indices are the pairs of the join. An array of fewer dimensions is broadcast along the
 //! others. All that a scan can do follows: reductions, pruning, orders, partitions.
 //!
+//! The scan has no masks, so a scan with masks of chunk statistics is left alone: its join reads fewer chunks. The origin
+//! of the table lists the origins of its arrays, so the scan travels.
+//!
 //! | file | contents |
 //! |---|---|
 //! | `sides` | the two scans of a join, and how their axes correspond |

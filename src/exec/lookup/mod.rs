@@ -15,6 +15,9 @@
 //! Each key of the array is over one axis, so it is evaluated once per label, as for a reduction. Labels without a match are
 //! left out before any chunk is read, if the join returns only matches.
 //!
+//! All rows of the other side are in memory, as those of a hash join are. So it must not seem larger than the array, and
+//! a cluster hashes instead.
+//!
 //! | file | contents |
 //! |---|---|
 //! | `rule` | the optimizer rule |

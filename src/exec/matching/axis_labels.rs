@@ -1,4 +1,9 @@
 //! Keys over one axis as numbers: each key is evaluated once over the labels of its axis.
+//!
+//! If the key is the dimension itself and no label repeats, each label is a group. Otherwise DataFusion's `GroupValues`
+//! determine equality (NULL, zeros, collation), once per run of equal keys. Some expressions follow the order of their
+//! labels, such as `date_trunc` of ascending times. They are evaluated on every 64th label, and on all labels between two
+//! of these with different results.
 
 use std::sync::Arc;
 

@@ -12,6 +12,11 @@
 //! ```
 //!
 //! Masks only leave out chunks. DataFusion evaluates their filters again, row by row.
+//!
+//! Each conjunct is evaluated on the labels that earlier ones kept. Axes with too many labels are not evaluated, and
+//! their filters remain, unless `intervals` can bisect them. If the optimizer later turns an exact predicate into a
+//! constant, the scan applies the constant, because the filter node is gone by then. A plan of more chunks than a source
+//! allows is refused.
 
 use std::sync::Arc;
 

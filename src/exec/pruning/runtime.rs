@@ -8,6 +8,9 @@
 //!     may it hold?      all conjuncts, against labels and zone maps of the chunk     no: not read
 //!     where?            conjuncts over one dimension, against the chunk's labels     only these rows
 //! ```
+//!
+//! A conjunct over one dimension is evaluated over the labels of a chunk, once per chunk coordinate. The result is a task
+//! with a smaller selection.
 
 use std::collections::HashMap;
 use std::sync::Arc;

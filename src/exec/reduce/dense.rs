@@ -7,6 +7,9 @@
 //!                             values above 0      count, sum  ─▶ avg(t) FILTER …
 //!               p   members   all values          count, sum  ─▶ × w(lat) ─▶ sum(p * w(lat))
 //! ```
+//!
+//! All members share one pass over the cells, batch by batch. A member adds and counts the cells that pass its test in
+//! one loop. Packed integers are added as stored, and unpacked per group.
 
 use std::sync::Arc;
 

@@ -12,6 +12,8 @@
 //!
 //! A `CASE` with one condition is the difference of two such sums: that of the cells that meet the condition,
 //! and that of the others, which is the sum of all without these.
+//!
+//! A sum of products may overflow before a small weight makes it small again. That differs from rows.
 
 use std::sync::Arc;
 

@@ -13,6 +13,23 @@
 //!                      │
 //!               GridReduceExec
 //! ```
+//!
+//! There are three tiers. Tests compare each with the next:
+//!
+//! 1. *Dense kernels*: `count`, `sum`, `avg`, `min`, `max` and variances of a variable, at most through a widening cast.
+//!    Also `sum`, `avg`, `count` and `weighted_avg` of sums of products of a variable and functions of single dimensions.
+//!    Predicates, `FILTER` and the condition of a `CASE` are an interval of values and conditions on single dimensions.
+//! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
+//!    and computed group numbers.
+//! 3. *Rows*: keys over values or over several dimensions, grouping sets, aggregates that depend on the order of rows,
+//!    volatile functions, a limit below the aggregation. Also tables of groups that are too large, axes of more than 2²⁴
+//!    selected labels, and keys that fail on a label.
+//!
+//! The rule removes projections, filters and round-robin repartitioning below the aggregation, and rewrites keys,
+//! arguments and predicate over the scan's columns.
+//!
+//! A chunk whose statistics exclude all values is not read. If a whole chunk is in one group, its statistics answer
+//! counts and extremes, and sums if they are stored.
 
 mod account;
 mod accumulate;

@@ -8,6 +8,9 @@
 //!                           └─ part. 0 ───┘└─ part. 1 ─┘
 //!   GROUP BY hour:    time  0 1 2 … 23 0 1 2 … 23 0 1 …        every cut splits every hour
 //! ```
+//!
+//! Cuts are at a chunk's border, or inside a chunk if an axis has many chunks. Without a cut, the reduction returns the
+//! partial states that DataFusion defines for its functions, and DataFusion repartitions and merges them.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -13,6 +13,15 @@
 //! Some axes would have too many fine groups, or would cut runs of cells into single ones, as the innermost
 //! axis does. Their weights are multiplied with the cells ([`CellWeights`]). Their fine groups only tell where
 //! a function is NULL.
+//!
+//! - A function that is NULL, or a condition that is false, is NaN in the tables of factors: its fine groups are left
+//!   out. All other numbers are finite. A query with an infinite or NaN weight takes the accumulators, because a product
+//!   with a sum is then not the sum of the products.
+//! - A weight with too many values, and so a fine group for fewer than 32 cells, would need too much memory. It is
+//!   multiplied with cells, too: the product of the outer axes once per row, and a vector along the innermost axis.
+//! - A sum of floats in which the variable is in two products takes the accumulators: `(1 + 0) × infinity` is not `1 ×
+//!   infinity + 0 × infinity`.
+//! - `ELSE b` of a `CASE` must not contain the variable: the difference of two infinite sums would be NaN.
 
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
 //! [`ReduceStrategy`]: the choice between dense kernels, accumulators and rows, by support and memory.
+//!
+//! The table of groups is accounted to the memory pool. If planning finds it larger than `gridfusion.reduce_memory`, or
+//! finds more groups than rows, the aggregation runs over rows. If the pool refuses the table or its growth at run time,
+//! the reduction aggregates the same partition over rows. Accumulators that hold values of few groups are an exception,
+//! because DataFusion would read spilled lists back whole: the query fails.
 
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;

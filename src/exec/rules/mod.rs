@@ -130,8 +130,8 @@ const LATE: [Row; 2] = [
 /// # let _ = state;
 /// ```
 ///
-/// The first ten stand before `EnsureRequirements`, and the last two before `SanityCheckPlan`. In a list without these, they
-/// stand at the end.
+/// Rules up to `GridForgottenConstants` stand before `EnsureRequirements`, and the others before `SanityCheckPlan`. In a list
+/// without these two, all stand at the end.
 ///
 /// | rule | what it does | why it stands here |
 /// |---|---|---|
@@ -186,6 +186,8 @@ mod tests {
         for row in rows {
             assert!(design.lines().any(|line| line.strip_prefix("| ") == Some(row)), "{row}");
         }
+        let last_early = format!("Rules up to `{}`", EARLY[EARLY.len() - 1].name);
+        assert!(own.contains(&last_early) && design.contains(&last_early), "{last_early}");
     }
 
     #[test]

@@ -12,6 +12,9 @@
 //!
 //! `=`, `<`, `BETWEEN`, `IN`, joins and subqueries all compare in one way, so the indices of a label are the same whatever
 //! finds them: the scan, a join or a filter.
+//!
+//! The rule casts the other side of a comparison before DataFusion would cast the label. It also follows labels through
+//! functions, which drop metadata. Keys of joins stay keys.
 
 mod columns;
 mod comparisons;

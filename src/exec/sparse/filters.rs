@@ -7,6 +7,9 @@
 //!
 //! A predicate on coordinates removes all cells of the same coordinates alike, so it may come first. A
 //! predicate on variables must come last: it could remove the newest cell, and bring back an older one.
+//!
+//! For the same reason, statistics cannot drop a tile that is merged. Deletions also come after: a deleted cell hides the
+//! older ones.
 
 use std::sync::Arc;
 

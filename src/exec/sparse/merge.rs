@@ -14,6 +14,12 @@
 //! A merge returns no rows in this order. It only clears the bits of cells that newer ones replace, tile by
 //! tile, and returns each tile when all of its cells are decided. It holds the current tile of each fragment
 //! that it has begun: a tile is opened when a window may reach the least key that it can have.
+//!
+//! So a merge reads only coordinates and times, and the output needs no copy per row. A merge that interleaves rows would
+//! copy every column row by row, also for the many cells without a duplicate. A hash table of coordinates would hold all
+//! coordinates of a group.
+//!
+//! On the Hilbert curve there is no least key of a tile, and a cursor opens its next tile when it leaves the last.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

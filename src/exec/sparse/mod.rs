@@ -14,6 +14,9 @@
 //!
 //! Two cells with the same coordinates are one row, the newer one. Most tiles cannot share coordinates with
 //! others, because their rectangles do not overlap. Only the others are merged.
+//!
+//! A scan accounts for each tile that it holds, and fails if the pool refuses it. There is no reduction by axes, because
+//! a sparse array has none.
 
 mod answer;
 mod answer_rule;

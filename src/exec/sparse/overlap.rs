@@ -8,6 +8,9 @@
 //!
 //! A sweep along the first axis compares each tile with those that have begun and not yet ended there.
 //! Rectangles become rows of bytes that sort like the coordinates, so that one comparison fits all types.
+//!
+//! A write has each coordinate once, so tiles of one write are never compared. A consolidated fragment with times may
+//! hold versions of one cell in one tile, so each of its tiles is merged. After 2²⁴ comparisons, all tiles are one group.
 
 use std::sync::Arc;
 

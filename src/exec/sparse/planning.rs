@@ -6,6 +6,19 @@
 //! ```
 //!
 //! Rectangles are read only if a filter, or the removal of duplicates, needs them.
+//!
+//! 1. The filters are divided into those over dimensions alone and all others. The scan evaluates both, so no filter
+//!    operator remains.
+//! 2. Fragments whose domains lie outside are dropped. The domains are in the footers, which are open already.
+//! 3. The R-trees of the others are read, and tiles whose rectangles lie outside are dropped. Tiles that lie inside
+//!    completely need no test of coordinates. Without filters on dimensions, only R-trees of fragments that overlap
+//!    others are read.
+//! 4. Tiles that may share coordinates are grouped (`overlap`).
+//! 5. Tiles that are in no group are dropped by statistics.
+//! 6. Groups and other tiles are divided into partitions (`split`).
+//!
+//! Only the last level of an R-tree is used. Comparing all rectangles with a predicate is one vectorised pass, which
+//! takes any predicate that DataFusion's `PruningPredicate` takes. Walking the levels would only work for boxes.
 
 use std::sync::Arc;
 

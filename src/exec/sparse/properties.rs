@@ -1,4 +1,7 @@
 //! The order of rows and the statistics that a sparse scan declares to DataFusion.
+//!
+//! The order is that of dimensions if all tiles are of one fragment and none is merged. The fragment must lie within one
+//! tile extent on every axis but the leading one.
 
 use std::sync::Arc;
 

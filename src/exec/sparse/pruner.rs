@@ -2,6 +2,8 @@
 //!
 //! A filter of a join or a TopK changes while the query runs. The pruner compares its current expression with
 //! rectangles and statistics of tiles. Rows of tiles that are read must satisfy it, too.
+//!
+//! Tiles are compared 256 at a time. Merged tiles are skipped by the parts over coordinates only.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

@@ -1,4 +1,7 @@
 //! [`Frames`]: the frame of each position along the axis of a window.
+//!
+//! Where bounds are offsets or groups, DataFusion's own `WindowFrameContext` finds them, or arithmetic by its rules
+//! (`range_frames`).
 
 use std::ops::Range;
 use std::sync::Arc;

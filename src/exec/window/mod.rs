@@ -20,6 +20,17 @@
 //! repartitioned: chunks are read along the axis, and rows come in the order of the array. Lines that later frames need are
 //! kept over the borders of chunks.
 //!
+//! - Frames are aggregated by `reduce::SlidingFold`, which takes nothing back. So NaN, infinity and large numbers leave
+//!   no trace, and `min` is as simple as `sum`.
+//! - Functions that pick another line (`lag`, `first_value`) keep chunks of arguments and copy runs of lines, of any
+//!   type.
+//! - `IGNORE NULLS` of `first_value` and `last_value` is an aggregate, the last known value.
+//! - Functions of positions (`row_number`) are evaluated once, by DataFusion.
+//! - Partitions of the plan cut columns along the axis only if the chunks that are read on both sides are at most half of
+//!   all.
+//! - The memory of lines and waiting chunks is known at planning. If it exceeds `reduce_memory` or half of the pool, rows
+//!   are sorted instead.
+//!
 //! | file | contents |
 //! |---|---|
 //! | `rule` | the optimizer rule for frames that move |

@@ -13,6 +13,8 @@
 //! row once.
 //!
 //! The rule `WindowReduce` finds them.
+//!
+//! NULL equals NULL in this join. Zeros of both signs are one group and two partitions, so keys with both stay over rows.
 
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@
 pub(crate) mod blocks;
 /// Checks the links of the rendered book.
 mod book;
+/// Compares the files that `DESIGN.md` and modules list with the sources.
+mod design;
 /// Compares lists and limits of the pages with the sources.
 pub(crate) mod facts;
 /// Runs the pages' blocks, and compares the output with the pages.

@@ -11,6 +11,16 @@
 //!   HierarchyGroup: an ArrayGroup, which `describe` describes
 //! ```
 //!
+//! - **One meaning.** A dataset that xarray writes as Zarr and as NetCDF must give equal tables. With one implementation
+//!   of roles, labels and values, it does. Differences between formats are facts of a `Variable`: `fill_is_missing` tells
+//!   whether the fill value is NULL, as in Zarr version 2.
+//! - **Columns.** Numbers go through the same `NumberColumn` as those of `.tet` files, so the kernels of reductions
+//!   apply. Several missing values, or a valid range, are tested apart, in the tier of accumulators.
+//! - **Labels** are read by the code that reads any array. They are ignored if they take far more memory than the bytes
+//!   that are stored for them.
+//! - **Unreadable variables** are part of a hierarchy, each with its error. They make no other variable fail, and queries
+//!   of them return the error.
+//!
 //! Facts: the CF conventions 1.11 (sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1), and the NetCDF User's Guide,
 //! appendix A. Where they leave a choice, xarray decides.
 

@@ -20,6 +20,9 @@
 //!
 //! The format is specified in "The NetCDF Classic Format Specification" (appendix B of the NetCDF user's guide)
 //! and in "CDF-5 file format specification" of PnetCDF.
+//!
+//! Variables of small records agree on their records per chunk, and so on the ranges that they read. Long records are
+//! read one by one. Overlapping variables are refused, because later records overwrite the earlier.
 
 mod attributes;
 mod chunk_shape;

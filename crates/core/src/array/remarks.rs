@@ -1,4 +1,9 @@
 //! Problems in metadata that are logged while the table still opens.
+//!
+//! A harmless fault is a warning, such as a list of labels of the wrong length, or a duplicate name. The table opens with
+//! the next best labels or names. A fill value, packing or categories of one dataset that do not parse are logged as an
+//! error, which `-q` shows, and `verify` fails. The table opens, because the rest is right. A fault that would silently
+//! change answers, such as a footer that is not JSON, is an error.
 
 /// Problems in the metadata of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

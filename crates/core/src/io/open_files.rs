@@ -5,6 +5,9 @@
 //!   ReopenedSource ─┼─▶ OpenFiles (limited)┼─▶ MmapSource      a closed file is opened again
 //!   ReopenedSource ─┘                      └─▶ …               when it is read
 //! ```
+//!
+//! A table of many files opens each once, for its labels. The least recently used one is closed first. If a file was
+//! replaced when it is opened again, the query fails, because the labels would be wrong.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! [`Root`]: a folder that local paths must not leave.
+//!
+//! `Place` checks each path that it resolves, and a folder each object that it opens. So formats need not know the root.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -11,6 +11,10 @@
 //!
 //! A table's option (statement, argument or builder) wins over the session's (`SET gridfusion.…`), and that
 //! over the default.
+//!
+//! An option that names one thing (`dataset`, `timestamp`) cannot be set for a session. Only `Formats::resolve` knows the
+//! format. It refuses options that the format does not have, because an ignored option silently gives another answer. The
+//! session's settings are for tables of all formats, so a format ignores those that it does not have.
 
 mod array_options;
 mod info;

@@ -4,6 +4,9 @@
 //!   ScanRequest ──▶ ScanPlan: chunks, partitions, orders ──▶ Pieces ──▶ Assembler ──▶ RecordBatch
 //!                   (a plain value; no I/O)
 //! ```
+//!
+//! A plan holds the selection and the touched chunks per axis, not their cross product, so a plan over a million chunks
+//! is small. It holds no handles: tests compare plans, and `EXPLAIN` prints them.
 
 mod assemble;
 mod columns;

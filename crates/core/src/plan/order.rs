@@ -11,6 +11,8 @@
 //!   time 1        │2│ │4│              │3 4│
 //!                 └─┘ └─┘              └─┴─┘
 //! ```
+//!
+//! `ScanPlan::in_order` reverses the chunks of descending axes. The scan declares the requested order literally.
 
 use super::touched::TouchedChunks;
 

@@ -8,6 +8,8 @@
 //!   tasks  (0,0) (0,1) (0,2) │ (1,0) (1,1) (1,2) │ (2,0) (2,1) (2,2) …
 //!          └───── slab ────┘   a border here splits no slab
 //! ```
+//!
+//! Such partitions are declared as ranges if the labels of the axis are in strict order.
 
 use super::task::TaskRange;
 use super::touched::TouchedChunks;

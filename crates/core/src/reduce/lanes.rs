@@ -7,6 +7,9 @@
 //! ```
 //!
 //! [`loops`](super::loops) compiles them for several processors.
+//!
+//! The compiler vectorises a loop of unknown length over rows that have names, and few others. So runs are cut into
+//! blocks, and columns are added four rows at a time. Lanes of narrow integers are narrow.
 
 use super::batch::{Batch, GroupPlaces, Segment};
 use super::cell::Cell;

@@ -5,6 +5,9 @@
 //! results do not depend on the machine.
 //!
 //! A pass that computes sums also counts the cells that pass the test, so values with NULLs are read once.
+//!
+//! Sums of floats need no test for NaN. A NaN makes the sum of its run NaN, and that run is then summed again with a
+//! test.
 
 use multiversion::multiversion;
 

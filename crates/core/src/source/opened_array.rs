@@ -1,4 +1,7 @@
 //! [`OpenedArray`]: an array of either kind, and [`TableArrays`]: those that become one table.
+//!
+//! Combining sparse arrays is an error that suggests `UNION ALL`. A union loses nothing here, because sparse arrays have
+//! no axes that several of them could share.
 
 use super::mosaic::FileArrays;
 use crate::array::{GridArray, SparseArray};

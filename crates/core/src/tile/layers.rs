@@ -9,6 +9,9 @@
 //!
 //! Layers are decoded one at a time, each in the memory of the one before. Nearly every chunk is a
 //! single whole layer in row-major order: its decoded bytes are the tile.
+//!
+//! Tiles are copied only at the border of the table, in column-major order, or of several fragments. Decoding takes the
+//! memory of the largest layer and of the tile.
 
 use std::ops::Range;
 

@@ -7,6 +7,8 @@
 //!
 //! A stamp is taken before the bytes are read. If it is the same after the last read, then all bytes are those of that
 //! moment. So the order in which a program writes its objects does not matter.
+//!
+//! There is also no need to hold folders open. For plans that travel, `ChunkSource::contents` is a digest of all chunks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};

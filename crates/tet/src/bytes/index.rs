@@ -4,6 +4,8 @@
 //! *writer's order*: dataset by dataset, and the chunks of each in row-major order. With 9 chunks of
 //! dataset 0 and 4 of dataset 1, chunk 2 of dataset 1 is then row 11. Locating reads this row and compares
 //! it with the chunk. If it is the row of another chunk, the whole index is read, and a [`RowMap`] built.
+//!
+//! The index of a million chunks has 104 MB, so opening does not read it.
 
 use std::ops::Range;
 use std::sync::Arc;

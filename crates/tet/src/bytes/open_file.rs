@@ -10,6 +10,10 @@
 //!
 //! These phases have no states. After every reply, the parser starts at the beginning. Where it lacks bytes,
 //! it stops with [`Pause::Need`], and these bytes are the next request.
+//!
+//! In an object store, one request fetches the first 128 KiB of the file and its length. It is the only request if the
+//! file is not longer. Otherwise, these bytes usually have the chunk index, which shows where one-dimensional datasets
+//! lie (`likely_labels`). The second round trip then fetches the tail and these datasets.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -13,6 +13,8 @@
 //!
 //! Three round trips find a generation: list the root, read the texts, list the folder of the generation.
 //! See docs/format-tet.md, section 13.
+//!
+//! A table keeps the file of its generation open, and does not read `CURRENT` again.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -3,6 +3,11 @@
 //! A chunk that is an object needs no read: its name follows from its coordinates, and whether it is absent shows
 //! when it is read. For chunks in shards, the machine reads the indexes of their shards in one step, and the array
 //! keeps them.
+//!
+//! Listing a folder of a million chunks would take longer than the query. If all that a query needs is absent, it lists
+//! some objects once (`explain_absence`).
+//!
+//! The chunks of a table are the inner chunks of shards. The array keeps indexes of shards within a bound of memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;

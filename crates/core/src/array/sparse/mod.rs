@@ -8,6 +8,9 @@
 //!
 //! A fragment is a list of cells, and may hold cells that a later one replaces. [`CellRules`] gives what a
 //! scan must know to show each cell once.
+//!
+//! There is no grid, so only tiles, payloads and columns are shared with grids: `SparseArray` takes the place of
+//! `GridArray`, and `SparseSource` that of `ChunkSource`. A scan knows no format.
 
 mod cell_keys;
 mod sparse_array;

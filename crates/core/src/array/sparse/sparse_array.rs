@@ -1,4 +1,7 @@
 //! [`SparseArray`]: a sparse array as a table.
+//!
+//! Columns of dimensions hold the stored coordinates. They are never NULL, and have one zero: two cells that differ in
+//! the sign of a zero are one row. There are no index columns, because a cell has no index.
 
 use std::sync::Arc;
 

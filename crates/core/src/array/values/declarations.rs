@@ -2,6 +2,10 @@
 //!
 //! Attributes are text. Numbers among them are decimal, or doubles in base64: `AAAAAICHw8A=` is -9999.
 //! xarray writes the latter into Zarr v3, and the reference converter copies them.
+//!
+//! NULL is NaN, and the first of `_FillValue`, `missing_value` and `fill_value`, compared bit by bit. Packing is undone
+//! for integers, and for data that came from Zarr, which the converter copies packed. It is never undone for floats that
+//! the converter has already decoded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -11,6 +11,16 @@
 //!
 //! Each reply is compared with the object that was opened. A store that ignores `If-Match`, or that sends
 //! other bytes than requested, causes an error and never a wrong answer.
+//!
+//! - Limits ([`RemoteLimits`]) are options of the session, and `SET` changes them at once. They bound the requests in
+//!   flight of all queries and partitions.
+//! - Metadata is kept, and payloads are not. After [`RemoteLimits::check`], one request of one byte checks an object, and
+//!   its metadata needs no other request. Two stores for one URL share nothing.
+//! - Bytes that are kept are not fetched again, and requests are not joined over them. So a file whose chunks and index
+//!   nodes alternate is fetched once.
+//! - A payload that needs no request is confirmed by one, whatever the server makes of `If-Match`.
+//! - Opening a folder lists its level and, beside that, up to 1000 objects below it. So a small array is listed by two
+//!   requests.
 
 mod access;
 mod addresses;

@@ -9,6 +9,9 @@
 //!
 //! Each returns the difference as a part of a sentence about `b`, the second argument: "its dimensions are
 //! lat, not lon".
+//!
+//! Files must agree in everything that determines the meaning of a value, also in the reference of undated times. A
+//! refusal names the file and the difference, so that users can act on it.
 
 use super::own_fill::differs_in_fill_only;
 use crate::array::{Dimension, GridArray, Value};

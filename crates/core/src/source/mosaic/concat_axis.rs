@@ -6,6 +6,9 @@
 //! ```
 //!
 //! `combine` calls `concat_axis`, `sort_files` and `concat_labels` in this order.
+//!
+//! A table must not depend on the order of a listing, so files are sorted by their least label. A label that two files
+//! have is refused, because queries would count it twice. Counted coordinates that continue across arrays stay counted.
 
 use std::cmp::Ordering;
 

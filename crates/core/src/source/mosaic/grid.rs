@@ -7,6 +7,9 @@
 //!   2 coarser     0 ───────── 6 ───────── 12 ───────── 18 ──────── 24     two chunks of u lie in two
 //!   3 first       0 ───── 4 ───── 8 ───── 12 ───── 16 ──── 20 ──── 24     each chunk of v lies in two
 //! ```
+//!
+//! Borders of 122 and 366 days meet every 366 days, and those of 999 and 1000 almost never. A file ends at a border, and
+//! years have different lengths, so an axis may be cut anywhere (`AxisChunks::At`).
 
 use std::num::NonZeroU64;
 

@@ -14,6 +14,9 @@
 //! orders work across its files. Only its `ChunkSource` handles the parts: it locates their stored chunks and
 //! places them in the chunks of the table.
 //!
+//! A join and a union would both hide facts from the planner. A union has no common axis, so orders, reductions and masks
+//! over labels end at its branches. A join of two scans on all dimensions hashes rows that already correspond.
+//!
 //! | made once, by `combine` | used by every query |
 //! |---|---|
 //! | `compat`: may these arrays be one table? | `source`: the chunk source, which asks the parts |

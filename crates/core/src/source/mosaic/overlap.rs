@@ -12,6 +12,9 @@
 //!
 //! `region` counts from the start of the table's chunk, and `origin` from the start of the stored one. Both
 //! become a [`Placement`], which decoding follows when it copies the cells into the tile.
+//!
+//! A stored chunk that is a whole chunk of the table keeps its layers. So raw chunks of concatenated files are still
+//! views of the files.
 
 use std::ops::Range;
 
