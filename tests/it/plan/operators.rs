@@ -15,7 +15,8 @@ use gridfusion::codec::{TravelledExec, with_work_lists};
 
 use crate::codec::sent::{bytes, plan, received};
 use crate::codec::shapes::{metric, tables};
-use crate::support::{query, rows_of, sorted_rows_from};
+use crate::docs::style::checked_files;
+use crate::support::{query, rows_of, shipped, sorted_rows_from};
 
 /// Each operator, and whether it can hold dynamic filters.
 const OPERATORS: [(&str, bool); 9] = [
@@ -29,6 +30,18 @@ const OPERATORS: [(&str, bool); 9] = [
     ("TravelledExec", true),
     ("WorkListExec", true),
 ];
+
+#[test]
+fn all_operators_of_the_sources_are_listed() {
+    let mut found = BTreeSet::new();
+    for path in checked_files().iter().filter(|path| path.starts_with("src/")) {
+        let text = std::fs::read_to_string(shipped(path)).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix("impl Operator for "));
+        found.extend(names.map(|name| name.trim_end_matches(" {").to_owned()));
+    }
+    assert!(found.remove("Dummy"), "the operator of the unit tests: {found:?}");
+    assert_eq!(found, OPERATORS.map(|(name, _)| name.to_owned()).into());
+}
 
 /// Queries in whose plans all operators occur.
 const QUERIES: [&str; 8] = [
