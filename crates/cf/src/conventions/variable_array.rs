@@ -12,6 +12,7 @@ use super::store::VariableStore;
 use super::values::{texts, values};
 use crate::hierarchy::{Attribute, Variable};
 use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, Value};
+use gridfusion_core::grid::axis_names;
 use gridfusion_core::{Error, ErrorKind, Result};
 
 /// Labels that were read, by the number of their variable. `None` stands for labels that are ignored.
@@ -143,25 +144,54 @@ fn dimension(
     })
 }
 
-/// Returns one name per axis. Axes without a name have the `given` one, if there is one per axis, else `dim_0`,
-/// `dim_1`. Repeated names get the axis number.
+/// Returns one name per axis. Axes without a name have the `given` one, if there is one per axis.
 fn dimension_names(variable: &Variable, given: &[String], remarks: &mut Remarks) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (place, axis) in variable.axes.iter().enumerate() {
-        let own = axis.name.clone().filter(|name| !name.is_empty());
+    let names = variable.axes.iter().enumerate().map(|(place, axis)| {
+        let own = axis.name.as_ref().filter(|name| !name.is_empty());
         let given = given.get(place).filter(|_| given.len() == variable.axes.len());
-        let own = own.or_else(|| given.cloned()).unwrap_or_else(|| format!("dim_{place}"));
-        let mut unique = own.clone();
-        if names.contains(&unique) {
-            unique = format!("{own}_{place}");
-            while names.contains(&unique) {
-                unique.push('_');
-            }
-            remarks
-                .odd
-                .push(format!("dimension \"{own}\" occurs twice; axis {place} is \"{unique}\""));
-        }
-        names.push(unique);
+        own.or(given).cloned().unwrap_or_default()
+    });
+    axis_names(names.collect(), &mut remarks.odd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hierarchy::{Axis, CellType};
+    use gridfusion_core::format::ElementType;
+
+    /// Returns the names of axes, of which `""` has none in the file, and the number of remarks on them.
+    fn names(axes: &[&str], given: &[&str]) -> (Vec<String>, usize) {
+        let axis = |name: &&str| match *name {
+            "" => Axis::unnamed(2),
+            name => Axis::named(name, 2),
+        };
+        let variable = Variable {
+            path: "v".to_owned(),
+            axes: axes.iter().map(axis).collect(),
+            chunk_shape: vec![2; axes.len()],
+            cell: CellType::Number(ElementType::F32),
+            fill: vec![0; 4],
+            fill_is_missing: false,
+            attributes: Arc::default(),
+        };
+        let given: Vec<String> = given.iter().map(|&name| name.to_owned()).collect();
+        let mut remarks = Remarks::default();
+        let names = dimension_names(&variable, &given, &mut remarks);
+        (names, remarks.odd.len())
     }
-    names
+
+    #[test]
+    fn a_name_of_the_file_stays_and_a_given_one_fills_a_gap() {
+        for (axes, given, expected, remarks) in [
+            (["x", "x", "x_1"], &[][..], ["x", "x_1_", "x_1"], 1),
+            (["", "y", ""], &[], ["dim_0", "y", "dim_2"], 0),
+            (["", "y", ""], &["a", "b", "c"], ["a", "y", "c"], 0),
+            (["", "y", ""], &["a", "b"], ["dim_0", "y", "dim_2"], 0),
+            (["", "y", ""], &["y", "b", "c"], ["y", "y_1", "c"], 1),
+        ] {
+            let expected = expected.map(str::to_owned).to_vec();
+            assert_eq!(names(&axes, given), (expected, remarks), "{axes:?} {given:?}");
+        }
+    }
 }

@@ -27,12 +27,14 @@
 //! ```
 
 mod axis_chunks;
+mod axis_names;
 mod chunk_grid;
 mod chunk_task;
 mod order;
 mod selection;
 
 pub use axis_chunks::AxisChunks;
+pub use axis_names::axis_names;
 pub use chunk_grid::ChunkGrid;
 pub use chunk_task::ChunkTask;
 pub use order::{for_each_run, ravel, unravel};

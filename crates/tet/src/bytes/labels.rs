@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use super::directory::Dataset;
 use super::file::TetFile;
 use gridfusion_core::format::ElementType;
+use gridfusion_core::grid::axis_names;
 
 /// The number of enclosing groups that are searched for coordinates, besides the root.
 const MAX_GROUP_DEPTH: usize = 32;
@@ -99,8 +100,7 @@ impl TetFile {
         listed
     }
 
-    /// Returns one name per axis. Empty names become `dim_0`, `dim_1`, …, and repeated ones get their axis
-    /// number: `x`, `x` become `x`, `x_1`. Returns no names for an unknown id.
+    /// Returns one name per axis; no names for an unknown id.
     fn dimension_names(
         &self,
         dataset: usize,
@@ -108,7 +108,7 @@ impl TetFile {
         warnings: &mut Vec<String>,
     ) -> Vec<String> {
         let rank = self.shape_of(dataset).len();
-        let mut names: Vec<String> = match &self.metadata_of(dataset).dim_names {
+        let names: Vec<String> = match &self.metadata_of(dataset).dim_names {
             Some(names) if names.len() == rank => names.clone(),
             other => {
                 if let Some(names) = other {
@@ -122,23 +122,7 @@ impl TetFile {
                 (0..rank).map(listed_name).collect()
             }
         };
-        for axis in 0..rank {
-            if names[axis].is_empty() {
-                names[axis] = format!("dim_{axis}");
-            }
-            if names[..axis].contains(&names[axis]) {
-                let mut unique = format!("{}_{axis}", names[axis]);
-                while names.contains(&unique) {
-                    unique.push('_');
-                }
-                warnings.push(format!(
-                    "dimension \"{}\" occurs twice; axis {axis} is \"{unique}\"",
-                    names[axis]
-                ));
-                names[axis] = unique;
-            }
-        }
-        names
+        axis_names(names, warnings)
     }
 
     /// Returns the labels in the footer's `coords`, under the axis' name or else its number. Adds a warning
