@@ -99,10 +99,8 @@ async fn open_by_id(
         NumberColumn::new(element, attributes, file.is_packed(id), options);
     remarks.misunderstood.extend(misunderstood);
     let fill = column.fill();
-    // The value column is `value`, unless a dimension has that name.
-    let taken = dims.iter().any(|dim: &Dimension| dim.name() == "value");
     let value = Value {
-        name: if taken { dataset.name() } else { "value" }.to_owned(),
+        name: Value::name_beside(&dims, dataset.name()).to_owned(),
         column: ValueColumn::Number(column),
         cells: CellFormat::fixed(element.size() as usize),
         attributes: attributes.clone(),

@@ -18,7 +18,7 @@ use gridfusion_core::format::Entry;
 use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
-use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::axes::{Axes, check_same_axes};
 use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::source::{FactTable, Facts};
@@ -139,16 +139,13 @@ impl ArrayGroup for TetGroup {
     /// message needs none.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         let names = self.file.data_variables();
-        let mut axes = names.iter().map(|name| self.axes_of(name));
-        let first = axes.next();
         if names.is_empty() {
             return Err(Error::usage("the file has no data variable").in_file(self.file.name()));
         }
-        if axes.all(|axes| Some(axes) == first) {
-            return self.arrays(&names).await;
-        }
-        let listed = names.iter().map(|name| with_axes(name, &self.axes_of(name)));
-        Err(mixed("the file has several data variables", listed).in_file(self.file.name()))
+        let axes = names.iter().map(|name| (name.as_str(), self.axes_of(name)));
+        check_same_axes("the file has several data variables", axes)
+            .map_err(|error| error.in_file(self.file.name()))?;
+        self.arrays(&names).await
     }
 
     async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
@@ -172,7 +169,7 @@ impl ArrayGroup for TetGroup {
 
 impl TetGroup {
     /// The names and lengths of the dimensions of a dataset.
-    fn axes_of(&self, dataset: &str) -> Vec<(String, Option<u64>)> {
+    fn axes_of(&self, dataset: &str) -> Axes {
         let Some(id) = self.file.tet().dataset_id(dataset) else { return vec![] };
         let (dimensions, _) = self.file.tet().dimensions(id);
         dimensions.into_iter().map(|dimension| (dimension.name, Some(dimension.len))).collect()

@@ -14,7 +14,7 @@ use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
 use crate::hierarchy::{Attribute, Attributes, Variable};
 use gridfusion_core::source::OpenedArray;
-use gridfusion_core::source::axes::{mixed, with_axes};
+use gridfusion_core::source::axes::{Axes, check_same_axes};
 use gridfusion_core::source::{ArrayGroup, verify_group};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::verify::{Depth, Progress, Report};
@@ -190,7 +190,7 @@ impl ArrayGroup for HierarchyGroup {
     /// Compares names and lengths of dimensions before any variable is opened: opening reads labels, and the
     /// message needs none.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
-        let axes = |variable: &Variable| -> Vec<(String, Option<u64>)> {
+        let axes = |variable: &Variable| -> Axes {
             let axes = variable.axes.iter().enumerate();
             let name = |(at, name): (usize, &Option<String>)| {
                 name.clone().unwrap_or_else(|| format!("dim_{at}"))
@@ -198,7 +198,7 @@ impl ArrayGroup for HierarchyGroup {
             axes.map(|(at, axis)| (name((at, &axis.name)), Some(axis.len))).collect()
         };
         let data = self.data_variables();
-        let Some((_, first)) = data.first() else {
+        if data.is_empty() {
             let message = match self.left_out.is_empty() {
                 true => "there is no data variable".to_owned(),
                 false => {
@@ -206,13 +206,12 @@ impl ArrayGroup for HierarchyGroup {
                 }
             };
             return Err(Error::usage(message).in_file(&self.location));
-        };
-        if data.iter().all(|(_, variable)| axes(variable) == axes(first)) {
-            let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
-            return self.arrays(&names).await;
         }
-        let listed = data.iter().map(|(name, variable)| with_axes(name, &axes(variable)));
-        Err(mixed("there are several data variables", listed).in_file(&self.location))
+        let all = data.iter().map(|(name, variable)| (*name, axes(variable)));
+        check_same_axes("there are several data variables", all)
+            .map_err(|error| error.in_file(&self.location))?;
+        let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
+        self.arrays(&names).await
     }
 
     async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {

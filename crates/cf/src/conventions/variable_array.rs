@@ -40,9 +40,9 @@ pub(super) async fn open_variable(
     for ((name, number), axis) in names.into_iter().zip(of_axes).zip(&variable.axes) {
         dims.push(dimension(store, number, name, axis.len, known)?);
     }
-    // The value column is `value`, unless a dimension has that name.
-    let taken = dims.iter().any(|dim| dim.name() == "value");
-    let name = if taken && !variable.path.is_empty() { variable.name() } else { "value" };
+    // A store that is a single array has no name.
+    let own = if variable.path.is_empty() { "value" } else { variable.name() };
+    let name = Value::name_beside(&dims, own);
     let described = with_units(store, roles, number)?;
     let mut values = values(&described, name, view, &mut remarks)?;
     if !roles.is_data(number, variable) {

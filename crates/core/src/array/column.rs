@@ -57,6 +57,12 @@ pub struct Value {
 }
 
 impl Value {
+    /// Returns the name of the column of a variable that is a table of its own: `value`, or the variable's `own` name if a
+    /// dimension is called `value`.
+    pub fn name_beside<'a>(dims: &[Dimension], own: &'a str) -> &'a str {
+        if dims.iter().any(|dim| dim.name() == "value") { own } else { "value" }
+    }
+
     /// Returns a variable whose `column` may be of any kind: packed numbers, text, dates or lists.
     pub fn new(name: impl Into<String>, column: ValueColumn, cells: CellFormat) -> Self {
         Self { name: name.into(), column, cells, attributes: BTreeMap::new() }

@@ -1,10 +1,29 @@
 //! Texts about arrays and their dimensions, for messages.
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+
+/// The names and lengths of an array's dimensions. Those of sparse arrays have no length.
+pub type Axes = Vec<(String, Option<u64>)>;
+
+/// Checks that variables, given by name, can be columns of one table: all have the same dimensions. `several` is the
+/// beginning of the message.
+///
+/// # Errors
+/// `Usage`, with the dimensions of each variable.
+pub fn check_same_axes<'a>(
+    several: &str,
+    variables: impl Iterator<Item = (&'a str, Axes)>,
+) -> Result<()> {
+    let variables: Vec<_> = variables.collect();
+    match variables.windows(2).all(|pair| pair[0].1 == pair[1].1) {
+        true => Ok(()),
+        false => Err(mixed(several, variables.iter().map(|(name, axes)| with_axes(name, axes)))),
+    }
+}
 
 /// Formats an array's name and dimensions: `"t" (time: 24, lat: 10)`. Dimensions of sparse arrays have no
 /// length: `"points" (x, y)`.
-pub fn with_axes(name: &str, axes: &[(String, Option<u64>)]) -> String {
+pub(super) fn with_axes(name: &str, axes: &[(String, Option<u64>)]) -> String {
     let axis = |(name, len): &(String, Option<u64>)| match len {
         Some(len) => format!("{name}: {len}"),
         None => name.clone(),
@@ -15,7 +34,7 @@ pub fn with_axes(name: &str, axes: &[(String, Option<u64>)]) -> String {
 
 /// Returns the error for variables over different dimensions. `several` is the beginning of the message, and
 /// `listed` describes each variable.
-pub fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
+pub(super) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
     /// The most variables that the message lists.
     const MOST: usize = 40;
     let mut listed: Vec<String> = listed.collect();
