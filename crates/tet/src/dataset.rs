@@ -20,7 +20,7 @@ use super::trusted_zones::TrustedZones;
 use crate::bytes::{DimSpec, ZoneMaps};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
-    ChunkSource, Dimension, GridArray, NumberColumn, ReadOptions, Remarks, Value, ValueColumn,
+    ChunkSource, Dimension, GridArray, ReadOptions, Remarks, Value, ValueColumn,
 };
 use gridfusion_core::format::{MemoryBudget, StoredChunk, ZoneBound, Zones};
 use gridfusion_core::grid::{ChunkTask, Selection};
@@ -76,7 +76,7 @@ async fn open_by_id(
 ) -> Result<GridArray> {
     let file = reader.tet();
     let dataset = &file.datasets()[id];
-    let (grid, element) = (reader.readable_grid(id)?, dataset.element()?);
+    let grid = reader.readable_grid(id)?;
     // A spec has the source of the labels, so equal specs have equal labels.
     let (specs, odd) = file.dimensions(id);
     let mut remarks = Remarks { odd, ..Remarks::default() };
@@ -94,16 +94,13 @@ async fn open_by_id(
             }
         });
     }
-    let attributes = &file.metadata_of(id).attrs;
-    let (column, misunderstood) =
-        NumberColumn::new(element, attributes, file.is_packed(id), options);
-    remarks.misunderstood.extend(misunderstood);
+    let column = reader.column(id, options, &mut remarks)?;
     let fill = column.fill();
     let value = Value {
         name: Value::name_beside(&dims, dataset.name()).to_owned(),
+        cells: CellFormat::fixed(column.element().size() as usize),
         column: ValueColumn::Number(column),
-        cells: CellFormat::fixed(element.size() as usize),
-        attributes: attributes.clone(),
+        attributes: file.metadata_of(id).attrs.clone(),
     };
     let value = if file.is_coordinate(id) { value.of_labels() } else { value };
     remarks.log(&format!("{}: dataset \"{}\"", reader.name(), dataset.name()));

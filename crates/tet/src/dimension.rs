@@ -31,12 +31,9 @@ pub(super) async fn dimension(
         }
         LabelSource::Dataset(id) => {
             let elements = read_line(reader, id).await?;
+            let values = reader.column(id, options, remarks)?.decode(elements, None, true)?;
             let attributes = reader.tet().metadata_of(id).attrs.clone();
-            let element = reader.tet().datasets()[id].element()?;
-            let packed = reader.tet().is_packed(id);
-            let labels =
-                Labels::from_elements(element, elements, &attributes, packed, options, remarks)?;
-            (Some(labels), attributes)
+            (Some(Labels::from_values(values, &attributes, remarks)?), attributes)
         }
     };
     Ok(Dimension::new(name, labels, len, attributes))

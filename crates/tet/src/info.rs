@@ -9,7 +9,7 @@ use super::dimension::dimension;
 use super::index_scan::IndexScan;
 use super::reader::TetReader;
 use crate::bytes::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
-use gridfusion_core::array::{NumberColumn, ReadOptions, Remarks};
+use gridfusion_core::array::{ReadOptions, Remarks};
 use gridfusion_core::format::{Codec, ElementType};
 use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::{Error, Result};
@@ -156,9 +156,12 @@ fn info_of(
         Err(error) => warnings.push(error.to_string()),
         Ok(grid) => warnings.extend(miscounted(stored.chunks, grid.chunks())),
     }
-    if let Ok(element) = dataset.element() {
-        let (packed, options) = (file.is_packed(id), ReadOptions::default());
-        warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
+    if is_first {
+        let mut remarks = Remarks::default();
+        // An undefined type is an error of the grid already.
+        if reader.column(id, &ReadOptions::default(), &mut remarks).is_ok() {
+            warnings.extend(remarks.misunderstood);
+        }
     }
     // There are two kinds of errors: one of the whole text of zone maps, and one of this dataset's maps.
     let zones = match zones {

@@ -6,6 +6,7 @@ use tokio::sync::OnceCell;
 
 use super::package::Package;
 use crate::bytes::{OpenFile, TetFile, ZoneMaps};
+use gridfusion_core::array::{NumberColumn, ReadOptions, Remarks};
 use gridfusion_core::format::{Machine, StoredChunk};
 use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::io::{ByteSource, Folder};
@@ -159,6 +160,25 @@ impl TetReader {
             )));
         }
         Ok(grid)
+    }
+
+    /// Returns how the elements of a dataset become values, as its attributes declare it. Declarations that cannot be parsed
+    /// become remarks.
+    ///
+    /// # Errors
+    /// `Unsupported` for an undefined element type.
+    pub(crate) fn column(
+        &self,
+        id: usize,
+        options: &ReadOptions,
+        remarks: &mut Remarks,
+    ) -> Result<NumberColumn> {
+        let (element, file) = (self.file.datasets()[id].element()?, &self.file);
+        let attributes = &file.metadata_of(id).attrs;
+        let (column, misunderstood) =
+            NumberColumn::new(element, attributes, file.is_packed(id), options);
+        remarks.misunderstood.extend(misunderstood);
+        Ok(column)
     }
 
     /// Finds where `chunks` (row-major chunk numbers) of a dataset are stored, in the same order.

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, PrimitiveArray, TimestampMicrosecondArray};
-use arrow::buffer::Buffer;
 use arrow::compute::kernels::cmp::eq;
 use arrow::compute::{cast, nullif};
 use arrow::datatypes::{
@@ -22,27 +21,7 @@ use arrow::datatypes::{
 };
 
 use super::cf_time::TimeUnits;
-use super::read_options::ReadOptions;
-use super::remarks::Remarks;
-use super::values::{NOT_A_TIME, NumberColumn};
-use crate::error::Result;
-use crate::format::ElementType;
-
-/// Returns the labels for `elements` with these `attributes`. `packed` is true if the elements still
-/// need `scale_factor` and `add_offset`.
-pub(super) fn coordinates(
-    element: ElementType,
-    elements: Buffer,
-    attributes: &BTreeMap<String, String>,
-    packed: bool,
-    options: &ReadOptions,
-    remarks: &mut Remarks,
-) -> Result<ArrayRef> {
-    let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
-    remarks.misunderstood.extend(misunderstood);
-    let values = column.decode(elements, None, true)?;
-    Ok(label_values(values, attributes, &mut remarks.odd))
-}
+use super::values::NOT_A_TIME;
 
 /// Returns the labels for the `values` of a coordinate with these `attributes`: numbers may be times. Adds reasons
 /// why numbers are no times to `odd`.

@@ -5,20 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
-use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, cast, sort_to_indices, take};
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::arrow_error::failed_to;
-use super::coordinates::{coordinates, label_values};
+use super::coordinates::label_values;
 use super::counter::Counter;
 use super::label_order::LabelOrder;
-use super::read_options::ReadOptions;
 use super::remarks::Remarks;
 use super::text_labels;
 use crate::error::{Error, Result};
-use crate::format::ElementType;
 use crate::grid::AxisSelection;
 
 /// The labels of a dimension, one per position along its axis.
@@ -55,18 +52,6 @@ impl Labels {
     /// The errors of [`Labels::from_array`].
     pub fn from_text(labels: &[String]) -> Result<Self> {
         Self::from_array(text_labels::infer(labels))
-    }
-
-    /// Returns labels from the `elements` of a coordinate dataset with these `attributes`.
-    pub fn from_elements(
-        element: ElementType,
-        elements: Buffer,
-        attributes: &BTreeMap<String, String>,
-        packed: bool,
-        options: &ReadOptions,
-        remarks: &mut Remarks,
-    ) -> Result<Self> {
-        Self::from_array(coordinates(element, elements, attributes, packed, options, remarks)?)
     }
 
     /// Returns labels from the `values` of a coordinate variable with these `attributes`, which may be CF times.
@@ -357,10 +342,13 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use arrow::array::AsArray;
+    use arrow::buffer::Buffer;
     use arrow::datatypes::{Float32Type, Int64Type};
     use arrow::util::display::array_value_to_string;
 
     use super::*;
+    use crate::array::{NumberColumn, ReadOptions};
+    use crate::format::ElementType;
 
     fn labels(
         element: ElementType,
@@ -372,9 +360,9 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
         let mut remarks = Remarks::default();
-        let options = ReadOptions::default();
-        let labels =
-            Labels::from_elements(element, elements, &attributes, false, &options, &mut remarks);
+        let column = NumberColumn::plain(element, None, false, &ReadOptions::default());
+        let values = column.decode(elements, None, true).unwrap();
+        let labels = Labels::from_values(values, &attributes, &mut remarks);
         (labels.unwrap(), remarks.into_texts())
     }
 

@@ -19,7 +19,7 @@ use super::zones::FoundZones;
 use crate::bytes::TetFile;
 use crate::reader::TetReader;
 use gridfusion_core::Result;
-use gridfusion_core::array::{NumberColumn, ReadOptions, TimeUnits};
+use gridfusion_core::array::{ReadOptions, Remarks, TimeUnits};
 use gridfusion_core::verify::{Check, Depth, Finding, Progress, Report, counted};
 
 /// Runs the checks of the file, without those of its package.
@@ -42,7 +42,7 @@ pub(super) async fn verify_file(
     index.into_iter().for_each(|check| report.add(check));
     verify_footer(reader, &mut report).await;
     report.add(labels(file));
-    report.add(attributes(file));
+    report.add(attributes(reader));
     report.add(zones.check.clone());
     cells.into_iter().for_each(|check| report.add(check));
     report.relative_to(reader.name())
@@ -126,22 +126,22 @@ fn labels(file: &TetFile) -> Check {
 
 /// Checks that attributes can be parsed if values depend on them: fill values, packing, categories and
 /// units of time.
-fn attributes(file: &TetFile) -> Check {
+fn attributes(reader: &TetReader) -> Check {
+    let file = reader.tet();
     let mut check = Check::new("attributes");
     for (id, dataset) in file.datasets().iter().enumerate() {
         // Queries ignore a later dataset of the same name, and the check of labels warns of it.
         if file.dataset_id(dataset.name()) != Some(id) {
             continue;
         }
-        let Ok(element) = dataset.element() else { continue };
-        let attributes = &file.metadata_of(id).attrs;
-        let options = ReadOptions::default();
-        let (_, misunderstood) =
-            NumberColumn::new(element, attributes, file.is_packed(id), &options);
-        let units = TimeUnits::from_attributes(attributes).err();
+        let mut remarks = Remarks::default();
+        if reader.column(id, &ReadOptions::default(), &mut remarks).is_err() {
+            continue;
+        }
+        let units = TimeUnits::from_attributes(&file.metadata_of(id).attrs).err();
         // Units of time matter for labels only: values of other datasets are shown as numbers.
         let odd = units.filter(|_| file.is_coordinate(id)).map(Finding::warning);
-        let findings = misunderstood.into_iter().map(Finding::failure).chain(odd);
+        let findings = remarks.misunderstood.into_iter().map(Finding::failure).chain(odd);
         check.extend(findings.map(|finding| finding.in_dataset(dataset.name())));
     }
     check
