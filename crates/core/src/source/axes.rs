@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The names and lengths of an array's dimensions. Those of sparse arrays have no length.
+/// The names and lengths of an array's dimensions. A dimension of a sparse array has no length.
 pub type Axes = Vec<(String, Option<u64>)>;
 
 /// Checks that variables, given by name, can be columns of one table: all have the same dimensions. `several` is the

@@ -30,7 +30,7 @@ pub(in crate::hdf5) enum Layout {
 
 /// Returns the layout of a dataset with `rank` axes that is not virtual; `None` if its header has none.
 ///
-/// The crate `hdf5-reader` reads lengths of single chunks and of contiguous cells as 8 bytes, whatever the file says. In version 2, it
+/// The crate `hdf5-reader` reads lengths of single chunks and of contiguous cells as 8 bytes, also if those of the file have another width. In version 2, it
 /// expects too few reserved bytes, and an address in compact ones.
 ///
 /// Format: HDF5 File Format Specification version 3.0, IV.A.2.i "The Data Layout Message". `H5Olayout.c` of HDF5 2.0 has version 5.
