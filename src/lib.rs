@@ -94,6 +94,7 @@ pub mod codec;
 pub mod exec;
 pub mod extend;
 mod formats;
+pub mod functions;
 #[doc(hidden)]
 pub mod provider;
 mod settings;

@@ -48,7 +48,6 @@ pub(crate) fn own_aggregate_named(name: &str) -> Option<Arc<AggregateUDF>> {
 }
 
 /// Returns our version of the scalar function of DataFusion with this name.
-#[cfg(feature = "codec")]
 pub(crate) fn own_scalar_named(name: &str) -> Option<Arc<ScalarUDF>> {
     own_scalar(datafusion::functions::all_default_functions().iter().find(|it| it.name() == name)?)
 }

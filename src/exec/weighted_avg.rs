@@ -25,8 +25,22 @@ use datafusion::logical_expr::{
 use super::functions::{SlidingFunction, SlidingRows};
 use crate::reduce::Fold;
 
-/// Returns the function, to be registered in a session.
-pub(crate) fn weighted_avg_udaf() -> Arc<AggregateUDF> {
+/// Returns `weighted_avg(value, weight)`: the sum of value × weight divided by the sum of the weights, over the rows in which both
+/// are not NULL.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.register_udaf(gridfusion::functions::weighted_avg_udaf().as_ref().clone());
+/// let found = ctx.sql("SELECT weighted_avg(v, w) FROM (VALUES (10.0, 1), (NULL, 5), (40.0, 2)) AS t (v, w)").await?;
+/// assert!(found.to_string().await?.contains("| 30.0 "));
+/// # Ok(())
+/// # }
+/// ```
+pub fn weighted_avg_udaf() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(WeightedAvg::new())));
     Arc::clone(&FUNCTION)

@@ -60,5 +60,6 @@ pub use sql_secrets::{is_secret_option, secrets_in_sql, without_secrets_in_sql};
 pub use statement_editor::{StatementEditor, edit_expression, edit_statement};
 pub use store_maker::{MakesStores, StoreMaker};
 pub use table::GridTable;
+pub(crate) use table_functions::ArrayFunction;
 pub use url_catalogs::UrlCatalogs;
 pub use url_tables::GridUrlTables;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
@@ -10,13 +9,14 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::shown_names::ShownNames;
-use super::table_functions::ArrayFunction;
-use crate::exec::mended::{self, MendedEnd, MendedLogic, WhenExecuted};
-use crate::exec::own_functions::{OwnFunctionsRule, own_aggregate, own_scalar};
-use crate::exec::weighted_avg::weighted_avg_udaf;
+use crate::exec::mended::{MendedEnd, MendedLogic, WhenExecuted};
+use crate::exec::own_functions::{
+    OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
+};
 use crate::exec::{
     GridfusionConfig, ParquetTypesRule, SingleLabelPlanner, SingleLabelRule, gridfusion_rules,
 };
+use crate::functions::{GridfusionFunctions, read_array};
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
 ///
@@ -41,9 +41,8 @@ pub trait GridfusionSessionStateBuilderExt {
     /// Adds to the session:
     ///
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, or as the name of a format
-    /// - table functions: `read_array`, and those of each format, such as `tet_info`
-    /// - the aggregate function `weighted_avg(value, weight)`
-    /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
+    /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `tet_info`, the aggregate
+    ///   `weighted_avg(value, weight)`, and versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
@@ -68,24 +67,17 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             config.extensions.insert(GridfusionConfig::default());
         }
         let formats = GridfusionConfig::from_options(config).formats.clone();
-        let aggregates = self.aggregate_functions().get_or_insert_default();
-        if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
-            aggregates.push(weighted_avg_udaf());
-        }
-        add_functions(&mut self);
+        let ours = GridfusionFunctions::new(&formats);
+        add_functions(&mut self, &ours);
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
-        if !functions.contains_key(ArrayFunction::read_any().name()) {
+        if !functions.contains_key(read_array().name()) {
             let planners = self.relation_planners().get_or_insert_default();
             planners.push(Arc::new(NamedArguments));
             planners.push(Arc::new(ShownNames));
         }
         let functions = self.table_functions().get_or_insert_default();
-        for function in ArrayFunction::all(&formats) {
-            let name = function.name().to_owned();
-            let function: Arc<dyn TableFunctionImpl> = Arc::new(function);
-            functions.insert(name.clone(), Arc::new(TableFunction::new(name, function)));
-        }
+        functions.extend(ours.table.into_iter().map(|it| (it.name().to_owned(), it)));
         let any = ArrayTableFactory::FILE_TYPE.to_owned();
         let builder = self.with_table_factory(any, Arc::new(ArrayTableFactory::default()));
         formats.iter().fold(builder, |builder, format| {
@@ -95,16 +87,29 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     }
 }
 
-/// Puts our versions of functions into the place of those of DataFusion. Functions of the session itself stay.
-fn add_functions(builder: &mut SessionStateBuilder) {
-    for function in builder.aggregate_functions().iter_mut().flatten() {
+/// Puts our versions of functions into the place of those of DataFusion, and adds functions that DataFusion lacks. Functions of the
+/// session itself stay.
+fn add_functions(builder: &mut SessionStateBuilder, ours: &GridfusionFunctions) {
+    let present = builder.aggregate_functions().get_or_insert_default();
+    for function in present.iter_mut() {
         if let Some(own) = own_aggregate(function) {
             *function = own;
         }
     }
-    for function in builder.scalar_functions().iter_mut().flatten() {
+    for function in &ours.aggregate {
+        if !is_own_aggregate(function) && !present.iter().any(|it| it.name() == function.name()) {
+            present.push(Arc::clone(function));
+        }
+    }
+    let present = builder.scalar_functions().get_or_insert_default();
+    for function in present.iter_mut() {
         if let Some(own) = own_scalar(function) {
             *function = own;
+        }
+    }
+    for function in &ours.scalar {
+        if !is_own_scalar(function) && !present.iter().any(|it| it.name() == function.name()) {
+            present.push(Arc::clone(function));
         }
     }
     add_analyzer_rule(builder, Arc::new(OwnFunctionsRule));
@@ -135,7 +140,7 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
 }
 
-/// Adds the rules and functions that avoid faults of DataFusion, if the session lacks them.
+/// Adds the rules that avoid faults of DataFusion, if the session lacks them.
 fn add_mended(builder: &mut SessionStateBuilder) {
     let before: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(MendedLogic);
     let rules = &mut builder.analyzer().get_or_insert_with(Analyzer::new).rules;
@@ -148,12 +153,6 @@ fn add_mended(builder: &mut SessionStateBuilder) {
         rules.push(end);
         for rule in rules {
             *rule = Arc::new(WhenExecuted(Arc::clone(rule)));
-        }
-    }
-    let functions = builder.scalar_functions().get_or_insert_default();
-    for function in mended::functions() {
-        if !functions.iter().any(|it| it.name() == function.name()) {
-            functions.push(function);
         }
     }
 }

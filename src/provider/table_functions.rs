@@ -26,7 +26,7 @@ use crate::source::{ArrayFormat, Formats};
 /// SELECT dataset, shape, chunk_shape, ratio FROM tet_info('stations.tet');
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ArrayFunction {
+pub(crate) struct ArrayFunction {
     name: String,
     /// The name of the format; `None` to recognise it.
     format: Option<&'static str>,
@@ -36,12 +36,12 @@ pub(super) struct ArrayFunction {
 
 impl ArrayFunction {
     /// Returns `read_array`.
-    pub(super) fn read_any() -> Self {
+    pub(crate) fn read_any() -> Self {
         Self { name: "read_array".to_owned(), format: None, reads: true }
     }
 
     /// Returns the functions of one format: `read_NAME`, and one per table of facts.
-    pub(super) fn for_format(format: &dyn ArrayFormat) -> Vec<Self> {
+    pub(crate) fn for_format(format: &dyn ArrayFormat) -> Vec<Self> {
         let read = Self {
             name: format!("read_{}", format.name()),
             format: Some(format.name()),
@@ -56,13 +56,13 @@ impl ArrayFunction {
     }
 
     /// Returns the functions of a session with these formats.
-    pub(super) fn all(formats: &Formats) -> Vec<Self> {
+    pub(crate) fn all(formats: &Formats) -> Vec<Self> {
         let of_formats = formats.iter().flat_map(|format| Self::for_format(&**format));
         std::iter::once(Self::read_any()).chain(of_formats).collect()
     }
 
     /// The name in SQL.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }

@@ -170,7 +170,7 @@ fn nanoseconds(unit: TimeUnit) -> i128 {
 }
 
 /// Returns the function that computes the length of intervals and durations in nanoseconds.
-pub(super) fn interval_length() -> Arc<ScalarUDF> {
+pub(crate) fn interval_length() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         Arc::new(ScalarUDF::from(IntervalLength(Signature::any(1, Volatility::Immutable))))
     });

@@ -30,21 +30,24 @@ mod time_of_day;
 mod when_executed;
 mod zeros_in_lists;
 
+#[cfg(feature = "codec")]
 use std::sync::Arc;
 
-use datafusion::logical_expr::ScalarUDF;
 #[cfg(feature = "codec")]
-use datafusion::logical_expr::{AggregateUDF, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
 pub(crate) use before::{MendedLogic, with_names};
 pub(super) use forgotten::with_forgotten_constants;
+pub(crate) use intervals::interval_length;
 pub(super) use lossy_filters::with_honest_filters;
+pub(crate) use time_of_day::time_of_day;
 pub(crate) use when_executed::WhenExecuted;
 
 /// Returns the functions that rewritten plans call. Other processes need them, too.
+#[cfg(feature = "codec")]
 pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {
-    [intervals::interval_length(), time_of_day::time_of_day()]
+    [interval_length(), time_of_day()]
 }
 
 /// Returns the aggregate functions that take the places of those of DataFusion with the same names.

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 const TIME: DataType = DataType::Time64(TimeUnit::Nanosecond);
 
 /// Returns the function that replaces the cast, and declares no order.
-pub(super) fn time_of_day() -> Arc<ScalarUDF> {
+pub(crate) fn time_of_day() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         Arc::new(ScalarUDF::from(TimeOfDay(Signature::any(1, Volatility::Immutable))))
     });

@@ -1,0 +1,305 @@
+//! The SQL functions of gridfusion, one by one and all of them.
+//!
+//! [`with_gridfusion`] adds them to a session. The constructors are for programs that choose functions themselves, and for
+//! expressions that Rust builds:
+//!
+//! ```
+//! use datafusion::prelude::{SessionContext, col, lit};
+//! use gridfusion::functions::{sum_udaf, weighted_avg_udaf};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> datafusion::error::Result<()> {
+//! let ctx = SessionContext::new();
+//! ctx.register_udaf(sum_udaf().as_ref().clone());
+//! let rows = ctx.sql("SELECT * FROM (VALUES (10.0, 1.0), (30.0, 3.0)) AS t (value, weight)").await?;
+//! let average = weighted_avg_udaf().call(vec![col("value"), col("weight")]);
+//! let found = rows.aggregate(vec![], vec![average.eq(lit(25.0)).alias("is_25")])?;
+//! assert!(found.to_string().await?.contains("true"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | functions | constructors |
+//! |---|---|
+//! | the aggregate `weighted_avg(value, weight)` | [`weighted_avg_udaf`] |
+//! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
+//! | scalar functions of DataFusion, for all years | [`date_trunc`], [`date_bin`] |
+//! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`] |
+//! | table functions | [`read_array`], and those of a format by [`format_table_functions`] |
+//!
+//! A version of a function of DataFusion has its name, its types and its states. Floats are added without taking back, so moving
+//! frames keep no errors of earlier rows. NaN has one sign, and is greater than all numbers.
+//!
+//! gridfusion registers no window functions: its aggregates can be windows.
+//!
+//! [`with_gridfusion`]: crate::GridfusionSessionStateBuilderExt::with_gridfusion
+
+use std::sync::Arc;
+
+use datafusion::catalog::{TableFunction, TableFunctionImpl};
+use datafusion::functions_aggregate::{
+    average, correlation, covariance, min_max, regr, stddev, sum, variance,
+};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+
+use crate::exec::mended;
+use crate::exec::own_functions::{own_aggregate, own_scalar_named};
+pub use crate::exec::weighted_avg::weighted_avg_udaf;
+use crate::provider::ArrayFunction;
+use crate::source::{ArrayFormat, Formats};
+
+/// Defines a constructor per aggregate function of DataFusion that has a version here, and the list of them.
+macro_rules! own_aggregates {
+    ($($name:ident, $sql:literal, $of:path;)*) => {
+        $(
+            #[doc = concat!("Returns `", $sql, "`, a version of DataFusion's function without its faults.")]
+            ///
+            /// ```
+            #[doc = concat!("use gridfusion::functions::", stringify!($name), ";")]
+            ///
+            #[doc = concat!("let function = ", stringify!($name), "();")]
+            #[doc = concat!("assert!(\"", $sql, "\".starts_with(function.name()));")]
+            /// ```
+            #[must_use]
+            pub fn $name() -> Arc<AggregateUDF> {
+                let function = $of();
+                own_aggregate(&function).unwrap_or(function)
+            }
+        )*
+
+        /// Returns our versions of aggregate functions of DataFusion.
+        fn own_aggregates() -> Vec<Arc<AggregateUDF>> {
+            vec![$($name()),*]
+        }
+    };
+}
+
+own_aggregates! {
+    sum_udaf, "sum(value)", sum::sum_udaf;
+    avg_udaf, "avg(value)", average::avg_udaf;
+    min_udaf, "min(value)", min_max::min_udaf;
+    max_udaf, "max(value)", min_max::max_udaf;
+    var_samp_udaf, "var(value)", variance::var_samp_udaf;
+    var_pop_udaf, "var_pop(value)", variance::var_pop_udaf;
+    stddev_udaf, "stddev(value)", stddev::stddev_udaf;
+    stddev_pop_udaf, "stddev_pop(value)", stddev::stddev_pop_udaf;
+    corr_udaf, "corr(y, x)", correlation::corr_udaf;
+    covar_samp_udaf, "covar_samp(y, x)", covariance::covar_samp_udaf;
+    covar_pop_udaf, "covar_pop(y, x)", covariance::covar_pop_udaf;
+    regr_slope_udaf, "regr_slope(y, x)", regr::regr_slope_udaf;
+    regr_intercept_udaf, "regr_intercept(y, x)", regr::regr_intercept_udaf;
+    regr_r2_udaf, "regr_r2(y, x)", regr::regr_r2_udaf;
+    regr_avgx_udaf, "regr_avgx(y, x)", regr::regr_avgx_udaf;
+    regr_avgy_udaf, "regr_avgy(y, x)", regr::regr_avgy_udaf;
+    regr_sxx_udaf, "regr_sxx(y, x)", regr::regr_sxx_udaf;
+    regr_syy_udaf, "regr_syy(y, x)", regr::regr_syy_udaf;
+    regr_sxy_udaf, "regr_sxy(y, x)", regr::regr_sxy_udaf;
+}
+
+/// Returns `date_trunc(part, time)` for times of all years. `None` if DataFusion is built without its feature
+/// `datetime_expressions`.
+///
+/// ```
+/// let function = gridfusion::functions::date_trunc().expect("the feature is on");
+/// assert_eq!(function.name(), "date_trunc");
+/// ```
+#[must_use]
+pub fn date_trunc() -> Option<Arc<ScalarUDF>> {
+    own_scalar_named("date_trunc")
+}
+
+/// Returns `date_bin(width, time, origin)` for times of all years. `None` if DataFusion is built without its feature
+/// `datetime_expressions`.
+///
+/// ```
+/// let function = gridfusion::functions::date_bin().expect("the feature is on");
+/// assert_eq!(function.name(), "date_bin");
+/// ```
+#[must_use]
+pub fn date_bin() -> Option<Arc<ScalarUDF>> {
+    own_scalar_named("date_bin")
+}
+
+/// Returns `gridfusion_interval_length(interval)`, the length of an interval in nanoseconds. Rewritten plans call it to compare
+/// intervals.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use datafusion::scalar::ScalarValue;
+/// use gridfusion::functions::interval_length;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let hours = ScalarValue::new_interval_mdn(0, 0, 32 * 3_600_000_000_000);
+/// let day = ScalarValue::new_interval_mdn(0, 1, 0);
+/// let length = |interval| interval_length().call(vec![lit(interval)]);
+/// let is_longer = length(hours).gt(length(day)).alias("is_longer");
+/// let found = SessionContext::new().read_empty()?.select(vec![is_longer])?;
+/// assert!(found.to_string().await?.contains("true"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn interval_length() -> Arc<ScalarUDF> {
+    mended::interval_length()
+}
+
+/// Returns `gridfusion_time_of_day(time)`, the time of day of a timestamp. Rewritten plans call it in place of a cast.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use datafusion::scalar::ScalarValue;
+/// use gridfusion::functions::time_of_day;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let minute_of_a_day = ScalarValue::TimestampSecond(Some(86_400 + 60), None);
+/// let time = time_of_day().call(vec![lit(minute_of_a_day)]);
+/// let found = SessionContext::new().read_empty()?.select(vec![time.alias("time")])?;
+/// assert!(found.to_string().await?.contains("00:01:00"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn time_of_day() -> Arc<ScalarUDF> {
+    mended::time_of_day()
+}
+
+/// Returns the table function `read_array(path, …)`, which recognises the format of the arrays.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// let read_array = gridfusion::functions::read_array();
+/// ctx.register_udtf(read_array.name(), read_array.function().clone());
+/// let found = ctx.sql("SELECT * FROM read_array('examples/data/stations.tet', 'temperature')").await?;
+/// assert_eq!(found.count().await?, 24);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn read_array() -> Arc<TableFunction> {
+    table_function(ArrayFunction::read_any())
+}
+
+/// Returns the table functions of a format: `read_NAME`, and one per table of facts, such as `tet_info`.
+///
+/// ```
+/// use gridfusion::{built_in_formats, functions::format_table_functions};
+///
+/// let formats = built_in_formats();
+/// let functions = format_table_functions(&**formats.get("tet").expect("is built in"));
+/// assert!(functions.iter().any(|function| function.name() == "tet_info"));
+/// ```
+#[must_use]
+pub fn format_table_functions(format: &dyn ArrayFormat) -> Vec<Arc<TableFunction>> {
+    ArrayFunction::for_format(format).into_iter().map(table_function).collect()
+}
+
+fn table_function(function: ArrayFunction) -> Arc<TableFunction> {
+    let name = function.name().to_owned();
+    let function: Arc<dyn TableFunctionImpl> = Arc::new(function);
+    Arc::new(TableFunction::new(name, function))
+}
+
+/// All functions of gridfusion.
+///
+/// ```
+/// use gridfusion::{built_in_formats, functions::GridfusionFunctions};
+///
+/// let functions = GridfusionFunctions::new(&built_in_formats());
+/// assert!(functions.aggregate.iter().any(|function| function.name() == "weighted_avg"));
+/// assert!(functions.table.iter().any(|function| function.name() == "read_array"));
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GridfusionFunctions {
+    /// The scalar functions.
+    pub scalar: Vec<Arc<ScalarUDF>>,
+    /// The aggregate functions.
+    pub aggregate: Vec<Arc<AggregateUDF>>,
+    /// The table functions: `read_array`, and those of formats.
+    pub table: Vec<Arc<TableFunction>>,
+}
+
+impl GridfusionFunctions {
+    /// Lists the functions of a session with these formats.
+    #[must_use]
+    pub fn new(formats: &Formats) -> Self {
+        let own = [date_trunc(), date_bin()].into_iter().flatten();
+        let mut aggregate = own_aggregates();
+        aggregate.push(weighted_avg_udaf());
+        let of_formats = formats.iter().flat_map(|format| format_table_functions(&**format));
+        Self {
+            scalar: own.chain([interval_length(), time_of_day()]).collect(),
+            aggregate,
+            table: std::iter::once(read_array()).chain(of_formats).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::SessionStateBuilder;
+    use datafusion::functions::all_default_functions;
+    use datafusion::functions_aggregate::all_default_aggregate_functions;
+
+    use super::*;
+    use crate::GridfusionSessionStateBuilderExt;
+    use crate::exec::own_functions::{is_own_aggregate, is_own_scalar, own_scalar};
+
+    fn sorted(mut names: Vec<String>) -> Vec<String> {
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn every_function_that_a_session_gets_has_a_constructor() {
+        let all = GridfusionFunctions::new(&crate::built_in_formats());
+        let of_session = SessionStateBuilder::new().with_default_features().build();
+        let with_ours =
+            SessionStateBuilder::new().with_default_features().with_gridfusion().build();
+
+        let mut added: Vec<String> = vec![];
+        for (name, function) in with_ours.aggregate_functions() {
+            if name == function.name()
+                && of_session.aggregate_functions().get(name) != Some(function)
+            {
+                assert!(all.aggregate.contains(function), "{name}");
+                added.push(name.clone());
+            }
+        }
+        let names = all.aggregate.iter().map(|it| it.name().to_owned()).collect();
+        assert_eq!(sorted(added), sorted(names));
+
+        let mut added: Vec<String> = vec![];
+        for (name, function) in with_ours.scalar_functions() {
+            if name == function.name() && of_session.scalar_functions().get(name) != Some(function)
+            {
+                assert!(all.scalar.contains(function), "{name}");
+                added.push(name.clone());
+            }
+        }
+        let names = all.scalar.iter().map(|it| it.name().to_owned()).collect();
+        assert_eq!(sorted(added), sorted(names));
+
+        assert_eq!(of_session.window_functions(), with_ours.window_functions());
+        let is_ours = |name: &&String| !of_session.table_functions().contains_key(*name);
+        let added = with_ours.table_functions().keys().filter(is_ours).cloned().collect();
+        let names = all.table.iter().map(|it| it.name().to_owned()).collect();
+        assert_eq!(sorted(added), sorted(names));
+    }
+
+    #[test]
+    fn versions_of_functions_are_those_that_are_without_faults() {
+        assert!(own_aggregates().iter().all(|it| is_own_aggregate(it)));
+        let all = all_default_aggregate_functions();
+        assert_eq!(own_aggregates().len(), all.iter().filter_map(own_aggregate).count());
+        assert!([date_trunc(), date_bin()].iter().flatten().all(|it| is_own_scalar(it)));
+        let scalars = all_default_functions();
+        assert_eq!(2, scalars.iter().filter_map(own_scalar).count());
+    }
+}
