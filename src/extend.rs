@@ -56,7 +56,7 @@
 //!     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
 //!         let object = place.object().await?;
 //!         let size = object.size();
-//!         let objects = Arc::new(Objects::One(object));
+//!         let objects = Arc::new(Objects::one(object));
 //!         let header = objects.read(&[Location::new("", 0..8), Location::new("", 8..16)]).await?;
 //!         let word = |at: usize| u64::from_le_bytes(header[at][..].try_into().unwrap_or_default());
 //!         let (len, chunk) = (word(0), word(1));

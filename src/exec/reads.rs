@@ -217,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn a_query_leaves_nothing_behind() {
         let grid = ChunkGrid::new(&[4], &[1]).unwrap();
-        let objects = Objects::One(Arc::new(MemorySource::new("memory", vec![])));
+        let objects = Objects::one(Arc::new(MemorySource::new("memory", vec![])));
         let source = Arc::new(Nothing(Arc::new(objects)));
         let builder = GridArrayBuilder::new("a", source, grid.clone());
         let value = Value::numbers("value", ElementType::F32, None, &ReadOptions::default());

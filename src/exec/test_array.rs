@@ -30,7 +30,7 @@ impl ChunkSource for Unwritten {
 
 /// Returns a scan of the columns `hour`, `station` and `value`. Chunks have two hours and two stations, and each value is 7.
 pub(super) fn scan(hours: u64, stations: &[&str], partitions: usize) -> GridScanExec {
-    let objects = Objects::One(Arc::new(MemorySource::new("memory", vec![])));
+    let objects = Objects::one(Arc::new(MemorySource::new("memory", vec![])));
     let labels: Vec<String> = stations.iter().map(ToString::to_string).collect();
     let grid = ChunkGrid::new(&[hours, stations.len() as u64], &[2, 2]).unwrap();
     let plan = ScanRequest { partitions, ..ScanRequest::all(&grid) };

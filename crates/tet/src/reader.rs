@@ -45,7 +45,7 @@ impl TetReader {
             Some(head) => OpenFile::with_head(size, head),
             None => OpenFile::new(size),
         };
-        let objects = Arc::new(Objects::One(source));
+        let objects = Arc::new(Objects::one(source));
         let file = drive(open, &objects).await?;
         for warning in file.warnings() {
             log::warn!("{}: {warning}", objects.name());

@@ -58,7 +58,7 @@ pub(super) fn table_dimension(
     let labels = Counter::new(low, len, scalar)
         .map_err(|error| error.about(&format!("dimension \"{}\"", dimension.name)))?;
     let attributes = attributes_of(dimension.datatype, scalar);
-    Ok(Dimension::new(dimension.name.clone(), Some(Labels::Counted(labels)), len, attributes))
+    Ok(Dimension::new(dimension.name.clone(), Some(labels.into()), len, attributes))
 }
 
 /// Returns the column of a dimension of a sparse array, which stores the coordinates of each cell. They are

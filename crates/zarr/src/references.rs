@@ -31,7 +31,7 @@ impl ReferenceFile {
     /// # Errors
     /// `Corrupt` if it is no reference file, `Unsupported` for references that formulas generate.
     pub(super) async fn open(place: &Place) -> Result<Self> {
-        let file = Objects::One(place.object().await?);
+        let file = Objects::one(place.object().await?);
         let version = file.versions().pop();
         let references = drive_documents(OpenReferences, &file, &place.documents()).await?;
         let is_remote = place.is_remote() || references.names_stores();

@@ -28,7 +28,7 @@ use crate::grid::AxisSelection;
 pub(super) fn is_computable(filter: &Expr, array: &GridArray) -> bool {
     let counts_up = |column: &Column| {
         let labels = find(array, column.name()).and_then(|(_, column)| array.labels_of(column));
-        matches!(labels, Some(Labels::Counted(_)))
+        labels.is_some_and(Labels::is_counted)
     };
     filter.column_refs().into_iter().all(counts_up) && is_of_comparisons(filter)
 }

@@ -26,7 +26,7 @@ impl ClassicFile {
     /// `Corrupt` if it cannot be parsed.
     pub(super) async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
         let open = OpenNetCdf3::new(source.size());
-        let objects = Arc::new(Objects::One(source));
+        let objects = Arc::new(Objects::one(source));
         let file = drive(open, &objects).await?;
         Ok(Self { file, objects })
     }

@@ -85,7 +85,7 @@ const HEAD: u64 = 1 << 16;
 /// Opens a file by its first bytes.
 async fn open_store(place: &Place) -> Result<Arc<dyn VariableStore>> {
     let source = place.object().await?;
-    let objects = Objects::One(Arc::clone(&source));
+    let objects = Objects::one(Arc::clone(&source));
     let range = 0..source.size().min(HEAD);
     let head = objects.read(&[Location::new("", range)]).await?.concat();
     if is_netcdf3(&head) {

@@ -31,7 +31,7 @@ impl Hdf5Reader {
     pub(super) async fn open(source: Arc<dyn ByteSource>, limits: &Documents) -> Result<Self> {
         let size = source.size();
         let open = OpenHdf5::new(size).with_metadata_limit(limits.most);
-        let objects = Arc::new(Objects::One(source));
+        let objects = Arc::new(Objects::one(source));
         let file = drive(open, &objects).await?;
         limits.check_memory(file.kept_bytes()).map_err(|error| objects.named(error))?;
         Ok(Self { file, size, objects })

@@ -98,14 +98,17 @@ impl OtherFiles {
     }
 
     /// Returns the objects of all files. Members have the numbers of files.
-    pub(super) fn objects(&self) -> Arc<Objects> {
+    ///
+    /// # Errors
+    /// `Internal` if a file is read as several.
+    pub(super) fn objects(&self) -> Result<Arc<Objects>> {
         let of = |file: &OpenFile<Content>| match &file.content {
             Content::Hdf5(file) => Arc::clone(file.objects()),
             Content::Cells(objects, _) => Arc::clone(objects),
         };
         let first = std::iter::once(Arc::clone(self.first().objects()));
         let members = first.chain(self.others.iter().map(of)).collect();
-        Arc::new(Objects::Several { name: self.shown(0), members })
+        Ok(Arc::new(Objects::several(self.shown(0), members)?))
     }
 
     /// Opens the HDF5 file that file number `by` names. Returns its number; `None` if it is missing.
@@ -138,7 +141,7 @@ impl OtherFiles {
             }
             FileKind::Cells => {
                 let len = source.size();
-                Content::Cells(Arc::new(Objects::One(source)), len)
+                Content::Cells(Arc::new(Objects::one(source)), len)
             }
         };
         self.others.push(OpenFile { place, content });

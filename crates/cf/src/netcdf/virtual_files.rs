@@ -77,7 +77,7 @@ impl VirtualFiles {
             }
         }
         let (hierarchy, numbers) = readable(files.first().hierarchy(), &grown, &errors);
-        let objects = files.objects();
+        let objects = files.objects()?;
         Ok(Self { files, objects, hierarchy, numbers, sources: found, grown, warnings })
     }
 

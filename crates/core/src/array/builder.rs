@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn builder(found: Vec<Vec<StoredChunk>>) -> GridArrayBuilder {
-        let objects = Objects::One(Arc::new(MemorySource::new("memory", vec![])));
+        let objects = Objects::one(Arc::new(MemorySource::new("memory", vec![])));
         let grid = ChunkGrid::new(&[4, 3], &[2, 3]).unwrap();
         GridArrayBuilder::new("a", Arc::new(Few(Arc::new(objects), found)), grid)
     }

@@ -19,15 +19,22 @@ use crate::error::{Error, Result};
 use crate::grid::AxisSelection;
 
 /// The labels of a dimension, one per position along its axis.
+///
+/// Labels in memory are made by [`Labels::from_array`], which finds their order. Labels that count up by one are made from a
+/// [`Counter`], and take no memory.
 #[derive(Debug, Clone)]
-pub enum Labels {
+pub struct Labels(Stored);
+
+/// How labels are stored.
+#[derive(Debug, Clone)]
+enum Stored {
     /// Labels that count up by one.
     Counted(Counter),
     /// Labels in memory.
     Array {
         /// One label per position.
         values: ArrayRef,
-        /// The sort order of `values`.
+        /// The sort order of `values`, as [`LabelOrder::try_new`] finds it.
         order: LabelOrder,
     },
     /// Labels that each repeat for a run of positions.
@@ -39,10 +46,16 @@ pub enum Labels {
     },
 }
 
+impl From<Counter> for Labels {
+    fn from(counter: Counter) -> Self {
+        Self(Stored::Counted(counter))
+    }
+}
+
 impl Labels {
     /// Returns the 0-based indices of an axis as labels.
     pub(crate) fn indices(len: u64) -> Self {
-        Self::Counted(Counter::indices(len))
+        Counter::indices(len).into()
     }
 
     /// Returns labels from text, in the narrowest type that holds them all: numbers, dates, times or
@@ -85,7 +98,7 @@ impl Labels {
             return Err(Error::unsupported(message));
         }
         let order = LabelOrder::try_new(&values)?;
-        Ok(Self::Array { values, order })
+        Ok(Self(Stored::Array { values, order }))
     }
 
     /// Returns labels that repeat: each of `values` for the number of positions in `lens`.
@@ -97,16 +110,16 @@ impl Labels {
             })
             .collect();
         match ends.len() == values.len() && values.null_count() == 0 {
-            true => Ok(Self::Repeated { values, ends }),
+            true => Ok(Self(Stored::Repeated { values, ends })),
             false => Err(Error::internal("repeated labels need one length each, and no NULL")),
         }
     }
 
     /// Returns the labels' type.
     pub fn data_type(&self) -> DataType {
-        match self {
-            Self::Counted(counter) => counter.data_type(),
-            Self::Array { values, .. } | Self::Repeated { values, .. } => {
+        match &self.0 {
+            Stored::Counted(counter) => counter.data_type(),
+            Stored::Array { values, .. } | Stored::Repeated { values, .. } => {
                 values.data_type().clone()
             }
         }
@@ -114,10 +127,23 @@ impl Labels {
 
     /// Returns the number of labels.
     pub fn len(&self) -> u64 {
-        match self {
-            Self::Counted(counter) => counter.len(),
-            Self::Array { values, .. } => values.len() as u64,
-            Self::Repeated { ends, .. } => ends.last().copied().unwrap_or_default(),
+        match &self.0 {
+            Stored::Counted(counter) => counter.len(),
+            Stored::Array { values, .. } => values.len() as u64,
+            Stored::Repeated { ends, .. } => ends.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the labels count up by one, so that they are computed and not stored.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.0, Stored::Counted(_))
+    }
+
+    /// Returns all labels, if they are in memory one by one. `None` for labels that count up or repeat.
+    pub fn in_memory(&self) -> Option<&ArrayRef> {
+        match &self.0 {
+            Stored::Array { values, .. } => Some(values),
+            Stored::Counted(_) | Stored::Repeated { .. } => None,
         }
     }
 
@@ -128,9 +154,9 @@ impl Labels {
 
     /// Whether both are counted or both in memory, with equal labels in the same order.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Counted(a), Self::Counted(b)) => a == b,
-            (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => {
+        match (&self.0, &other.0) {
+            (Stored::Counted(a), Stored::Counted(b)) => a == b,
+            (Stored::Array { values: a, .. }, Stored::Array { values: b, .. }) => {
                 Arc::ptr_eq(a, b) || a == b
             }
             _ => false,
@@ -146,8 +172,8 @@ impl Labels {
             return Ok(true);
         }
         let kinds_differ = matches!(
-            (self, other),
-            (Self::Counted(_), Self::Array { .. }) | (Self::Array { .. }, Self::Counted(_))
+            (&self.0, &other.0),
+            (Stored::Counted(_), Stored::Array { .. }) | (Stored::Array { .. }, Stored::Counted(_))
         );
         // Labels in memory are as few as memory allows.
         if !kinds_differ || self.len() != other.len() || self.data_type() != other.data_type() {
@@ -158,8 +184,8 @@ impl Labels {
 
     /// Appends `next` if both are counted and `next` continues the count; otherwise `None`.
     pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
-        match (self, next) {
-            (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
+        match (&self.0, &next.0) {
+            (Stored::Counted(a), Stored::Counted(b)) => a.joined(b).map(Self::from),
             _ => None,
         }
     }
@@ -167,8 +193,8 @@ impl Labels {
     /// Returns `len` labels that count from the same first one. `None` for labels in memory, or if their type cannot hold the
     /// last one.
     pub fn counted(&self, len: u64) -> Option<Self> {
-        match self {
-            Self::Counted(counter) => counter.part(0, len).ok().map(Self::Counted),
+        match &self.0 {
+            Stored::Counted(counter) => counter.part(0, len).ok().map(Self::from),
             _ => None,
         }
     }
@@ -178,9 +204,9 @@ impl Labels {
     /// # Errors
     /// `Internal` if `range` reaches beyond the labels.
     pub(crate) fn part(&self, range: Range<u64>) -> Result<Self> {
-        match self {
-            Self::Counted(counter) => {
-                counter.part(range.start, range.end - range.start).map(Self::Counted)
+        match &self.0 {
+            Stored::Counted(counter) => {
+                counter.part(range.start, range.end - range.start).map(Self::from)
             }
             _ => Self::from_array(self.slice(range)?),
         }
@@ -201,18 +227,18 @@ impl Labels {
 
     /// Whether any label is NULL.
     pub fn has_nulls(&self) -> bool {
-        match self {
-            Self::Counted(_) | Self::Repeated { .. } => false,
-            Self::Array { values, .. } => values.null_count() > 0,
+        match &self.0 {
+            Stored::Counted(_) | Stored::Repeated { .. } => false,
+            Stored::Array { values, .. } => values.null_count() > 0,
         }
     }
 
     /// Returns the sort order of the labels.
     pub fn order(&self) -> LabelOrder {
-        match self {
-            Self::Counted(_) => LabelOrder::Ascending,
-            Self::Array { order, .. } => *order,
-            Self::Repeated { .. } => LabelOrder::Unsorted,
+        match &self.0 {
+            Stored::Counted(_) => LabelOrder::Ascending,
+            Stored::Array { order, .. } => *order,
+            Stored::Repeated { .. } => LabelOrder::Unsorted,
         }
     }
 
@@ -221,13 +247,13 @@ impl Labels {
     /// # Errors
     /// `Internal` if `range` reaches beyond labels in memory.
     pub fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
-        match self {
-            Self::Counted(counter) => counter.slice(range),
-            Self::Array { values, .. } if range.end <= values.len() as u64 => {
+        match &self.0 {
+            Stored::Counted(counter) => counter.slice(range),
+            Stored::Array { values, .. } if range.end <= values.len() as u64 => {
                 Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
             }
-            Self::Array { .. } => Err(Error::internal("a range of labels reaches beyond its axis")),
-            Self::Repeated { .. } => self.at(range.map(Some)),
+            Stored::Array { .. } => Err(Error::internal("a range of labels reaches beyond its axis")),
+            Stored::Repeated { .. } => self.at(range.map(Some)),
         }
     }
 
@@ -306,7 +332,7 @@ impl Labels {
     /// gives 1, 3 and 5.
     fn positions(&self, selection: &AxisSelection, start: u64) -> Vec<u64> {
         let ranges = selection.ranges().iter().map(|range| start + range.start..start + range.end);
-        let Self::Repeated { ends, .. } = self else { return ranges.flatten().collect() };
+        let Stored::Repeated { ends, .. } = &self.0 else { return ranges.flatten().collect() };
         let of_range = |range: Range<u64>| {
             let runs = ends.partition_point(|end| *end <= range.start)..ends.len();
             let starts = ends[runs].iter().copied().take_while(move |end| *end < range.end);
@@ -324,13 +350,13 @@ impl Labels {
     /// If an index lies beyond the labels in memory.
     pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         let outside = failed_to("take labels");
-        match self {
-            Self::Counted(counter) => counter.at(elements),
-            Self::Array { values, .. } => {
+        match &self.0 {
+            Stored::Counted(counter) => counter.at(elements),
+            Stored::Array { values, .. } => {
                 let elements: UInt64Array = elements.collect();
                 take(values, &elements, None).map_err(outside)
             }
-            Self::Repeated { values, ends } => {
+            Stored::Repeated { values, ends } => {
                 let run = |element: u64| ends.partition_point(|end| *end <= element) as u64;
                 let runs: UInt64Array = elements.map(|element| element.map(run)).collect();
                 take(values, &runs, None).map_err(outside)
@@ -367,7 +393,7 @@ mod tests {
     }
 
     fn shown(labels: &Labels) -> Vec<String> {
-        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        let values = labels.in_memory().unwrap();
         (0..values.len()).map(|i| array_value_to_string(values, i).unwrap()).collect()
     }
 
@@ -377,7 +403,7 @@ mod tests {
         let (labels, _) = labels(ElementType::F32, Buffer::from_vec(stored.clone()), &[]);
         assert_eq!(labels.data_type(), DataType::Float32);
         assert_eq!(shown(&labels), ["14.5161295", "90.0", "-84.19355"]);
-        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        let values = labels.in_memory().unwrap();
         assert_eq!(values.as_primitive::<Float32Type>().values(), stored.as_slice());
     }
 

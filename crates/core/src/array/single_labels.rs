@@ -52,7 +52,7 @@ impl Labels {
         fn count<T: Eq + Hash>(labels: impl Iterator<Item = T>) -> usize {
             labels.collect::<HashSet<T>>().len()
         }
-        let Self::Array { values, .. } = self else { return Ok(None) };
+        let Some(values) = self.in_memory() else { return Ok(None) };
         let Some(doubles) = values.as_primitive_opt::<Float64Type>() else { return Ok(None) };
         let singles =
             cast(values, &DataType::Float32).map_err(failed_to("make singles of labels"))?;

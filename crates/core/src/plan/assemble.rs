@@ -236,7 +236,7 @@ impl AxisCache {
     /// Returns the labels at `positions` among the chunk's selected indices. The chunk begins at index
     /// `start` of the axis.
     fn select(&mut self, labels: &Labels, positions: &Range<u64>, start: u64) -> Result<ArrayRef> {
-        if let Labels::Counted(_) | Labels::Repeated { .. } = labels {
+        if labels.in_memory().is_none() {
             // These labels are computed. Only the block's are made, however long the chunk is.
             return labels.select(&self.selection.slice(positions.clone()), start);
         }

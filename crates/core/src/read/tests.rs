@@ -78,7 +78,7 @@ fn sample(random: &mut StdRng) -> Sample {
         let start = ((chunk_number * chunk_cells + place) * 8) as usize;
         bytes[start..start + 8].copy_from_slice(&(number as f64).to_le_bytes());
     }
-    let objects = Arc::new(Objects::One(Arc::new(MemorySource::new("memory", bytes))));
+    let objects = Arc::new(Objects::one(Arc::new(MemorySource::new("memory", bytes))));
     let mut builder =
         GridArrayBuilder::new("a", Arc::new(Flat { objects, chunk_cells, missing }), grid);
     for (axis, len) in shape.iter().enumerate() {

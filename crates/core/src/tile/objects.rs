@@ -7,15 +7,19 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::open_folder::{OpenFolder, Purpose, RequestedRanges, read_ranges};
+use super::request::Request;
 use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
-use crate::format::{Entry, Layer, Location, NOTHING, Payload, StoredChunk};
+use crate::format::{Entry, Location, NOTHING};
 use crate::io::{ByteSource, Folder, MAX_CONCURRENT_IO};
 
-/// The stored objects of an array.
+/// The stored objects of an array: one object, those of a folder, or those of several arrays that are read as one.
 #[derive(Debug)]
-pub enum Objects {
+pub struct Objects(Kind);
+
+#[derive(Debug)]
+enum Kind {
     /// One object, whose path is empty.
     One(Arc<dyn ByteSource>),
     /// The objects of a folder.
@@ -24,10 +28,10 @@ pub enum Objects {
     Several {
         /// The name of all of them, for errors.
         name: String,
-        /// The objects of each array. No member is itself `Several`.
+        /// The objects of each array. [`Objects::several`] checks that no member is itself `Several`.
         members: Vec<Arc<Objects>>,
     },
-    /// The objects of an array that is opened when its first chunk is located. Never `Several`.
+    /// The objects of an array that is opened when its first chunk is located.
     Later(LaterObjects),
 }
 
@@ -36,71 +40,87 @@ pub const MOST_OF_DOCUMENT: u64 = 64 << 20;
 
 /// Objects that may not be open yet, and what is known of them.
 #[derive(Debug)]
-pub struct LaterObjects {
+struct LaterObjects {
     /// The name of the object or the folder.
-    pub name: String,
-    /// Whether reads will return without waiting.
-    pub is_resident: bool,
-    /// Whether reads will be requests over a network.
-    pub is_remote: bool,
-    /// The objects, once they are open. Locations exist only from then on.
-    pub opened: OnceLock<Arc<Objects>>,
-}
-
-/// A request for some bytes of an object.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// The location of the bytes.
-    pub at: Location,
-    /// Whether the object may be absent.
-    pub may_be_absent: bool,
-    /// The number of stored bytes; an estimate where it is not known before reading. Verification
-    /// sizes its batches with it; it does not limit the read.
-    pub expected: u64,
-}
-
-impl Request {
-    /// Returns requests for the payloads of `stored` chunks, in order.
-    pub fn for_chunks(stored: &[StoredChunk]) -> Vec<Self> {
-        let layers = stored.iter().flat_map(|chunk| &chunk.layers);
-        let of_layer = |layer: &Layer| -> Vec<Self> {
-            let may_be_absent = layer.may_be_absent;
-            let request = |payload: &Payload| {
-                let (at, expected) = (payload.at.clone(), payload.stored_len());
-                Self { at, may_be_absent, expected }
-            };
-            layer.payloads().map(request).collect()
-        };
-        layers.flat_map(of_layer).collect()
-    }
+    name: String,
+    is_resident: bool,
+    is_remote: bool,
+    /// The objects, once they are open; never `Several`. Locations exist only from then on.
+    opened: OnceLock<Arc<Objects>>,
 }
 
 impl Objects {
+    /// Returns one object, whose path is empty.
+    pub fn one(source: Arc<dyn ByteSource>) -> Self {
+        Self(Kind::One(source))
+    }
+
     /// Returns the objects of a folder, which opens them when they are first read.
     pub fn many(folder: Arc<dyn Folder>) -> Self {
-        Self::Many(OpenFolder::new(folder, None))
+        Self(Kind::Many(OpenFolder::new(folder, None)))
     }
 
     /// Returns the objects of a folder of a format that writes objects again under the same names. Queries fail if they
     /// may have read several versions.
     pub fn many_rewritten(folder: Arc<dyn Folder>) -> Self {
-        Self::Many(OpenFolder::new(folder, Some(Seen::default())))
+        Self(Kind::Many(OpenFolder::new(folder, Some(Seen::default()))))
+    }
+
+    /// Returns the objects of several arrays that are read as one, told apart by [`Location::member`]. Errors that
+    /// concern all of them have the name `name`.
+    ///
+    /// # Errors
+    /// `Internal` if a member is itself of several arrays: a location has one number.
+    pub fn several(name: impl Into<String>, members: Vec<Arc<Self>>) -> Result<Self> {
+        let name = name.into();
+        match members.iter().any(|member| member.members().is_some()) {
+            true => Err(Error::internal(format!("objects of {name} within objects of several"))),
+            false => Ok(Self(Kind::Several { name, members })),
+        }
+    }
+
+    /// Returns the objects of an array that is opened when its first chunk is located: see [`Objects::set_opened`].
+    pub(crate) fn later(name: String, is_resident: bool, is_remote: bool) -> Self {
+        Self(Kind::Later(LaterObjects { name, is_resident, is_remote, opened: OnceLock::new() }))
+    }
+
+    /// Sets the objects of an array that is open now. Objects that are set already stay.
+    ///
+    /// # Errors
+    /// `Internal` if these are not [`Objects::later`], or `opened` is of several arrays or opened later itself.
+    pub(crate) fn set_opened(&self, opened: &Arc<Self>) -> Result<()> {
+        let Kind::Later(later) = &self.0 else {
+            return Err(Error::internal("an array was opened twice"));
+        };
+        if let Kind::Several { .. } | Kind::Later(_) = opened.0 {
+            return Err(Error::internal("one array was opened as several, or not at all"));
+        }
+        later.opened.get_or_init(|| Arc::clone(opened));
+        Ok(())
+    }
+
+    /// Returns the objects of each array, if several are read as one.
+    pub fn members(&self) -> Option<&[Arc<Self>]> {
+        match &self.0 {
+            Kind::Several { members, .. } => Some(members),
+            Kind::One(_) | Kind::Many(_) | Kind::Later(_) => None,
+        }
     }
 
     /// Whether [`Objects::check_read`] checks anything.
     pub fn are_rewritten(&self) -> bool {
-        match self {
-            Self::One(_) => false,
-            Self::Many(folder) => folder.seen.is_some(),
-            Self::Several { members, .. } => members.iter().any(|member| member.are_rewritten()),
-            Self::Later(later) => later.opened.get().is_some_and(|it| it.are_rewritten()),
+        match &self.0 {
+            Kind::One(_) => false,
+            Kind::Many(folder) => folder.seen.is_some(),
+            Kind::Several { members, .. } => members.iter().any(|member| member.are_rewritten()),
+            Kind::Later(later) => later.opened.get().is_some_and(|it| it.are_rewritten()),
         }
     }
 
     /// Returns the number of the store of a member, if its objects may be written again. Arrays of one store have the same.
     pub fn rewritten_store(&self, member: u32) -> Option<u64> {
-        match self.member(member)? {
-            Self::Many(folder) => folder.seen.as_ref().map(Seen::number),
+        match &self.member(member)?.0 {
+            Kind::Many(folder) => folder.seen.as_ref().map(Seen::number),
             _ => None,
         }
     }
@@ -110,8 +130,8 @@ impl Objects {
     /// # Errors
     /// `Io` for an object that was written, added or deleted since it was first read.
     pub async fn check_read(&self, member: u32, objects: &[Arc<str>]) -> Result<()> {
-        match self.member(member) {
-            Some(Self::Many(folder)) => {
+        match self.member(member).map(|it| &it.0) {
+            Some(Kind::Many(folder)) => {
                 let checked = folder.check_read(objects).await;
                 checked.map_err(|error| self.named_in(member, error))
             }
@@ -128,8 +148,8 @@ impl Objects {
         path: &str,
         most: usize,
     ) -> Result<Option<Vec<crate::io::VersionBelow>>> {
-        match self {
-            Self::Many(folder) => {
+        match &self.0 {
+            Kind::Many(folder) => {
                 folder.versions_below(path, most).map_err(|error| self.named(error))
             }
             _ => Ok(None),
@@ -138,7 +158,7 @@ impl Objects {
 
     /// Forgets which documents are known to be absent; returns whether any was.
     pub fn forget_absent(&self) -> bool {
-        matches!(self, Self::Many(folder) if folder.forget_absent())
+        matches!(&self.0, Kind::Many(folder) if folder.forget_absent())
     }
 
     /// Returns the paths of objects below a folder; see [`Folder::some_below`].
@@ -146,26 +166,26 @@ impl Objects {
     /// # Errors
     /// `Io` if the folder cannot be listed; `Internal` if the array is not a folder.
     pub async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
-        match self {
-            Self::Many(OpenFolder { folder, .. }) => folder.some_below(path, most).await,
+        match &self.0 {
+            Kind::Many(OpenFolder { folder, .. }) => folder.some_below(path, most).await,
             _ => Err(Error::internal("a listing of an array that is not a folder")),
         }
     }
 
     /// Returns the name of the object or the folder, for errors.
     pub fn name(&self) -> &str {
-        match self {
-            Self::One(source) => source.name(),
-            Self::Many(OpenFolder { folder, .. }) => folder.name(),
-            Self::Several { name, .. } => name,
-            Self::Later(later) => &later.name,
+        match &self.0 {
+            Kind::One(source) => source.name(),
+            Kind::Many(OpenFolder { folder, .. }) => folder.name(),
+            Kind::Several { name, .. } => name,
+            Kind::Later(later) => &later.name,
         }
     }
 
     /// Returns the versions of objects that were opened one by one. Only a format knows what it has read of a folder.
     pub fn versions(&self) -> Vec<ObjectVersion> {
-        match self {
-            Self::One(source) => {
+        match &self.0 {
+            Kind::One(source) => {
                 let object = source.name().to_owned();
                 source
                     .version()
@@ -173,21 +193,21 @@ impl Objects {
                     .into_iter()
                     .collect()
             }
-            Self::Many(_) => vec![],
-            Self::Several { members, .. } => {
+            Kind::Many(_) => vec![],
+            Kind::Several { members, .. } => {
                 members.iter().flat_map(|member| member.versions()).collect()
             }
-            Self::Later(later) => later.opened.get().map_or(vec![], |it| it.versions()),
+            Kind::Later(later) => later.opened.get().map_or(vec![], |it| it.versions()),
         }
     }
 
     /// Adds the location of these objects to `error`, which may already name one of them.
     pub fn named(&self, error: Error) -> Error {
-        match self {
-            Self::One(source) => error.in_file(source.name()),
-            Self::Many(OpenFolder { folder, .. }) => error.in_folder(folder.name()),
-            Self::Several { name, .. } => error.in_file(name),
-            Self::Later(later) => match later.opened.get() {
+        match &self.0 {
+            Kind::One(source) => error.in_file(source.name()),
+            Kind::Many(OpenFolder { folder, .. }) => error.in_folder(folder.name()),
+            Kind::Several { name, .. } => error.in_file(name),
+            Kind::Later(later) => match later.opened.get() {
                 Some(objects) => objects.named(error),
                 None => error.in_file(&later.name),
             },
@@ -204,30 +224,30 @@ impl Objects {
 
     /// Returns the objects of one array of several; an array that is read alone returns its own.
     fn member(&self, member: u32) -> Option<&Self> {
-        match self {
-            Self::One(_) | Self::Many(_) => Some(self),
-            Self::Several { members, .. } => members.get(member as usize)?.member(0),
-            Self::Later(later) => later.opened.get()?.member(member),
+        match &self.0 {
+            Kind::One(_) | Kind::Many(_) => Some(self),
+            Kind::Several { members, .. } => members.get(member as usize)?.member(0),
+            Kind::Later(later) => later.opened.get()?.member(member),
         }
     }
 
     /// Whether reads return without waiting.
     pub fn is_resident(&self) -> bool {
-        match self {
-            Self::One(source) => source.is_resident(),
-            Self::Many(OpenFolder { folder, .. }) => folder.is_resident(),
-            Self::Several { members, .. } => members.iter().all(|member| member.is_resident()),
-            Self::Later(later) => later.is_resident,
+        match &self.0 {
+            Kind::One(source) => source.is_resident(),
+            Kind::Many(OpenFolder { folder, .. }) => folder.is_resident(),
+            Kind::Several { members, .. } => members.iter().all(|member| member.is_resident()),
+            Kind::Later(later) => later.is_resident,
         }
     }
 
     /// Whether reads are requests over a network.
     pub fn is_remote(&self) -> bool {
-        match self {
-            Self::One(source) => source.is_remote(),
-            Self::Many(OpenFolder { folder, .. }) => folder.is_remote(),
-            Self::Several { members, .. } => members.iter().any(|member| member.is_remote()),
-            Self::Later(later) => later.is_remote,
+        match &self.0 {
+            Kind::One(source) => source.is_remote(),
+            Kind::Many(OpenFolder { folder, .. }) => folder.is_remote(),
+            Kind::Several { members, .. } => members.iter().any(|member| member.is_remote()),
+            Kind::Later(later) => later.is_remote,
         }
     }
 
@@ -313,7 +333,7 @@ impl Objects {
         requests: Vec<(&Location, bool)>,
         purpose: Purpose,
     ) -> Result<Vec<Option<Bytes>>> {
-        if let Self::One(source) = self
+        if let Kind::One(source) = &self.0
             && requests.iter().all(|(at, _)| *at.object != *NOTHING)
         {
             let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
@@ -356,9 +376,9 @@ impl Objects {
         (member, object): (u32, Arc<str>),
         requested: RequestedRanges,
     ) -> Result<(Option<Vec<Bytes>>, Vec<usize>)> {
-        let read = match self.member(member) {
-            Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,
-            Some(Self::One(source)) => {
+        let read = match self.member(member).map(|it| &it.0) {
+            Some(Kind::Many(folder)) => folder.read_if_present(&object, &requested).await?,
+            Some(Kind::One(source)) => {
                 Some(read_ranges(&**source, &requested.ranges, requested.purpose).await?)
             }
             _ => return Err(Error::internal("a location in an array that does not exist")),
@@ -375,9 +395,9 @@ impl Objects {
         // Locations of one object usually follow one another, so one check serves all of them.
         let mut unchanged = None;
         for Location { member, object, range } in locations {
-            let source = match self.member(*member) {
-                Some(Self::One(source)) => Some(Arc::clone(source)),
-                Some(Self::Many(folder)) => folder.opened.get(object),
+            let source = match self.member(*member).map(|it| &it.0) {
+                Some(Kind::One(source)) => Some(Arc::clone(source)),
+                Some(Kind::Many(folder)) => folder.opened.get(object),
                 _ => None,
             };
             let Some(source) = source else { continue };
@@ -397,7 +417,7 @@ impl Objects {
     /// # Errors
     /// `Io` if a folder cannot be listed; `Internal` if the array is not a folder.
     pub async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
-        let Self::Many(OpenFolder { folder, .. }) = self else {
+        let Kind::Many(OpenFolder { folder, .. }) = &self.0 else {
             return Err(Error::internal(
                 "a listing was requested from an array that is not a folder",
             ));
@@ -535,7 +555,7 @@ mod tests {
         let store = store().await;
         let members =
             ["a", "b"].map(|prefix| Arc::new(Objects::many(Arc::new(folder(&store, prefix)))));
-        let objects = Objects::Several { name: "both".into(), members: members.to_vec() };
+        let objects = Objects::several("both", members.to_vec()).unwrap();
         let of = |member| Location { member, ..at("x", ByteRange::Whole) };
         assert_eq!(objects.read(&[of(1), of(0)]).await.unwrap(), ["other", "0123456789"]);
         objects.used(&[of(0), of(1)], true).unwrap();
@@ -543,5 +563,11 @@ mod tests {
         assert!(error.starts_with("test://b/x: "), "{error}");
         assert!(objects.named(Error::usage("wrong")).to_string().starts_with("both: "));
         assert!(objects.read(&[of(2)]).await.is_err());
+        // A location has one number, so members have none of their own.
+        assert!(Objects::several("more", vec![Arc::new(objects)]).is_err());
+        let later = Objects::later("later".into(), true, false);
+        assert!(later.set_opened(&Arc::new(Objects::several("two", vec![]).unwrap())).is_err());
+        later.set_opened(&members[1]).unwrap();
+        assert_eq!(later.read(&[of(0)]).await.unwrap(), ["other"]);
     }
 }

@@ -14,7 +14,7 @@ use crate::io::{
 
 /// A folder that opens objects when they are first read, and keeps a limited number of them open.
 #[derive(Debug)]
-pub struct OpenFolder {
+pub(super) struct OpenFolder {
     pub(super) folder: Arc<dyn Folder>,
     pub(super) opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
     /// The stamps of what was read, if objects may be written again.

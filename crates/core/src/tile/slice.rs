@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::objects::Request;
+use super::request::Request;
 use crate::format::{ByteRange, Layer, Payload, StoredChunk};
 use crate::grid::{AxisSelection, ChunkTask};
 

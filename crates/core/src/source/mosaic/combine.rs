@@ -284,7 +284,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     // One object or folder needs no members: its locations keep the number 0.
     let objects = match members.as_slice() {
         [one] => Arc::clone(one),
-        _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
+        _ => Arc::new(Objects::several(name, members)?),
     };
     let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout::new(grid, axis, starts, grids));
@@ -295,9 +295,9 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
 /// A mosaic of mosaics has a flat list: its locations are renumbered by adding that number.
 fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Result<u32> {
     let first = u32::try_from(members.len());
-    match &**objects {
-        Objects::Several { members: several, .. } => members.extend(several.iter().cloned()),
-        _ => members.push(Arc::clone(objects)),
+    match objects.members() {
+        Some(several) => members.extend(several.iter().cloned()),
+        None => members.push(Arc::clone(objects)),
     }
     first.map_err(|_| Error::unsupported("a table of more than 4294967296 files"))
 }

@@ -12,7 +12,7 @@ use arrow::array::ArrayRef;
 
 use super::combine::Arrangement;
 use super::file_arrays::FileArrays;
-use crate::array::{Contents, GridArray, Labels};
+use crate::array::{Contents, GridArray};
 use crate::error::Error;
 use crate::grid::ChunkGrid;
 use crate::tile::{ObjectVersion, Objects};
@@ -72,9 +72,8 @@ impl KnownFiles {
             return None;
         }
         let labels = match labels.as_ref()? {
-            Labels::Counted(_) => None,
-            Labels::Array { values, .. } => Some(Arc::clone(values)),
-            Labels::Repeated { .. } => return None,
+            counted if counted.is_counted() => None,
+            labels => Some(Arc::clone(labels.in_memory()?)),
         };
         let first = files.first()?;
         let variables = first.arrays.iter().map(|array| array.name().to_owned()).collect();
@@ -89,7 +88,7 @@ impl KnownFile {
     fn try_new(file: &FileArrays, place: usize, axis: usize) -> Option<Self> {
         let objects: Vec<&Arc<Objects>> =
             file.arrays.iter().map(GridArray::shared_objects).collect();
-        if objects.iter().any(|it| matches!(***it, Objects::Several { .. })) {
+        if objects.iter().any(|it| it.members().is_some()) {
             return None;
         }
         Some(Self {

@@ -1,7 +1,7 @@
 //! [`LaterFile`]: a file of a mosaic that is opened when a query first locates one of its chunks.
 
 use std::fmt::Debug;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::Array;
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use crate::array::{ChunkSource, Dimension, GridArray, Labels, Value};
 use crate::error::{Error, Result};
 use crate::format::{StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
-use crate::tile::{LaterObjects, ObjectVersion, Objects};
+use crate::tile::{ObjectVersion, Objects};
 
 /// Opens the files of a table by their numbers.
 #[async_trait]
@@ -108,8 +108,7 @@ impl LaterFile {
     ) -> Result<Self> {
         let objects = || {
             let KnownFile { name, is_resident, is_remote, .. } = known.clone();
-            let opened = OnceLock::new();
-            Arc::new(Objects::Later(LaterObjects { name, is_resident, is_remote, opened }))
+            Arc::new(Objects::later(name, is_resident, is_remote))
         };
         let shared = objects();
         let variable = |(array, grid): (&GridArray, &ChunkGrid)| {
@@ -154,10 +153,8 @@ impl LaterFile {
             file.order_variables(&names);
             self.check(&file)?;
             for (later, array) in self.arrays.iter().zip(&file.arrays) {
-                if let Objects::Later(later) = &*later.objects {
-                    // Variables may share their objects, and an attempt before this one may have failed.
-                    _ = later.opened.set(Arc::clone(array.shared_objects()));
-                }
+                // Variables may share their objects, and an attempt before this one may have failed.
+                later.objects.set_opened(array.shared_objects())?;
             }
             let shown = self.arrays.iter().map(|later| later.values.as_slice());
             let sources = file.arrays.into_iter().zip(shown);
