@@ -49,9 +49,10 @@
 //!     fn title(&self) -> &'static str { ".flat" }
 //!     fn nouns(&self) -> &'static [&'static str] { &[".flat file"] }
 //!     fn endings(&self) -> &'static [Ending] {
-//!         &[Ending { ending: ".flat", folder: false, what: Some("a .flat file") }]
+//!         const ENDINGS: &[Ending] = &[Ending::new(".flat", false, Some("a .flat file"))];
+//!         ENDINGS
 //!     }
-//!     fn probe_folder(&self, _: &[Entry]) -> Option<Recognised> { None }
+//!     fn probe_folder(&self, _: &[Entry]) -> Option<RecognisedFormat> { None }
 //!
 //!     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
 //!         let object = place.object().await?;
@@ -107,7 +108,7 @@
 //!             let start = 16 + task.chunk_number * self.chunk * 8;
 //!             let at = Location::new("", start..start + task.cells() * 8);
 //!             let layer = Layer::whole(Payload::new(at, task.cells() * 8, Codec::Raw));
-//!             vec![StoredChunk { layers: vec![layer] }]
+//!             vec![StoredChunk::new(vec![layer])]
 //!         };
 //!         Ok(tasks.iter().map(stored).collect())
 //!     }
@@ -136,8 +137,9 @@
 
 pub use crate::array::{
     CellColumn, CellKeys, CellKind, CellTimes, Charset, ChunkSource, Counter, Dimension, Encoding,
-    GridArray, GridArrayBuilder, KeyColumn, Labels, NumberColumn, ReadOptions, Scalar, SparseArray,
-    SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
+    GridArray, GridArrayBuilder, KeyColumn, LabelOrder, Labels, NumberColumn, ReadOptions, Scalar,
+    SparseArray, SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value,
+    ValueColumn,
 };
 pub use crate::format::{
     ByteOrder, Codec, Content, DecodedPayload, ElementType, Entry, Layer, Location, Machine,
@@ -145,11 +147,13 @@ pub use crate::format::{
     StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, ZoneBound, Zones,
 };
 pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
-pub use crate::io::ByteRange;
-pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, WritableFolder};
-pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+pub use crate::io::{
+    ByteRange, ByteSource, ExistingObject, Folder, FolderEntry, LocalFolder, MemorySource,
+    ObjectStamp, StoreFolder, Upload, VersionBelow, WritableFolder,
+};
+pub use crate::options::{OptionInfo, OptionTable, ResolvedOptions, ValueKind};
 pub use crate::source::{
     ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
     InfoFunction, OpenedArray, Page, PageTable, Place, RecognisedFormat, Side, TableArrays,
 };
-pub use crate::tile::{CellFormat, ObjectVersion, Objects, drive, write_all};
+pub use crate::tile::{CellFormat, ObjectVersion, Objects, Request, Tile, drive, write_all};

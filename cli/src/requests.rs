@@ -30,8 +30,15 @@ impl Requests {
 
     /// Returns the counts for a JSON document.
     pub(crate) fn fact(&self) -> Fact {
-        let RequestCounts { requests, retries, bytes_fetched, bytes_wasted, bytes_cached, time } =
-            self.0;
+        let RequestCounts {
+            requests,
+            retries,
+            bytes_fetched,
+            bytes_wasted,
+            bytes_cached,
+            time,
+            ..
+        } = self.0;
         Fact::Record(vec![
             ("requests", requests.into()),
             ("retries", retries.into()),
@@ -45,8 +52,15 @@ impl Requests {
 
 impl fmt::Display for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RequestCounts { requests, retries, bytes_fetched, bytes_wasted, bytes_cached, time } =
-            self.0;
+        let RequestCounts {
+            requests,
+            retries,
+            bytes_fetched,
+            bytes_wasted,
+            bytes_cached,
+            time,
+            ..
+        } = self.0;
         let plural =
             |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         write!(
@@ -70,14 +84,10 @@ mod tests {
 
     #[test]
     fn texts() {
-        let counts = RequestCounts {
-            requests: 12,
-            retries: 1,
-            bytes_fetched: 3 << 20,
-            bytes_wasted: 2048,
-            bytes_cached: 100,
-            time: Duration::from_millis(1500),
-        };
+        let mut counts = RequestCounts::default();
+        (counts.requests, counts.retries) = (12, 1);
+        (counts.bytes_fetched, counts.bytes_wasted, counts.bytes_cached) = (3 << 20, 2048, 100);
+        counts.time = Duration::from_millis(1500);
         let expected = "12 requests, 1 retry, 3.0 MiB fetched, 2.0 KiB wasted, 100 B from the cache, 1.500 s waiting";
         assert_eq!(Requests(counts).to_string(), expected);
         assert!(Requests::default().is_none() && !Requests(counts).is_none());

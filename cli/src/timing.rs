@@ -78,7 +78,9 @@ mod tests {
         let timing = Timing::Query { planning, execution, rows: 0, reads, requests };
         let chunks = "chunks: 4 read, 4 pruned, 1 answered by zone maps, 9 in all; 2.0 KiB read";
         assert!(timing.to_string().ends_with(&format!("; 0 rows; {chunks}")), "{timing}");
-        let requests = Requests(RequestCounts { requests: 1, ..RequestCounts::default() });
+        let mut counts = RequestCounts::default();
+        counts.requests = 1;
+        let requests = Requests(counts);
         let timing = Timing::Whole { time: ms(1), requests };
         assert!(timing.to_string().starts_with("Timing: 0.001 s; 1 request, 0 retries, "));
     }

@@ -84,6 +84,6 @@ impl Folder {
             })
         };
         let entries: BTreeMap<String, Option<u64>> = self.0.iter().filter_map(below).collect();
-        entries.into_iter().map(|(name, size)| Entry { name, size }).collect()
+        entries.into_iter().map(|(name, size)| Entry::new(name, size)).collect()
     }
 }

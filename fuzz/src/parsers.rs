@@ -138,8 +138,8 @@ pub fn commits(input: &[u8]) {
 /// Parses one name per line; names of folders end with `/`.
 fn entries(lines: &str) -> Vec<Entry> {
     let entry = |line: &str| match line.strip_suffix('/') {
-        Some(name) => Entry { name: name.to_owned(), size: None },
-        None => Entry { name: line.to_owned(), size: Some(0) },
+        Some(name) => Entry::new(name, None),
+        None => Entry::new(line, Some(0)),
     };
     lines.lines().map(entry).collect()
 }

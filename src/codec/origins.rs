@@ -109,6 +109,7 @@ fn settings(options: &ArrayOptions) -> Result<Vec<Setting>> {
                 );
                 return Err(Error::usage(message).into());
             }
+            _ => return Err(Error::internal(format!("option '{name}' has no message")).into()),
         };
         Ok(Setting { name: name.to_owned(), value: Some(value) })
     };

@@ -35,7 +35,7 @@ pub(super) fn scan(hours: u64, stations: &[&str], partitions: usize) -> GridScan
     let grid = ChunkGrid::new(&[hours, stations.len() as u64], &[2, 2]).unwrap();
     let plan = ScanRequest { partitions, ..ScanRequest::all(&grid) };
     let plan = ScanPlan::new(grid.clone(), plan).unwrap();
-    let options = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_fill_as_null(false);
     let fill = 7.0_f32.to_le_bytes();
     let array = GridArrayBuilder::new("test", Arc::new(Unwritten(Arc::new(objects))), grid)
         .dimension(Dimension::indexed("hour", hours))

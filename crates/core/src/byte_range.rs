@@ -13,6 +13,7 @@ use std::ops::Range;
 /// assert_eq!(ByteRange::Whole.within(object), 0..100);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ByteRange {
     /// The bytes from the start up to, but not including, the end.
     Bounded(Range<u64>),

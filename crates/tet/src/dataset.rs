@@ -96,12 +96,12 @@ async fn open_by_id(
     }
     let column = reader.column(id, options, &mut remarks)?;
     let fill = column.fill();
-    let value = Value {
-        name: Value::name_beside(&dims, dataset.name()).to_owned(),
-        cells: CellFormat::fixed(column.element().size() as usize),
-        column: ValueColumn::Number(column),
-        attributes: file.metadata_of(id).attrs.clone(),
-    };
+    let value = Value::new(
+        Value::name_beside(&dims, dataset.name()).to_owned(),
+        ValueColumn::Number(column),
+        CellFormat::fixed(column.element().size() as usize),
+    )
+    .with_attributes(file.metadata_of(id).attrs.clone());
     let value = if file.is_coordinate(id) { value.of_labels() } else { value };
     remarks.log(&format!("{}: dataset \"{}\"", reader.name(), dataset.name()));
     let name = dataset.name().to_owned();

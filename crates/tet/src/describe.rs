@@ -49,7 +49,7 @@ pub(super) async fn describe(
         datasets,
         chunks,
     };
-    Ok(Description { document: known.document(), pages: vec![known.page()] })
+    Ok(Description::new(known.document(), vec![known.page()]))
 }
 
 /// The facts about a file, from which page and document are made.
@@ -174,12 +174,9 @@ impl KnownFile<'_> {
         ];
         tables.extend(self.attributes.as_deref().map(KnownAttribute::table));
         tables.extend(self.chunks.as_deref().map(|chunks| self.chunk_table(chunks)));
-        Page {
-            title: shown_location(self.location),
-            lines: vec![facts.join(", ")],
-            tables,
-            warnings: self.warnings.clone(),
-        }
+        Page::new(shown_location(self.location), vec![facts.join(", ")])
+            .with_tables(tables)
+            .with_warnings(self.warnings.clone())
     }
 
     fn history_table(&self) -> PageTable {

@@ -49,14 +49,15 @@ impl ArrayFormat for Tet {
     }
 
     fn endings(&self) -> &'static [Ending] {
-        &[
-            Ending { ending: ".tet", folder: false, what: Some("a .tet file") },
-            Ending { ending: ".tet.d", folder: true, what: Some("a .tet.d package") },
-        ]
+        const ENDINGS: &[Ending] = &[
+            Ending::new(".tet", false, Some("a .tet file")),
+            Ending::new(".tet.d", true, Some("a .tet.d package")),
+        ];
+        ENDINGS
     }
 
     fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
-        let package = RecognisedFormat { what: "a .tet.d package".into(), nests: false };
+        let package = RecognisedFormat::new("a .tet.d package", false);
         is_package(entries).then_some(package)
     }
 
@@ -82,11 +83,9 @@ impl ArrayFormat for Tet {
     /// | `tet_chunks` | stored chunk |
     /// | `tet_attributes` | attribute of a dataset or of the file |
     fn info_functions(&self) -> &'static [InfoFunction] {
-        &[
-            InfoFunction { name: INFO },
-            InfoFunction { name: CHUNKS },
-            InfoFunction { name: ATTRIBUTES },
-        ]
+        const FUNCTIONS: &[InfoFunction] =
+            &[InfoFunction::new(INFO), InfoFunction::new(CHUNKS), InfoFunction::new(ATTRIBUTES)];
+        FUNCTIONS
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {

@@ -10,7 +10,7 @@ use super::index_scan::IndexScan;
 use super::reader::TetReader;
 use crate::bytes::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
 use gridfusion_core::array::{ReadOptions, Remarks};
-use gridfusion_core::format::{Codec, ElementType};
+use gridfusion_core::format::ElementType;
 use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::{Error, Result};
 
@@ -84,11 +84,8 @@ impl StoredInfo {
     /// Adds a row of the index to the totals.
     fn add(&mut self, entry: &IndexEntry) {
         let payload = &entry.payload;
-        let codec = match payload.codec {
-            Codec::Zstd => StoredCodec::Zstd,
-            // Only other formats have codecs of their own.
-            Codec::Raw | Codec::Custom(_) => StoredCodec::Raw,
-        };
+        // A `.tet` file has no other codecs.
+        let codec = if payload.codec.is_raw() { StoredCodec::Raw } else { StoredCodec::Zstd };
         self.chunks += 1;
         self.bytes = self.bytes.saturating_add(payload.stored_len());
         self.raw_bytes = self.raw_bytes.saturating_add(payload.raw_len);

@@ -74,7 +74,7 @@ mod tests {
     fn is_used(nulls: u64, bounds: Option<(i16, i16)>, fill: bool, options: &ReadOptions) -> bool {
         let element = |value: i16| bound(&value.to_le_bytes());
         let bounds = bounds.map(|(least, greatest)| (element(least), element(greatest)));
-        let zone = Zone { null_count: nulls, bounds, sum: None };
+        let zone = Zone::new(nulls, bounds);
         let maps = ZoneMaps::sorted(vec![(0, zone)]);
         let grid = ChunkGrid::new(&[4], &[4]).unwrap();
         let fill = fill.then(|| element(-9));
@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(is_used(nulls, bounds, true, &options), expected, "{nulls} {bounds:?}");
             assert!(is_used(nulls, bounds, false, &options), "{nulls} {bounds:?}, without a fill");
         }
-        let kept = ReadOptions { nan_as_null: false, ..ReadOptions::default() };
+        let kept = ReadOptions::default().with_nan_as_null(false);
         assert!(is_used(0, Some((-8, 5)), true, &kept) && !is_used(0, Some((-9, 5)), true, &kept));
         assert!(!is_used(1, Some((-8, 5)), true, &kept));
     }

@@ -28,8 +28,8 @@ use crate::bytes::{
     ValuesPerCell,
 };
 use gridfusion_core::array::{
-    CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn,
-    ReadOptions, Scalar, Temporal, Unreadable, Value, ValueColumn,
+    CellColumn, CellKind, Counter, Dimension, Encoding, NOT_A_TIME, NumberColumn, Scalar, Temporal,
+    Unreadable, Value, ValueColumn,
 };
 use gridfusion_core::format::{ElementType, bound};
 use gridfusion_core::grid::AxisSelection;
@@ -72,7 +72,7 @@ pub(super) fn coordinate_value(dimension: &DimensionSchema, view: &TileDbView) -
     let values = if is_text { ValuesPerCell::Variable } else { ValuesPerCell::Fixed(1) };
     let column = match scalar(datatype, view) {
         Some(Scalar::Number(element)) if !is_text => {
-            let read = ReadOptions { nan_as_null: false, ..view.read.clone() };
+            let read = view.read.clone().with_nan_as_null(false);
             ValueColumn::Number(NumberColumn::plain(element, None, false, &read))
         }
         _ => {
@@ -82,9 +82,9 @@ pub(super) fn coordinate_value(dimension: &DimensionSchema, view: &TileDbView) -
         }
     };
     let width = if is_text { None } else { usize::try_from(datatype.size()).ok() };
-    let cells = CellFormat { width, nullable: false, fill: vec![], fill_is_valid: true };
+    let cells = CellFormat::new(width, false, vec![], true);
     let attributes = scalar(datatype, view).map(|scalar| attributes_of(datatype, scalar));
-    Ok(Value { name, column, cells, attributes: attributes.unwrap_or_default() })
+    Ok(Value::new(name, column, cells).with_attributes(attributes.unwrap_or_default()))
 }
 
 /// Returns `tiledb_datatype` with the stored type for a date or time that its column shows as integers,
@@ -140,13 +140,9 @@ fn table_value(
     let attributes = scalar(attribute.datatype, view)
         .map(|scalar| attributes_of(attribute.datatype, scalar))
         .unwrap_or_default();
-    let cells = CellFormat {
-        width,
-        nullable: attribute.nullable,
-        fill: attribute.fill.clone(),
-        fill_is_valid: attribute.fill_valid,
-    };
-    Ok(Value { name: name.to_owned(), column, cells, attributes })
+    let cells =
+        CellFormat::new(width, attribute.nullable, attribute.fill.clone(), attribute.fill_valid);
+    Ok(Value::new(name, column, cells).with_attributes(attributes))
 }
 
 /// Returns the format of the cells in a tile that is complete, so that no cell needs the fill value.
@@ -156,7 +152,7 @@ fn table_value(
 pub(super) fn complete_cells(field: &FieldSchema<'_>) -> Result<CellFormat> {
     let width = field.cell_size().map(usize::try_from).transpose();
     let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
-    Ok(CellFormat { width, nullable: field.nullable, fill: vec![], fill_is_valid: true })
+    Ok(CellFormat::new(width, field.nullable, vec![], true))
 }
 
 /// Makes the column of cells with values of `datatype`. Cells that equal `fill` are NULL by option.

@@ -25,7 +25,7 @@ pub(super) async fn describe(
         && location == place.location()
     {
         let array = array(name, &place.referenced(location)?, reading, detail).await?;
-        return Ok(Description { document: array.document(), pages: vec![array.page()] });
+        return Ok(Description::new(array.document(), vec![array.page()]));
     }
     let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
     for (name, location) in located {
@@ -45,17 +45,19 @@ pub(super) async fn describe(
         ("arrays", Fact::List(arrays.iter().map(DescribedArray::document).collect())),
         ("warnings", warnings.clone().into()),
     ]);
-    let mut pages = vec![Page {
-        title: place.shown(),
-        lines: vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
-        tables: vec![table(&arrays)],
-        warnings,
-    }];
+    let mut pages = vec![
+        Page::new(
+            place.shown(),
+            vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
+        )
+        .with_tables(vec![table(&arrays)])
+        .with_warnings(warnings),
+    ];
     // Metadata and lists of fragments are shown on a page per array.
     if detail.metadata || detail.listed.is_some() {
         pages.extend(arrays.iter().map(DescribedArray::page));
     }
-    Ok(Description { document, pages })
+    Ok(Description::new(document, pages))
 }
 
 /// Opens and describes one array.

@@ -208,12 +208,9 @@ impl DescribedArray {
         tables.extend(self.listed().map(|listed| {
             fragment_table(listed, &self.levels).of_all(self.fragments().len() as u64)
         }));
-        Page {
-            title: shown_location(&self.location),
-            lines: vec![facts.join(", "), tiles],
-            tables,
-            warnings: self.warnings.clone(),
-        }
+        Page::new(shown_location(&self.location), vec![facts.join(", "), tiles])
+            .with_tables(tables)
+            .with_warnings(self.warnings.clone())
     }
 
     fn dimension_table(&self) -> PageTable {

@@ -74,10 +74,9 @@ impl ArrayFormat for TileDb {
     /// Most arrays have no ending. Arrays with one are still recognised by their entries (`what` is
     /// `None`), but the ending is left out of names of schemas.
     fn endings(&self) -> &'static [Ending] {
-        &[
-            Ending { ending: ".tdb", folder: true, what: None },
-            Ending { ending: ".tiledb", folder: true, what: None },
-        ]
+        const ENDINGS: &[Ending] =
+            &[Ending::new(".tdb", true, None), Ending::new(".tiledb", true, None)];
+        ENDINGS
     }
 
     fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
@@ -85,7 +84,7 @@ impl ArrayFormat for TileDb {
             FolderKind::Array => "a TileDB array",
             FolderKind::Group => "a group or folder of TileDB arrays",
         };
-        Some(RecognisedFormat { what: what.into(), nests: true })
+        Some(RecognisedFormat::new(what, true))
     }
 
     fn options(&self) -> &'static [OptionInfo] {
@@ -102,11 +101,9 @@ impl ArrayFormat for TileDb {
     /// | `tiledb_fragments` | visible fragment, oldest first |
     /// | `tiledb_metadata` | key of the array's own metadata |
     fn info_functions(&self) -> &'static [InfoFunction] {
-        &[
-            InfoFunction { name: INFO },
-            InfoFunction { name: FRAGMENTS },
-            InfoFunction { name: METADATA },
-        ]
+        const FUNCTIONS: &[InfoFunction] =
+            &[InfoFunction::new(INFO), InfoFunction::new(FRAGMENTS), InfoFunction::new(METADATA)];
+        FUNCTIONS
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {

@@ -22,7 +22,7 @@ pub struct TileDbView {
 
 impl Default for TileDbView {
     fn default() -> Self {
-        let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
+        let read = ReadOptions::default().with_fill_as_null(false);
         Self {
             full_domain: false,
             text_as_binary: false,

@@ -33,11 +33,12 @@ impl ArrayFormat for Zarr {
     }
 
     fn endings(&self) -> &'static [Ending] {
-        &[Ending { ending: ".zarr", folder: true, what: Some("a Zarr store") }]
+        const ENDINGS: &[Ending] = &[Ending::new(".zarr", true, Some("a Zarr store"))];
+        ENDINGS
     }
 
     fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
-        is_zarr(entries).then(|| RecognisedFormat { what: "a Zarr store".into(), nests: false })
+        is_zarr(entries).then(|| RecognisedFormat::new("a Zarr store", false))
     }
 
     fn probe_file(&self, head: &[u8]) -> bool {

@@ -302,11 +302,6 @@ fn counts(counts: impl Iterator<Item = Option<u64>>, data_type: &DataType) -> Ar
 
 /// Returns sums as an array of the type of their state.
 fn sums(sums: impl Iterator<Item = Option<Sum>>, data_type: &DataType) -> ArrayRef {
-    let double = |sum| match sum {
-        Sum::Signed(sum) => sum as f64,
-        Sum::Unsigned(sum) => sum as f64,
-        Sum::Float(sum) => sum,
-    };
     match data_type {
         DataType::Int64 => Arc::new(
             sums.map(|sum| match sum? {
@@ -322,7 +317,7 @@ fn sums(sums: impl Iterator<Item = Option<Sum>>, data_type: &DataType) -> ArrayR
             })
             .collect::<UInt64Array>(),
         ),
-        _ => Arc::new(sums.map(|sum| sum.map(double)).collect::<Float64Array>()),
+        _ => Arc::new(sums.map(|sum| sum.map(Sum::to_f64)).collect::<Float64Array>()),
     }
 }
 

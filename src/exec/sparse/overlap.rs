@@ -82,7 +82,7 @@ pub(super) fn overlapping_fragments(
     // Each fragment counts as one tile.
     for (at, &fragment) in fragments.iter().enumerate() {
         let one = |all: &[ArrayRef]| all.iter().map(|ends| ends.slice(at, 1)).collect();
-        let bounds = TileBounds { least: one(&bounds.least), greatest: one(&bounds.greatest) };
+        let bounds = TileBounds::new(one(&bounds.least), one(&bounds.greatest));
         known.rectangles[fragment] = Some(Arc::new(bounds));
     }
     let tiles = fragments.iter().map(|&fragment| TileNumber { fragment, tile: 0 });

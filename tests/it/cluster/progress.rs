@@ -18,7 +18,7 @@ use crate::support::waiting::until;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chunks_of_all_workers_are_counted() {
     let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
-    let one_by_one = RemoteLimits { requests: 1, merge: 40_000, gap: 0, ..RemoteLimits::default() };
+    let one_by_one = RemoteLimits::default().with_requests(1).with_merge(40_000).with_gap(0);
     let ctx = link.session(one_by_one);
     let location = "s3://bucket/large.tet";
     ctx.register_array("t", location, ArrayOptions::default()).await.unwrap();

@@ -41,12 +41,13 @@ impl ArrayFormat for Blocks {
     }
 
     fn endings(&self) -> &'static [Ending] {
-        &[Ending { ending: ".blocks", folder: true, what: Some("a folder of blocks") }]
+        const ENDINGS: &[Ending] = &[Ending::new(".blocks", true, Some("a folder of blocks"))];
+        ENDINGS
     }
 
     fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
         let found = entries.iter().any(|it| it.name == HEADER && it.size.is_some());
-        found.then(|| RecognisedFormat { what: "a folder of blocks".into(), nests: false })
+        found.then(|| RecognisedFormat::new("a folder of blocks", false))
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
@@ -254,7 +255,7 @@ impl BlocksChunks {
         let mut layer = Layer::whole(Payload::new(at, task.cells() * width, Codec::Raw));
         let Some(note) = notes.get(&object) else {
             layer.may_be_absent = true;
-            return Ok(StoredChunk { layers: vec![layer] });
+            return Ok(StoredChunk::new(vec![layer]));
         };
         if note.big_endian {
             layer.values.byte_order = ByteOrder::big(width as usize);
@@ -263,13 +264,9 @@ impl BlocksChunks {
         let order = order.filter(|_| note.axes.len() == task.coordinates.len());
         let order = order.ok_or_else(|| corrupt(format!("{object}: axes {:?}", note.axes)))?;
         let shape: Vec<u64> = task.selection.iter().map(|axis| axis.len()).collect();
-        layer.placement = Some(Placement {
-            region: shape.iter().map(|len| 0..*len).collect(),
-            origin: vec![0; shape.len()],
-            tile_shape: shape,
-            order,
-        });
-        Ok(StoredChunk { layers: vec![layer] })
+        let region = shape.iter().map(|len| 0..*len).collect();
+        layer.placement = Some(Placement::new(region, shape).with_order(order));
+        Ok(StoredChunk::new(vec![layer]))
     }
 }
 
@@ -296,6 +293,6 @@ impl Zones for Notes {
             bound
         };
         let bounds = note.bounds.map(|(least, greatest)| (bound(least), bound(greatest)));
-        Some(Zone { null_count: note.nulls, bounds, sum: None })
+        Some(Zone::new(note.nulls, bounds))
     }
 }

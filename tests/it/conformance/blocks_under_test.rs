@@ -295,7 +295,8 @@ impl ArrayFormat for Told {
     }
 
     fn endings(&self) -> &'static [Ending] {
-        &[]
+        const ENDINGS: &[Ending] = &[];
+        ENDINGS
     }
 
     fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
@@ -307,7 +308,8 @@ impl ArrayFormat for Told {
     }
 
     fn info_functions(&self) -> &'static [InfoFunction] {
-        &[InfoFunction { name: "told_info" }]
+        const FUNCTIONS: &[InfoFunction] = &[InfoFunction::new("told_info")];
+        FUNCTIONS
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {

@@ -81,7 +81,7 @@ const ARRAYS: [Array; 3] = [
 
 /// Returns the limits of all sessions here. Small requests make many of them.
 fn limits(timeout: Duration) -> RemoteLimits {
-    RemoteLimits { timeout, tries: 3, merge: 100_000, gap: 0, ..RemoteLimits::default() }
+    RemoteLimits::default().with_timeout(timeout).with_tries(3).with_merge(100_000).with_gap(0)
 }
 
 /// The objects of an array, and a server for all cases of an operation.

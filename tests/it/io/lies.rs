@@ -67,8 +67,11 @@ impl Liar {
 
     fn session(&self, timeout: Duration) -> SessionContext {
         let config = GridfusionConfig::default();
-        let limits =
-            RemoteLimits { timeout, tries: 3, merge: 100_000, gap: 0, ..RemoteLimits::default() };
+        let limits = RemoteLimits::default()
+            .with_timeout(timeout)
+            .with_tries(3)
+            .with_merge(100_000)
+            .with_gap(0);
         config.remote.set_limits(limits);
         let session = SessionConfig::new().with_target_partitions(1).with_option_extension(config);
         let ctx = SessionContext::new_with_config(session);

@@ -42,7 +42,7 @@ async fn many_small_chunks_are_read_once() {
     for gap in [0, 1 << 16, 1 << 20] {
         // No request only asks whether the file is still the same.
         let check = Duration::from_secs(600);
-        let ctx = link.session(RemoteLimits { gap, check, ..RemoteLimits::default() });
+        let ctx = link.session(RemoteLimits::default().with_gap(gap).with_check(check));
         let state = ctx.state();
         let config = state.config_options().extensions.get::<GridfusionConfig>().unwrap();
         ctx.register_array("t", "s3://bucket/v.h5", ArrayOptions::default()).await.unwrap();

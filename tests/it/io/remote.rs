@@ -169,7 +169,7 @@ async fn labels_need_no_round_trip_of_their_own() {
     let link = Link::new(ObjectServer::start(vec![("bucket/t.tet".to_owned(), bytes)]));
     link.server.set_latency(Duration::from_millis(50));
     // Ranges with anything between them are requests of their own.
-    let ctx = link.session(RemoteLimits { gap: 0, ..RemoteLimits::default() });
+    let ctx = link.session(RemoteLimits::default().with_gap(0));
     let options = ArrayOptions::default().with_dataset("a");
     ctx.register_array("t", "s3://bucket/t.tet", options).await.unwrap();
     assert_eq!(asked(&link.server), ["GET"; 3], "the head, the labels, the tail");
@@ -201,8 +201,7 @@ async fn a_small_file_is_one_request() {
 async fn an_array_is_listed_twice_and_then_known() {
     let link = link();
     let server = &link.server;
-    let ctx =
-        link.session(RemoteLimits { check: Duration::from_secs(60), ..RemoteLimits::default() });
+    let ctx = link.session(RemoteLimits::default().with_check(Duration::from_secs(60)));
     ctx.register_array("ships", "s3://bucket/ships", ArrayOptions::default()).await.unwrap();
     let opening = asked(server);
     assert_eq!(opening.iter().filter(|it| *it == "LIST").count(), 2, "{opening:?}");
@@ -218,8 +217,7 @@ async fn a_zarr_store_is_known_after_it_was_opened() {
     let store = shipped("tests/data/foreign/climate_v3.zarr");
     let link = Link::new(ObjectServer::start(files(Path::new(&store), "bucket/climate.zarr")));
     let server = &link.server;
-    let patient =
-        link.session(RemoteLimits { check: Duration::from_secs(60), ..RemoteLimits::default() });
+    let patient = link.session(RemoteLimits::default().with_check(Duration::from_secs(60)));
     let open = async |ctx: &SessionContext, name: &str| {
         let options = ArrayOptions::default().with_dataset("t2m");
         ctx.register_array(name, "s3://bucket/climate.zarr", options).await.unwrap();
@@ -234,7 +232,7 @@ async fn a_zarr_store_is_known_after_it_was_opened() {
         assert!(!asked(server).is_empty(), "payloads are read again");
     }
 
-    let careful = link.session(RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() });
+    let careful = link.session(RemoteLimits::default().with_check(Duration::ZERO));
     open(&careful, "t").await;
     let first: Vec<_> = server.take_requests();
     open(&careful, "again").await;
@@ -269,7 +267,7 @@ async fn a_zarr_store_is_known_after_it_was_opened() {
 async fn known_files_are_checked() {
     let link = link();
     let server = &link.server;
-    let ctx = link.session(RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() });
+    let ctx = link.session(RemoteLimits::default().with_check(Duration::ZERO));
     let sum = format!("SELECT sum(value) FROM read_tet('{}/bucket/large.tet')", server.url());
     let first = cell(&ctx, &sum).await;
     assert_eq!(first, (0..160_000_i64).sum::<i64>().to_string());
@@ -296,7 +294,7 @@ async fn a_change_is_noticed_by_every_kind_of_server() {
         if let Some(behaviour) = behaviour {
             server.behave(behaviour, true);
         }
-        let limits = RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() };
+        let limits = RemoteLimits::default().with_check(Duration::ZERO);
         let ctx = link.session(limits);
         ctx.register_array(
             "t",
@@ -337,7 +335,7 @@ async fn servers_without_head_ranges_or_with_redirects_are_read() {
     let link = link();
     let server = &link.server;
     server.behave(Behaviour::IgnoresRanges, true);
-    let ctx = link.session(RemoteLimits { cache: 100_000, ..RemoteLimits::default() });
+    let ctx = link.session(RemoteLimits::default().with_cache(100_000));
     let sum = format!("SELECT sum(value) FROM read_tet('{}/bucket/large.tet')", server.url());
     let error = query(&ctx, &sum).await.unwrap_err().to_string();
     assert!(error.contains("the server sends whole objects only"), "{error}");
@@ -348,7 +346,7 @@ async fn requests_in_flight_stay_within_the_budget() {
     let link = link();
     let server = &link.server;
     server.set_latency(Duration::from_millis(5));
-    let limits = RemoteLimits { requests: 3, merge: 20_000, gap: 0, ..RemoteLimits::default() };
+    let limits = RemoteLimits::default().with_requests(3).with_merge(20_000).with_gap(0);
     let ctx = link.session(limits);
     let url = format!("{}/bucket/large.tet", server.url());
     ctx.register_array("t", &url, ArrayOptions::default()).await.unwrap();

@@ -30,13 +30,11 @@ fn file() -> Vec<u8> {
 }
 
 async fn session(link: &Link) -> SessionContext {
-    let limits = RemoteLimits {
-        requests: AT_ONCE,
-        merge: CHUNK as u64,
-        gap: 0,
-        timeout: Duration::from_secs(3600),
-        ..RemoteLimits::default()
-    };
+    let limits = RemoteLimits::default()
+        .with_requests(AT_ONCE)
+        .with_merge(CHUNK as u64)
+        .with_gap(0)
+        .with_timeout(Duration::from_secs(3600));
     let ctx = link.session(limits);
     ctx.register_array("t", "s3://bucket/v.tet", ArrayOptions::default()).await.unwrap();
     ctx

@@ -43,7 +43,7 @@ fn crowd(runtime: &Runtime) {
     objects.push(("bucket/large.tet".into(), large()));
     let link = Link::new(ObjectServer::start(objects));
     // Small requests make many of them.
-    let limits = RemoteLimits { merge: 20_000, gap: 0, ..RemoteLimits::default() };
+    let limits = RemoteLimits::default().with_merge(20_000).with_gap(0);
     let run = async {
         let alone = session(&link, limits).await;
         let mut expected = vec![];

@@ -29,7 +29,7 @@ async fn parts_of_chunks_have_the_cells_of_the_file() {
     std::fs::write(&path, &bytes).unwrap();
     let link = Link::new(ObjectServer::start(vec![("bucket/t.tet".to_owned(), bytes)]));
     // Every spared byte is worth a request.
-    let limits = RemoteLimits { gap: 0, ..RemoteLimits::default() };
+    let limits = RemoteLimits::default().with_gap(0);
     let (remote, local) = (link.session(limits), link.session(limits));
     remote.register_array("t", "s3://bucket/t.tet", ArrayOptions::default()).await.unwrap();
     let local_path = path.to_str().unwrap();
@@ -77,7 +77,7 @@ async fn chunks_that_follow_one_another_share_requests() {
     let bytes = counting([256, 100, 100], [1, 100, 100]);
     let link = Link::new(ObjectServer::start(vec![("bucket/t.tet".to_owned(), bytes)]));
     // Memory for 1 MiB in flight, so the scan fetches in many steps.
-    let ctx = link.session(RemoteLimits { bytes: 2 << 20, ..RemoteLimits::default() });
+    let ctx = link.session(RemoteLimits::default().with_bytes(2 << 20));
     ctx.register_array("t", "s3://bucket/t.tet", ArrayOptions::default()).await.unwrap();
     rows_from(&ctx, "SELECT sum(value) FROM t").await;
     let requests = link.server.take_requests().len();

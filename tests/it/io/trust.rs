@@ -60,7 +60,7 @@ async fn remote_files_reach_private_hosts_only_if_allowed() {
     let link = Link::new(server);
     let sum = async |place: &str, allowed: bool| {
         link.server.put("bucket/refs.json", references(place).into_bytes());
-        let limits = RemoteLimits { private_references: allowed, ..RemoteLimits::default() };
+        let limits = RemoteLimits::default().with_private_references(allowed);
         let ctx = link.session(limits);
         let sql =
             format!("SELECT sum(value) FROM read_zarr('{}/bucket/refs.json')", link.server.url());

@@ -61,7 +61,7 @@ impl Folder for MemoryFolder {
                 None => entries.insert(below.to_owned(), Some(bytes.len() as u64)),
             };
         }
-        Ok(entries.into_iter().map(|(name, size)| FolderEntry { name, size }).collect())
+        Ok(entries.into_iter().map(|(name, size)| FolderEntry::new(name, size)).collect())
     }
 
     async fn open(&self, path: &str) -> gridfusion::Result<Arc<dyn ByteSource>> {

@@ -99,7 +99,7 @@ impl PayloadDecoder for Half {
                 _ => spare.extend_from_slice(half),
             }
         }
-        Ok(DecodedPayload { bytes: spare.into(), offsets: None })
+        Ok(DecodedPayload::new(spare.into(), None))
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
         let numbers: Vec<u8> =
             [1.0_f32, -1.0, 2.0, -2.0].iter().flat_map(|it| it.to_le_bytes()).collect();
         let at = Location::new("c/0", ByteRange::Whole);
-        let chunk = StoredChunk { layers: vec![Layer::whole(Payload::new(at, 16, Codec::Raw))] };
+        let chunk = StoredChunk::new(vec![Layer::whole(Payload::new(at, 16, Codec::Raw))]);
         for (part, expected) in [(0, [1.0_f32, 2.0]), (1, [-1.0, -2.0])] {
             let half = half(chunk.clone(), part, ElementType::F32, None);
             let payload = &half.layers[0].values;
@@ -134,7 +134,7 @@ mod tests {
         let at = Location::new("c/0", ByteRange::Whole);
         let mut payload = Payload::new(at, 16, Codec::Raw);
         payload.byte_order = ByteOrder::big(4);
-        let chunk = StoredChunk { layers: vec![Layer::whole(payload)] };
+        let chunk = StoredChunk::new(vec![Layer::whole(payload)]);
         let missing: Vec<u8> = [2.0_f32, -2.0].iter().flat_map(|it| it.to_le_bytes()).collect();
         for (part, first) in [(0, 2.0_f32), (1, 3.0)] {
             let half = half(chunk.clone(), part, ElementType::F32, Some(&missing));

@@ -68,8 +68,8 @@ pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Desc
     ];
     tables.extend(attributes.as_deref().map(KnownAttribute::table));
     let page =
-        Page { title: shown, lines: vec![line.join(", ")], tables, warnings: known.warnings };
-    Ok(Description { document: Fact::Record(fields), pages: vec![page] })
+        Page::new(shown, vec![line.join(", ")]).with_tables(tables).with_warnings(known.warnings);
+    Ok(Description::new(Fact::Record(fields), vec![page]))
 }
 
 fn records(all: impl Iterator<Item = Vec<(&'static str, Fact)>>) -> Fact {

@@ -61,8 +61,8 @@ fn value(
     fill: Vec<u8>,
     variable: &Variable,
 ) -> Value {
-    let cells = CellFormat { width, nullable: false, fill, fill_is_valid: true };
-    Value { name, column, cells, attributes: texts(&variable.attributes) }
+    let cells = CellFormat::new(width, false, fill, true);
+    Value::new(name, column, cells).with_attributes(texts(&variable.attributes))
 }
 
 /// Returns attributes as text, as the metadata of a field.
@@ -265,18 +265,7 @@ fn missing_texts(attribute: Option<&Attribute>) -> Vec<String> {
 
 /// Returns the element with the bits of a number of the other sign: -1 of unsigned bytes is 255.
 fn other_sign(element: ElementType, text: &str) -> Option<ZoneBound> {
-    let other = match element {
-        ElementType::U8 => ElementType::I8,
-        ElementType::U16 => ElementType::I16,
-        ElementType::U32 => ElementType::I32,
-        ElementType::U64 => ElementType::I64,
-        ElementType::I8 => ElementType::U8,
-        ElementType::I16 => ElementType::U16,
-        ElementType::I32 => ElementType::U32,
-        ElementType::I64 => ElementType::U64,
-        ElementType::F16 | ElementType::F32 | ElementType::F64 => return None,
-    };
-    element_of(other, text)
+    element_of(element.of_other_sign()?, text)
 }
 
 /// Returns the least and the greatest valid stored number, as far as they are declared.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::segment::Segment;
 use super::stored_variable::{ChunkPlace, StoredVariable, location};
-use gridfusion_core::format::{Layer, Location, Payload, Placement, StorageOrder, StoredChunk};
+use gridfusion_core::format::{Layer, Location, Payload, Placement, StoredChunk};
 use gridfusion_core::grid::ravel;
 use gridfusion_core::{Error, Result};
 
@@ -110,17 +110,15 @@ impl<'a> Parts<'a> {
                 let len = tile_shape.iter().product::<u64>() * stored.width;
                 let place = Location { member, ..location(at, len) };
                 let payload = Payload::new(place, len, stored.filters.plain());
-                let values = Payload { byte_order: stored.byte_order, ..payload };
-                let origin = vec![0; tile_shape.len()];
-                let order = StorageOrder::RowMajor;
+                let values = payload.with_byte_order(stored.byte_order);
                 let is_whole = tile_shape == shown;
-                let placement = Placement { region, tile_shape, origin, order };
+                let placement = Placement::new(region, tile_shape);
                 let placement = Some(placement).filter(|_| !is_whole);
-                layers.push(Layer { placement, ..Layer::whole(values) });
+                layers.push(Layer::whole(values).with_placement(placement));
                 at += len;
             }
         }
-        Ok(StoredChunk { layers })
+        Ok(StoredChunk::new(layers))
     }
 }
 

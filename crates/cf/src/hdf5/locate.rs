@@ -21,7 +21,7 @@ use super::stored_variable::{ChunkPlace, StoredVariable, location};
 use super::{own_bytes, text};
 use crate::hierarchy::Variable;
 use gridfusion_core::format::{
-    Layer, Location, Machine, Payload, Placement, Replies, Scratch, Step, StorageOrder, StoredChunk,
+    Layer, Location, Machine, Payload, Placement, Replies, Scratch, Step, StoredChunk,
 };
 use gridfusion_core::grid::ravel;
 use gridfusion_core::{Error, Result};
@@ -110,7 +110,7 @@ impl LocateHdf5 {
                 Some(number) => self.layer(chunk, entries.get(number).copied().flatten())?,
                 None => None,
             };
-            located.push(StoredChunk { layers: layer.into_iter().collect() });
+            located.push(StoredChunk::new(layer.into_iter().collect()));
         }
         if !stored.is_text {
             return Ok(Step::Done(located));
@@ -184,8 +184,8 @@ impl LocateHdf5 {
                 (Payload::new(at, index.chunk_len, codec), placement)
             }
         };
-        let values = Payload { byte_order: stored.byte_order, ..payload };
-        Ok(Some(Layer { placement, ..Layer::whole(values) }))
+        let values = payload.with_byte_order(stored.byte_order);
+        Ok(Some(Layer::whole(values).with_placement(placement)))
     }
 
     /// Decodes chunks of references.
@@ -240,7 +240,7 @@ impl LocateHdf5 {
                 let placement = (!is_whole).then(|| region(&extents, extents.clone()));
                 layers.push(own_bytes::text_layer(texts.bytes, texts.offsets, placement));
             }
-            located.push(StoredChunk { layers });
+            located.push(StoredChunk::new(layers));
         }
         Ok(Step::Done(located))
     }
@@ -248,12 +248,7 @@ impl LocateHdf5 {
 
 /// Returns the placement of the first `extents` cells per axis of a tile.
 fn region(extents: &[u64], tile_shape: Vec<u64>) -> Placement {
-    Placement {
-        region: extents.iter().map(|&len| 0..len).collect(),
-        origin: vec![0; tile_shape.len()],
-        tile_shape,
-        order: StorageOrder::RowMajor,
-    }
+    Placement::new(extents.iter().map(|&len| 0..len).collect(), tile_shape)
 }
 
 /// Returns the cells of a chunk of the variable, per axis.

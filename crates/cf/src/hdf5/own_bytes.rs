@@ -28,7 +28,7 @@ impl PayloadDecoder for OwnBytes {
         _spare: Vec<u8>,
         _scratch: &mut Scratch,
     ) -> Result<DecodedPayload> {
-        Ok(DecodedPayload { bytes: self.bytes.clone(), offsets: self.offsets.clone() })
+        Ok(DecodedPayload::new(self.bytes.clone(), self.offsets.clone()))
     }
 }
 
@@ -49,5 +49,5 @@ pub(super) fn text_layer(bytes: Vec<u8>, offsets: Vec<u64>, placement: Option<Pl
     // The offsets come with the content.
     let values = Payload::new(location(0, 0), 0, Codec::Raw);
     let content = Some(payload(bytes.into(), Some(offsets)));
-    Layer { placement, content, ..Layer::whole(values) }
+    Layer::whole(values).with_placement(placement).with_content(content)
 }

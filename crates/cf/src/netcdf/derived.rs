@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::conversion::Conversion;
-use gridfusion_core::format::{ByteOrder, Codec, DecodedPayload, Payload, PayloadDecoder, Scratch};
+use gridfusion_core::format::{Codec, DecodedPayload, Payload, PayloadDecoder, Scratch};
 use gridfusion_core::{Error, Result};
 
 /// Every n-th cell of a tile.
@@ -44,7 +44,7 @@ pub(super) fn converted(stored: Payload, conversion: Conversion) -> Payload {
 fn derived(stored: Payload, raw_len: u64, change: Change) -> Payload {
     let at = stored.at.clone();
     let codec = Codec::Custom(Arc::new(Derived { stored, change }));
-    Payload { at, raw_len, codec, byte_order: ByteOrder::Little }
+    Payload::new(at, raw_len, codec)
 }
 
 /// A decoder that changes the cells of another.
@@ -83,12 +83,14 @@ impl PayloadDecoder for Derived {
             Change::Picked(picked) => picked.apply(&tile.bytes),
             Change::Converted(conversion) => conversion.apply(&tile.bytes)?,
         };
-        Ok(DecodedPayload { bytes: bytes.into(), offsets: None })
+        Ok(DecodedPayload::new(bytes.into(), None))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gridfusion_core::format::ByteOrder;
+
     use super::*;
     use gridfusion_core::format::{ByteRange, ElementType, Location};
 
@@ -96,7 +98,7 @@ mod tests {
     fn cells_are_picked_and_converted() {
         let at = Location::new("", ByteRange::Whole);
         let big: Vec<u8> = (0..12_i16).flat_map(i16::to_be_bytes).collect();
-        let stored = Payload { byte_order: ByteOrder::big(2), ..Payload::new(at, 24, Codec::Raw) };
+        let stored = Payload::new(at, 24, Codec::Raw).with_byte_order(ByteOrder::big(2));
         let picked = Picked { width: 2, every: 4, first: 3 }.of(stored);
         assert_eq!(picked.raw_len, 6);
         let conversion = Conversion { from: ElementType::I16, to: ElementType::F64 };

@@ -19,7 +19,7 @@ use gridfusion_core::{Error, Result};
 pub struct NetCdf;
 
 const fn file(ending: &'static str, what: &'static str) -> Ending {
-    Ending { ending, folder: false, what: Some(what) }
+    Ending::new(ending, false, Some(what))
 }
 
 #[async_trait]

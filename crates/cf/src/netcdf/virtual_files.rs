@@ -23,7 +23,7 @@ use super::pairs::TilePiece;
 use super::resolve::{Key, MappedDataset, ResolvedDatasets, Source, is_elsewhere, resolve};
 use crate::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::hierarchy::{Axis, Hierarchy, Unreadable, Variable};
-use gridfusion_core::format::{Layer, Placement, RepeatedCell, StorageOrder, StoredChunk};
+use gridfusion_core::format::{Layer, Placement, RepeatedCell, StoredChunk};
 use gridfusion_core::io::ByteSource;
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::Objects;
@@ -241,11 +241,8 @@ fn placed(
     whole: &[u64],
     other: &Variable,
 ) -> Result<Option<(Layer, bool)>> {
-    let place = layer.placement.clone().unwrap_or_else(|| Placement {
-        region: whole.iter().map(|&len| 0..len).collect(),
-        tile_shape: whole.to_vec(),
-        origin: vec![0; whole.len()],
-        order: StorageOrder::RowMajor,
+    let place = layer.placement.clone().unwrap_or_else(|| {
+        Placement::new(whole.iter().map(|&len| 0..len).collect(), whole.to_vec())
     });
     let Some(cut) = mapped.pairs.cut(piece, &place.region) else { return Ok(None) };
     let axes = cut.first.iter().zip(&place.region).zip(place.origin.iter().zip(&place.tile_shape));
@@ -260,13 +257,8 @@ fn placed(
         let first = at - start + skipped;
         first..first + len
     });
-    let placement = Placement {
-        region: region.collect(),
-        tile_shape: folded.tile_shape,
-        origin: folded.origin,
-        order: StorageOrder::RowMajor,
-    };
-    let mut placed = Layer { placement: Some(placement), ..layer.clone() };
+    let placement = Placement::new(region.collect(), folded.tile_shape).with_origin(folded.origin);
+    let mut placed = layer.clone().with_placement(Some(placement));
     if let Some((every, first)) = folded.picked {
         let width = other.cell.width().filter(|_| placed.payloads().count() == 1);
         let width = width.ok_or_else(|| {

@@ -53,10 +53,12 @@ impl ExternalType {
             ElementType::F32 => 9.969_21e36_f32.to_le_bytes().to_vec(),
             ElementType::F64 => f64::from(9.969_21e36_f32).to_le_bytes().to_vec(),
             ElementType::U64 => (u64::MAX - 1).to_le_bytes().to_vec(),
-            // The greatest value of the other unsigned types. There is no F16 in a file.
-            ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::F16 => {
+            // The greatest value of the other unsigned types.
+            ElementType::U8 | ElementType::U16 | ElementType::U32 => {
                 vec![u8::MAX; element.size() as usize]
             }
+            // No file has other types. Without a fill value, a missing cell would be an error.
+            _ => vec![],
         }
     }
 }

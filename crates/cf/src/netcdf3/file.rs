@@ -11,9 +11,7 @@ use super::header::{Header, HeaderVariable};
 use super::interleaved::RecordBytes;
 use super::version::Version;
 use crate::hierarchy::{Axis, CellType, Hierarchy, Unreadable, Variable};
-use gridfusion_core::format::{
-    ByteOrder, Codec, Layer, Location, Payload, Placement, StorageOrder, StoredChunk,
-};
+use gridfusion_core::format::{ByteOrder, Codec, Layer, Location, Payload, Placement, StoredChunk};
 use gridfusion_core::grid::MAX_RANK;
 use gridfusion_core::{Error, Result};
 
@@ -241,7 +239,7 @@ impl NetCdf3File {
             );
             return Err(Error::corrupt("variable", all.start, message));
         }
-        Ok(StoredChunk { layers: at.layers(ByteOrder::big(stored.word as usize), &region) })
+        Ok(StoredChunk::new(at.layers(ByteOrder::big(stored.word as usize), &region)))
     }
 }
 
@@ -318,7 +316,7 @@ impl Runs {
         let object: Arc<str> = "".into();
         let payload = |range: Range<u64>, raw_len, codec| {
             let at = Location::new(Arc::clone(&object), range);
-            Payload { byte_order, ..Payload::new(at, raw_len, codec) }
+            Payload::new(at, raw_len, codec).with_byte_order(byte_order)
         };
         let access =
             if self.count == 1 { Access::Contiguous } else { Access::new(self.len, self.stride) };
@@ -334,10 +332,7 @@ impl Runs {
                 let record = |record: u64| {
                     let start = self.start + record * self.stride;
                     let values = payload(start..start + self.len, self.len, Codec::Raw);
-                    Layer {
-                        placement: Some(record_placement(record, region)),
-                        ..Layer::whole(values)
-                    }
+                    Layer::whole(values).with_placement(Some(record_placement(record, region)))
                 };
                 (0..self.count).map(record).collect()
             }
@@ -353,12 +348,7 @@ fn record_placement(record: u64, region: &[Range<u64>]) -> Placement {
     if let Some(first) = places.first_mut() {
         *first = record..record + 1;
     }
-    Placement {
-        region: places,
-        origin: vec![0; tile_shape.len()],
-        tile_shape,
-        order: StorageOrder::RowMajor,
-    }
+    Placement::new(places, tile_shape)
 }
 
 #[cfg(test)]

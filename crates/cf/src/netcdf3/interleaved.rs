@@ -65,7 +65,7 @@ impl PayloadDecoder for RecordBytes {
                 }
             }
         }
-        Ok(DecodedPayload { bytes: spare.into(), offsets: None })
+        Ok(DecodedPayload::new(spare.into(), None))
     }
 }
 

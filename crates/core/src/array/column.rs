@@ -45,6 +45,7 @@ impl ColumnSource {
 
 /// A variable: its name, how its cells are stored, and how they become a column.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Value {
     /// The name of the column. Underscores are appended if an earlier column has the same name.
     pub name: String,

@@ -19,7 +19,6 @@ use crate::format::{ElementType, ZoneBound, bound};
 ///
 /// The first line becomes `match element { F32 => { type T = Float32Type; T::DATA_TYPE } … }`: the
 /// expression is compiled once per type.
-#[macro_export]
 macro_rules! for_element_type {
     ($element:expr, $t:ident => $body:expr) => {
         $crate::array::for_element_type!(
@@ -44,7 +43,39 @@ macro_rules! for_element_type {
         }
     };
 }
-pub use crate::for_element_type;
+pub(crate) use for_element_type;
+
+/// Work on elements, compiled once per type of elements: [`visit_element_type`] calls it with the type.
+pub trait ElementVisitor {
+    /// The result of the work.
+    type Output;
+
+    /// Works on elements of type `T`.
+    fn visit<T: Element>(self) -> Self::Output;
+}
+
+/// Returns what `visitor` returns for the Arrow type of stored elements.
+///
+/// ```
+/// use arrow::datatypes::{ArrowPrimitiveType, DataType};
+/// use gridfusion_core::array::{Element, ElementVisitor, visit_element_type};
+/// use gridfusion_core::format::ElementType;
+///
+/// struct ArrowType;
+///
+/// impl ElementVisitor for ArrowType {
+///     type Output = DataType;
+///
+///     fn visit<T: Element>(self) -> DataType {
+///         T::DATA_TYPE
+///     }
+/// }
+///
+/// assert_eq!(visit_element_type(ElementType::I16, ArrowType), DataType::Int16);
+/// ```
+pub fn visit_element_type<V: ElementVisitor>(element: ElementType, visitor: V) -> V::Output {
+    for_element_type!(element, T => visitor.visit::<T>())
+}
 
 /// Returns the Arrow type of stored elements.
 pub(super) fn arrow_type(element: ElementType) -> DataType {

@@ -252,7 +252,9 @@ impl Labels {
             Stored::Array { values, .. } if range.end <= values.len() as u64 => {
                 Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
             }
-            Stored::Array { .. } => Err(Error::internal("a range of labels reaches beyond its axis")),
+            Stored::Array { .. } => {
+                Err(Error::internal("a range of labels reaches beyond its axis"))
+            }
             Stored::Repeated { .. } => self.at(range.map(Some)),
         }
     }

@@ -1,7 +1,15 @@
 //! Options for turning stored data into SQL values, common to all formats.
 
 /// Options for turning stored data into SQL values.
+///
+/// ```
+/// use gridfusion_core::array::ReadOptions;
+///
+/// let options = ReadOptions::default().with_nan_as_null(false);
+/// assert!(options.fill_as_null);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// Shows NaN as NULL. Default: true.
     pub nan_as_null: bool,
@@ -16,5 +24,31 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         Self { nan_as_null: true, fill_as_null: true, index_columns: false, trust_zone_maps: true }
+    }
+}
+
+impl ReadOptions {
+    /// Sets whether NaN is shown as NULL.
+    #[must_use]
+    pub fn with_nan_as_null(self, nan_as_null: bool) -> Self {
+        Self { nan_as_null, ..self }
+    }
+
+    /// Sets whether the declared fill value is shown as NULL.
+    #[must_use]
+    pub fn with_fill_as_null(self, fill_as_null: bool) -> Self {
+        Self { fill_as_null, ..self }
+    }
+
+    /// Sets whether each dimension has a column with the index.
+    #[must_use]
+    pub fn with_index_columns(self, index_columns: bool) -> Self {
+        Self { index_columns, ..self }
+    }
+
+    /// Sets whether stored chunk statistics are used.
+    #[must_use]
+    pub fn with_trust_zone_maps(self, trust_zone_maps: bool) -> Self {
+        Self { trust_zone_maps, ..self }
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 
 /// The encoding of a payload.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Codec {
     /// The tile's bytes, without encoding.
     Raw,
@@ -66,12 +67,20 @@ impl fmt::Display for Codec {
 
 /// A decoded payload.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DecodedPayload {
     /// The tile's bytes.
     pub bytes: Bytes,
     /// The offset of each value in `bytes`, if the encoding of variable-length values contains their
     /// lengths.
     pub offsets: Option<Vec<u64>>,
+}
+
+impl DecodedPayload {
+    /// Returns the bytes of a tile, with the offsets of values of variable length if the encoding has them.
+    pub fn new(bytes: Bytes, offsets: Option<Vec<u64>>) -> Self {
+        Self { bytes, offsets }
+    }
 }
 
 /// Memory that decoding reuses from tile to tile.

@@ -6,6 +6,7 @@ use super::zone::ZoneBound;
 
 /// The type of an array's elements, stored little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ElementType {
     /// IEEE 754 half precision.
     F16,
@@ -49,6 +50,27 @@ impl ElementType {
     /// Whether the elements are unsigned integers.
     pub fn is_unsigned(self) -> bool {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
+    }
+
+    /// Returns the integers of the same size with the other sign; `None` for floats.
+    ///
+    /// ```
+    /// use gridfusion_core::format::ElementType;
+    ///
+    /// assert_eq!(ElementType::I8.of_other_sign(), Some(ElementType::U8));
+    /// ```
+    pub fn of_other_sign(self) -> Option<Self> {
+        Some(match self {
+            Self::U8 => Self::I8,
+            Self::U16 => Self::I16,
+            Self::U32 => Self::I32,
+            Self::U64 => Self::I64,
+            Self::I8 => Self::U8,
+            Self::I16 => Self::U16,
+            Self::I32 => Self::U32,
+            Self::I64 => Self::U64,
+            Self::F16 | Self::F32 | Self::F64 => return None,
+        })
     }
 
     /// Returns a number that orders elements as their values do, with -0 below 0. `None` for NaN, and for a

@@ -6,6 +6,7 @@ use crate::error::Error;
 
 /// A format that gridfusion does not read as arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Foreign {
     /// HDF5, including NetCDF-4, if gridfusion was built without the feature `hdf5`.
     Hdf5,

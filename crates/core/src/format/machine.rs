@@ -38,6 +38,7 @@ impl Location {
 
 /// An object or folder in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry {
     /// The last part of the path.
     pub name: String,
@@ -45,7 +46,15 @@ pub struct Entry {
     pub size: Option<u64>,
 }
 
-/// The next request of a [`Machine`], or its result.
+impl Entry {
+    /// Returns an object of `size` bytes; a folder without a size.
+    pub fn new(name: impl Into<String>, size: Option<u64>) -> Self {
+        Self { name: name.into(), size }
+    }
+}
+
+/// The next request of a [`Machine`], or its result. Whoever drives a machine serves each request, so a further one would be a
+/// breaking change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
     /// Fetch these bytes and call `step` again with [`Replies::Bytes`].

@@ -12,6 +12,7 @@
 /// assert_eq!(StorageOrder::permuted(vec![2, 0, 2]), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum StorageOrder {
     /// The last axis varies fastest, as in a chunk.
     #[default]

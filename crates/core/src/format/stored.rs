@@ -21,12 +21,18 @@ use crate::error::Result;
 /// A `.tet` chunk has exactly one layer. A tile of a TileDB array has one per fragment that wrote cells
 /// of it.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StoredChunk {
     /// Oldest first.
     pub layers: Vec<Layer>,
 }
 
 impl StoredChunk {
+    /// Returns a chunk of these layers, oldest first.
+    pub fn new(layers: Vec<Layer>) -> Self {
+        Self { layers }
+    }
+
     /// Whether a single layer holds the whole chunk in row-major order.
     pub fn is_whole(&self) -> bool {
         matches!(self.layers.as_slice(), [layer] if layer.placement.is_none())
@@ -40,6 +46,7 @@ impl StoredChunk {
 
 /// One stored piece of a chunk.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Layer {
     /// The cells of the chunk that the layer holds, and their place in the stored tile. `None` if the tile
     /// is the whole chunk in row-major order.
@@ -62,6 +69,30 @@ impl Layer {
         Self { placement: None, values, content: None, validity: None, may_be_absent: false }
     }
 
+    /// Sets which cells of the chunk the layer holds, and where they are in the stored tile.
+    #[must_use]
+    pub fn with_placement(self, placement: Option<Placement>) -> Self {
+        Self { placement, ..self }
+    }
+
+    /// Sets the bytes of values of variable length.
+    #[must_use]
+    pub fn with_content(self, content: Option<Payload>) -> Self {
+        Self { content, ..self }
+    }
+
+    /// Sets which cells are NULL.
+    #[must_use]
+    pub fn with_validity(self, validity: Option<Payload>) -> Self {
+        Self { validity, ..self }
+    }
+
+    /// Sets whether one of its objects may be absent.
+    #[must_use]
+    pub fn with_may_be_absent(self, may_be_absent: bool) -> Self {
+        Self { may_be_absent, ..self }
+    }
+
     /// Returns the payloads to read, in the order in which they are decoded.
     pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
         std::iter::once(&self.values).chain(&self.content).chain(&self.validity)
@@ -75,6 +106,7 @@ impl Layer {
 
 /// The mapping from cells of a stored tile to cells of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Placement {
     /// The cells of the chunk that the layer holds: a range per axis, relative to the chunk.
     pub region: Vec<Range<u64>>,
@@ -87,9 +119,30 @@ pub struct Placement {
     pub order: StorageOrder,
 }
 
+impl Placement {
+    /// Maps the first cells of a stored tile of `tile_shape`, in row-major order, to the cells of `region` in a chunk.
+    pub fn new(region: Vec<Range<u64>>, tile_shape: Vec<u64>) -> Self {
+        let origin = vec![0; tile_shape.len()];
+        Self { region, tile_shape, origin, order: StorageOrder::RowMajor }
+    }
+
+    /// Sets the coordinates of the region's first cell in the stored tile.
+    #[must_use]
+    pub fn with_origin(self, origin: Vec<u64>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Sets the order of the cells in the stored tile.
+    #[must_use]
+    pub fn with_order(self, order: StorageOrder) -> Self {
+        Self { order, ..self }
+    }
+}
+
 /// The location of stored bytes, and how a tile is made of them: by decoding, and then by reversing
 /// big-endian words.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Payload {
     /// The location of the stored bytes.
     pub at: Location,
@@ -105,6 +158,12 @@ impl Payload {
     /// Returns a payload of little-endian words.
     pub fn new(at: Location, raw_len: u64, codec: Codec) -> Self {
         Self { at, raw_len, codec, byte_order: ByteOrder::Little }
+    }
+
+    /// Sets the byte order of the decoded words.
+    #[must_use]
+    pub fn with_byte_order(self, byte_order: ByteOrder) -> Self {
+        Self { byte_order, ..self }
     }
 
     /// Returns the number of stored bytes. For an object whose length is unknown before it is read, the

@@ -2,6 +2,7 @@
 
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum TimeUnit {
     /// Calendar years.
     Year,

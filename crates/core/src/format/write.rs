@@ -38,6 +38,7 @@ impl Content {
 
 /// A write that a [`Writer`] requests before the array is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Write {
     /// Put whole objects, in any order or concurrently. None of them may exist yet.
     Put(Vec<Content>),
@@ -56,6 +57,7 @@ pub enum Write {
 
 /// The last write, which makes everything visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Publish {
     /// Put an object that must not exist yet: of two concurrent writers, the second fails.
     Create(Content),

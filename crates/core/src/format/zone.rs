@@ -15,6 +15,7 @@ pub fn bound(element: &[u8]) -> ZoneBound {
 
 /// The statistics of one variable over all cells of one chunk.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Zone {
     /// The number of cells that are NULL, NaN or the fill value.
     pub null_count: u64,
@@ -24,8 +25,22 @@ pub struct Zone {
     pub sum: Option<Sum>,
 }
 
+impl Zone {
+    /// Returns statistics without a sum.
+    pub fn new(null_count: u64, bounds: Option<(ZoneBound, ZoneBound)>) -> Self {
+        Self { null_count, bounds, sum: None }
+    }
+
+    /// Sets the sum.
+    #[must_use]
+    pub fn with_sum(self, sum: Option<Sum>) -> Self {
+        Self { sum, ..self }
+    }
+}
+
 /// A sum of all cells that are not NULL, exact for integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Sum {
     /// The sum of signed integers.
     Signed(i64),

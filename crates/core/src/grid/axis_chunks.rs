@@ -10,6 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The borders between the chunks of an axis, from 0 to the axis' length.
+///
+/// Plans carry each kind to other processes, so a further kind would be a breaking change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AxisChunks {
     /// A border every `edge` positions.

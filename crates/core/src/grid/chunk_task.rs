@@ -4,6 +4,7 @@ use super::{AxisSelection, ChunkGrid};
 
 /// One chunk to read and the cells to take from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChunkTask {
     /// The chunk's row-major number in the grid. Chunks of a grid that is not [numbered](ChunkGrid::is_numbered) may share it.
     pub chunk_number: u64,

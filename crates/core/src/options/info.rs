@@ -6,6 +6,7 @@ use super::value::ValueKind;
 ///
 /// `ArrayOpener::schema` and `GridCatalog` refuse options that apply to less than they open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Scope {
     /// For one table.
     Table,

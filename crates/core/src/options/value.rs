@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 
 /// How to read local files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum IoMode {
     /// Through a memory mapping, without copies.
     ///
@@ -84,6 +85,7 @@ impl fmt::Debug for Secret {
 
 /// The value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OptionValue {
     /// True or false.
     Flag(bool),

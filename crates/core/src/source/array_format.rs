@@ -32,6 +32,7 @@ use crate::verify::{Depth, Progress, Report};
 
 /// A file name ending of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ending {
     /// The ending with its dot, such as `.tet`. It matches in any case.
     pub ending: &'static str,
@@ -42,8 +43,17 @@ pub struct Ending {
     pub what: Option<&'static str>,
 }
 
+impl Ending {
+    /// Returns an ending of files, or of folders if `folder`. `what` names its files in messages if the ending alone identifies
+    /// the format.
+    pub const fn new(ending: &'static str, folder: bool, what: Option<&'static str>) -> Self {
+        Self { ending, folder, what }
+    }
+}
+
 /// A format's description of a place that it recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecognisedFormat {
     /// A noun for messages, such as `a TileDB array`.
     pub what: Cow<'static, str>,
@@ -51,11 +61,26 @@ pub struct RecognisedFormat {
     pub nests: bool,
 }
 
+impl RecognisedFormat {
+    /// Returns a place that messages call `what`. If it `nests`, a folder of such places is a group.
+    pub fn new(what: impl Into<Cow<'static, str>>, nests: bool) -> Self {
+        Self { what: what.into(), nests }
+    }
+}
+
 /// A table function that returns facts about arrays instead of cells, such as `tet_info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InfoFunction {
     /// The function's name in SQL.
     pub name: &'static str,
+}
+
+impl InfoFunction {
+    /// Returns a function with a name in SQL.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name }
+    }
 }
 
 /// A storage format of arrays.

@@ -34,6 +34,7 @@ impl Detail {
 
 /// A description of the arrays at one path or URL.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Description {
     /// The JSON document for programs. Its fields are stable; `docs/info.md` lists them.
     pub document: Fact,
@@ -41,8 +42,16 @@ pub struct Description {
     pub pages: Vec<Page>,
 }
 
+impl Description {
+    /// Returns a description of a document and its pages.
+    pub fn new(document: Fact, pages: Vec<Page>) -> Self {
+        Self { document, pages }
+    }
+}
+
 /// A value of a JSON document. The fields of a record keep their order.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Fact {
     /// JSON `null`: a value that is not known.
     Null,
@@ -125,6 +134,7 @@ fn beyond_numbers(value: f64) -> &'static str {
 
 /// A printed description of one array, group or file.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Page {
     /// The path, or the name of an array.
     pub title: String,
@@ -136,8 +146,28 @@ pub struct Page {
     pub warnings: Vec<String>,
 }
 
+impl Page {
+    /// Returns a page of lines.
+    pub fn new(title: impl Into<String>, lines: Vec<String>) -> Self {
+        Self { title: title.into(), lines, ..Self::default() }
+    }
+
+    /// Sets the tables.
+    #[must_use]
+    pub fn with_tables(self, tables: Vec<PageTable>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// Sets the warnings.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
+    }
+}
+
 /// A table of a page. A column without any value is not printed.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct PageTable {
     /// The heading and the alignment of each column.
     pub columns: Vec<(&'static str, Side)>,

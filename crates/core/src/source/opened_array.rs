@@ -8,6 +8,8 @@ use crate::array::{GridArray, SparseArray};
 use crate::error::{Error, Result, shown_location};
 
 /// An opened array.
+///
+/// Each kind has tables of its own, so a further kind would be a breaking change.
 #[derive(Debug)]
 pub enum OpenedArray {
     /// A full grid, of which every cell is a row.
@@ -28,6 +30,20 @@ impl OpenedArray {
                 "\"{}\" is a sparse array, which has no grid of cells",
                 array.name()
             ))),
+        }
+    }
+
+    /// Returns a sparse array.
+    ///
+    /// # Errors
+    /// `Usage` for an array that is a full grid.
+    pub fn into_sparse(self) -> Result<SparseArray> {
+        match self {
+            Self::Sparse(array) => Ok(array),
+            Self::Grid(array) => {
+                let message = format!("\"{}\" is a dense array, not a sparse one", array.name());
+                Err(array.objects().named(Error::usage(message)))
+            }
         }
     }
 
@@ -83,6 +99,8 @@ impl From<SparseArray> for OpenedArray {
 }
 
 /// The arrays of one place that become one table.
+///
+/// Each kind has tables of its own, so a further kind would be a breaking change.
 #[derive(Debug)]
 pub enum TableArrays {
     /// Grids of the same axes, whose variables become columns.

@@ -24,6 +24,7 @@ use crate::format::{DecodedPayload, Layer, Payload, Placement, Scratch, StoredCh
 
 /// How the cells of a variable are stored, and the element of cells that were never written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CellFormat {
     /// Bytes of a cell; `None` if cells may have any length.
     pub width: Option<usize>,
@@ -37,6 +38,12 @@ pub struct CellFormat {
 }
 
 impl CellFormat {
+    /// Returns the format of cells of `width` bytes, or of any length. Cells that were never written have the bytes `fill`, and
+    /// are NULL unless `fill_is_valid`.
+    pub fn new(width: Option<usize>, nullable: bool, fill: Vec<u8>, fill_is_valid: bool) -> Self {
+        Self { width, nullable, fill, fill_is_valid }
+    }
+
     /// Returns the format of cells of `width` bytes that are never NULL and all written.
     pub fn fixed(width: usize) -> Self {
         Self { width: Some(width), nullable: false, fill: vec![], fill_is_valid: true }
@@ -71,6 +78,7 @@ pub fn decode(
 
 /// The error of a chunk that could not be decoded.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Undecodable {
     /// Names the object, unless the array is a single object.
     pub error: Error,

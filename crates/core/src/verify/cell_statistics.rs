@@ -10,6 +10,7 @@ use crate::format::{ElementType, ZoneBound, bound};
 
 /// The statistics of the elements of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CellStatistics {
     /// The number of elements that are NaN, fill or NULL.
     pub nulls: u64,

@@ -45,6 +45,7 @@ pub trait Decodable: Send + Sync + 'static {
 
 /// The findings about a chunk that was decoded, or about several tiles.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Findings {
     /// A finding for each of several tiles that could not be decoded.
     pub undecodable: Vec<Finding>,

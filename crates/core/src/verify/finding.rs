@@ -5,6 +5,8 @@ use std::fmt;
 use crate::error::Error;
 
 /// The severity of a finding.
+///
+/// Reports and exit codes depend on each, so a further severity would be a breaking change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// An oddity that changes no answer.
@@ -16,6 +18,7 @@ pub enum Severity {
 
 /// A fault that a verification found, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The severity of the fault.
     pub severity: Severity,
@@ -34,6 +37,18 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Sets the offset of the first wrong byte.
+    #[must_use]
+    pub fn at_offset(self, offset: u64) -> Self {
+        Self { offset: Some(offset), ..self }
+    }
+
+    /// Sets the message.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// Makes a finding that something is wrong.
     pub fn failure(message: impl Into<String>) -> Self {
         Self {

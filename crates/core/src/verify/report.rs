@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, path_within};
 
 /// How thorough a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Depth {
     /// Everything except the cells: directories, indexes, footers, zone maps and the places of
     /// payloads.

@@ -60,7 +60,7 @@ impl Index {
         Ok(Self {
             rows_at: region.start + HEADER_LEN,
             row_count,
-            memory_budget: MemoryBudget { basis_points, bytes },
+            memory_budget: MemoryBudget::new(basis_points, bytes),
             first_rows: first_rows(datasets, row_count),
         })
     }

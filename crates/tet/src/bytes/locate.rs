@@ -164,7 +164,7 @@ impl Locate {
             let coordinates = self.grid.chunk_coordinates(chunk);
             let values = self.file.payload(self.dataset, &coordinates, row, &object)?;
             let layer = Layer::whole(values);
-            Ok(StoredChunk { layers: vec![layer] })
+            Ok(StoredChunk::new(vec![layer]))
         });
         stored.collect::<Result<_>>().map(Step::Done)
     }

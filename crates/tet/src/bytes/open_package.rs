@@ -56,7 +56,7 @@ pub struct Generation {
 /// use gridfusion_core::format::{Entry, Machine, Replies, Step};
 /// use gridfusion_tet::bytes::OpenPackage;
 ///
-/// let entry = |name: &str, size| Entry { name: name.to_owned(), size };
+/// let entry = |name: &str, size| Entry::new(name, size);
 /// let mut open = OpenPackage::new(None);
 /// let mut replies = Replies::Start;
 /// let generation = loop {

@@ -178,7 +178,7 @@ impl Target {
             let (least, greatest) = (&entry.min_le, &entry.max_le);
             text.corrupt(format!("{least:?} to {greatest:?} is not a range of {}", self.element))
         })?;
-        Ok((number, Zone { null_count: entry.null_count, bounds, sum: None }))
+        Ok((number, Zone::new(entry.null_count, bounds)))
     }
 
     /// Returns the bounds of an entry, `Some(None)` if it has none, and `None` if they are impossible.

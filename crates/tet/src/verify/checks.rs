@@ -59,10 +59,8 @@ async fn verify_index(
     let rows = reader.tet().index_rows();
     progress.expect(rows);
     let mut index = IndexChecks::new(reader.tet());
-    let mut cells = match depth {
-        Depth::Structure => None,
-        Depth::Cells => Some(CellChecks::new(reader, zones.maps.clone(), progress)),
-    };
+    let reads_cells = depth != Depth::Structure;
+    let mut cells = reads_cells.then(|| CellChecks::new(reader, zones.maps.clone(), progress));
     // The number of rows that were checked, and so the number of the next one.
     let mut seen = 0;
     while seen < rows {

@@ -180,7 +180,7 @@ impl Overlaps {
             // If only one payload has the first byte, that payload begins before the area of payloads.
             let [first, second] = &rows[..] else {
                 let message = "the payload overlaps the directory or the index";
-                let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
+                let found = Finding::failure(message).at_offset(bytes.start);
                 overlap
                     .add(rows.first().map_or(found.clone(), |row| about(file.tet(), row, found)));
                 continue;
@@ -191,7 +191,7 @@ impl Overlaps {
                 false => "overlaps that of",
             };
             let message = format!("its payload {shared} {}", name_of(file.tet(), first));
-            let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
+            let found = Finding::failure(message).at_offset(bytes.start);
             let check = if is_same { &mut offsets } else { &mut overlap };
             check.add(about(file.tet(), second, found));
         }

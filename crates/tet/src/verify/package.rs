@@ -119,7 +119,7 @@ async fn verify_others(
             let name = check.name().replace("current", "generation");
             for finding in check.findings() {
                 let message = format!("{name}: {}", finding.message);
-                packed.add(Finding { message, ..finding.clone() }.in_file(&place));
+                packed.add(finding.clone().with_message(message).in_file(&place));
             }
             // Findings that their own check did not list must be counted all the same.
             for (severity, number) in

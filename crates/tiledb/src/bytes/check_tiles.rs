@@ -86,7 +86,7 @@ impl FragmentTiles {
     /// `Corrupt` if a file of the tile is missing or too short.
     pub fn stored(&self, place: u64) -> Result<Layer> {
         let (values, content, validity) = self.index.payloads(place)?;
-        Ok(Layer { content, validity, ..Layer::whole(values) })
+        Ok(Layer::whole(values).with_content(content).with_validity(validity))
     }
 
     /// The error in the stored statistics, if they are malformed.

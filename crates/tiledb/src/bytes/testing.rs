@@ -274,8 +274,8 @@ impl Folder {
         for (path, bytes) in &self.0 {
             let Some(below) = path.strip_prefix(&prefix) else { continue };
             let entry = match below.split_once('/') {
-                Some((name, _)) => Entry { name: name.to_owned(), size: None },
-                None => Entry { name: below.to_owned(), size: Some(bytes.len() as u64) },
+                Some((name, _)) => Entry::new(name, None),
+                None => Entry::new(below, Some(bytes.len() as u64)),
             };
             if entries.last() != Some(&entry) {
                 entries.push(entry);

@@ -28,7 +28,7 @@ use arrow::buffer::BooleanBuffer;
 
 use crate::bytes::{Comparison, Condition, Datatype};
 use crate::columns::element;
-use gridfusion_core::array::{Element, for_element_type};
+use gridfusion_core::array::{Element, ElementVisitor, visit_element_type};
 use gridfusion_core::format::{ElementType, bound};
 use gridfusion_core::{Error, Result};
 
@@ -175,7 +175,7 @@ impl<'a> Operand<'a> {
                 if value.len() != size {
                     return Err(wrong_length(value, size));
                 }
-                Ok(for_element_type!(element, T => numbers::<T>(cells, op, value, bytes)))
+                Ok(visit_element_type(element, CompareNumbers { cells, op, value, bytes }))
             }
             (Some(_), _) => {
                 Err(Error::unsupported(format!("comparing cells of several {datatype}")))
@@ -256,10 +256,23 @@ fn wrong_length(value: &[u8], expected: usize) -> Error {
 }
 
 /// Compares little-endian numbers with `value`, which has the bytes of one.
-fn numbers<T: Element>(cells: usize, op: Comparison, value: &[u8], bytes: &[u8]) -> BooleanBuffer {
-    let size = size_of::<T::Native>();
-    let number = |bytes: &[u8]| T::from_bound(bound(bytes));
-    tested(cells, op, number(value), |at| number(&bytes[at * size..][..size]))
+struct CompareNumbers<'a> {
+    cells: usize,
+    op: Comparison,
+    value: &'a [u8],
+    bytes: &'a [u8],
+}
+
+impl ElementVisitor for CompareNumbers<'_> {
+    type Output = BooleanBuffer;
+
+    fn visit<T: Element>(self) -> BooleanBuffer {
+        let size = size_of::<T::Native>();
+        let number = |bytes: &[u8]| T::from_bound(bound(bytes));
+        tested(self.cells, self.op, number(self.value), |at| {
+            number(&self.bytes[at * size..][..size])
+        })
+    }
 }
 
 /// Compares each cell with `value`. There is one loop per operator, so that none branches on it.

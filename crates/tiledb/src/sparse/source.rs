@@ -71,15 +71,13 @@ fn facts(array: &TileDbArray, fragment: &Fragment) -> Result<SparseFragment> {
     let has_times = fragment.time_field().is_some();
     let ends_outside = options.end.is_some_and(|end| fragment.t2 > end);
     let deleted_later = array.deletions().iter().any(|deletion| deletion.time >= fragment.t1);
-    Ok(SparseFragment {
-        tiles: fragment.tiles,
-        tile_cells: fragment.tile_cells(0)?,
-        last_tile_cells: fragment.tile_cells(fragment.tiles.saturating_sub(1))?,
-        time: fragment.t1,
-        has_times,
-        may_be_outside: has_times && (fragment.t1 < options.start || ends_outside),
-        may_be_deleted: fragment.delete_time_field().is_some() || deleted_later,
-    })
+    let last_tile_cells = fragment.tile_cells(fragment.tiles.saturating_sub(1))?;
+    let tile_cells = fragment.tile_cells(0)?;
+    let mut facts = SparseFragment::new(fragment.tiles, tile_cells, last_tile_cells, fragment.t1);
+    facts.has_times = has_times;
+    facts.may_be_outside = has_times && (fragment.t1 < options.start || ends_outside);
+    facts.may_be_deleted = fragment.delete_time_field().is_some() || deleted_later;
+    Ok(facts)
 }
 
 impl TileDbTiles {
@@ -109,10 +107,7 @@ impl TileDbTiles {
         let column = |(column, all): (&ValueColumn, &Coordinates)| coordinates(column, all);
         let least = self.dimensions.iter().zip(&rtree.least).map(column);
         let greatest = self.dimensions.iter().zip(&rtree.greatest).map(column);
-        Ok(TileBounds {
-            least: least.collect::<Result<_>>()?,
-            greatest: greatest.collect::<Result<_>>()?,
-        })
+        Ok(TileBounds::new(least.collect::<Result<_>>()?, greatest.collect::<Result<_>>()?))
     }
 }
 
@@ -212,7 +207,7 @@ impl SparseSource for TileDbTiles {
         self.read(blocks.collect()).await?;
         let stored = |field: Option<usize>| {
             let layer = field.map(|field| self.array.sparse_tile(tile.fragment, field, tile.tile));
-            Ok(StoredChunk { layers: layer.transpose()?.into_iter().collect() })
+            Ok(StoredChunk::new(layer.transpose()?.into_iter().collect()))
         };
         fields.into_iter().map(stored).collect::<Result<_>>().map_err(named)
     }

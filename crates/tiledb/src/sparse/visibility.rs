@@ -56,7 +56,7 @@ impl TileDbTiles {
         let end = options.end.unwrap_or(u64::MAX);
         let inside = |time: u64| options.start <= time && time <= end;
         let inside = BooleanBuffer::collect_bool(times.len(), |at| inside(times[at]));
-        Ok(Some(CellTimes { times, inside }))
+        Ok(Some(CellTimes::new(times, inside)))
     }
 
     /// Returns a bit per cell of a tile: whether no deletion hides it. `None` if none is deleted.
@@ -150,7 +150,7 @@ impl TileDbTiles {
         let layers: Result<Vec<Layer>> = fields.iter().map(layer).collect();
         let layers = layers.map_err(|error| self.objects.named(error))?;
         let chunks: Vec<StoredChunk> =
-            layers.into_iter().map(|layer| StoredChunk { layers: vec![layer] }).collect();
+            layers.into_iter().map(|layer| StoredChunk::new(vec![layer])).collect();
         let fetched = self.objects.fetch(&Request::for_chunks(&chunks)).await?;
         let mut payloads = fetched.into_iter().flatten();
         let cells = [fragment.tile_cells(tile.tile)?];

@@ -75,7 +75,7 @@ impl StoredTile {
     /// The tile as a chunk of one layer, which the common code decodes. The cells stay in their stored
     /// order.
     fn chunk(&self) -> StoredChunk {
-        StoredChunk { layers: vec![Layer::clone(&self.layer)] }
+        StoredChunk::new(vec![Layer::clone(&self.layer)])
     }
 }
 

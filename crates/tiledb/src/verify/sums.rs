@@ -8,7 +8,7 @@
 //!   i16    -1, 5, (NULL)  exact sum 4       magnitude 6           must be 4
 //! ```
 
-use gridfusion_core::array::{Element, for_element_type};
+use gridfusion_core::array::{Element, ElementVisitor, visit_element_type};
 use gridfusion_core::format::{ElementType, bound};
 
 /// The sum of the elements of a tile that are not NULL.
@@ -27,10 +27,25 @@ pub(super) enum TileSum {
 /// allows for about nine million additions that all round the same way.
 const ROUNDING: f64 = 1e-9;
 
+/// The arguments of [`TileSum::sum`].
+struct AddUp<'a> {
+    element: ElementType,
+    elements: &'a [u8],
+    validity: Option<&'a [u8]>,
+}
+
+impl ElementVisitor for AddUp<'_> {
+    type Output = TileSum;
+
+    fn visit<T: Element>(self) -> TileSum {
+        TileSum::sum::<T>(self.element, self.elements, self.validity)
+    }
+}
+
 impl TileSum {
     /// Adds up little-endian `elements`, without those that have a 0 in `validity`.
     pub(super) fn new(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
-        for_element_type!(element, T => Self::sum::<T>(element, elements, validity))
+        visit_element_type(element, AddUp { element, elements, validity })
     }
 
     fn sum<T: Element>(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {

@@ -153,8 +153,9 @@ impl ZarrArray {
         let mut payload = Payload::new(at, self.chunk_bytes, self.encoding.codec.clone());
         payload.byte_order = self.encoding.byte_order;
         let placement = self.placement(chunk);
-        let layer = Layer { placement, may_be_absent, ..Layer::whole(payload) };
-        StoredChunk { layers: vec![layer] }
+        let layer =
+            Layer::whole(payload).with_placement(placement).with_may_be_absent(may_be_absent);
+        StoredChunk::new(vec![layer])
     }
 
     /// Returns how the stored tile becomes the chunk. Chunks at the end of an axis are stored whole.
@@ -165,11 +166,9 @@ impl ZarrArray {
             .map(|((axis, edge), at)| axis.len.saturating_sub(at.saturating_mul(*edge)).min(*edge));
         let extents: Vec<u64> = extents.collect();
         let is_whole = extents == *shape && self.encoding.order == StorageOrder::RowMajor;
-        (!is_whole).then(|| Placement {
-            region: extents.iter().map(|len| 0..*len).collect(),
-            tile_shape: shape.clone(),
-            origin: vec![0; shape.len()],
-            order: self.encoding.order.clone(),
+        (!is_whole).then(|| {
+            Placement::new(extents.iter().map(|len| 0..*len).collect(), shape.clone())
+                .with_order(self.encoding.order.clone())
         })
     }
 

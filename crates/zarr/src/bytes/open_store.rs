@@ -424,7 +424,7 @@ mod tests {
         let root = vec![None, None, Some(group), None];
         let step = machine.step(Replies::IfPresent(root)).unwrap();
         assert!(matches!(step, Step::List(folders) if folders == [""]));
-        let nameless = Entry { name: String::new(), size: None };
+        let nameless = Entry::new(String::new(), None);
         let step = machine.step(Replies::Listings(vec![vec![nameless]])).unwrap();
         assert!(matches!(step, Step::Done(store) if store.arrays().is_empty()));
     }

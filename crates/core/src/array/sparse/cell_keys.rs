@@ -16,6 +16,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 /// One part of the keys of some cells.
+///
+/// The merge of fragments orders cells by each kind, so a further kind would be a breaking change.
 #[derive(Debug, Clone)]
 pub enum KeyColumn {
     /// Numbers, mapped to unsigned numbers of the same order.

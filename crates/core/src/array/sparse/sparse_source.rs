@@ -31,6 +31,7 @@ pub struct TileNumber {
 
 /// A fragment of a sparse array: the cells that one write, or a consolidation of several, added.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SparseFragment {
     /// The number of its tiles.
     pub tiles: u64,
@@ -49,6 +50,19 @@ pub struct SparseFragment {
 }
 
 impl SparseFragment {
+    /// Returns a fragment whose cells were all written at `time`, in the time window of the table, and are not deleted.
+    pub fn new(tiles: u64, tile_cells: u64, last_tile_cells: u64, time: u64) -> Self {
+        Self {
+            tiles,
+            tile_cells,
+            last_tile_cells,
+            time,
+            has_times: false,
+            may_be_outside: false,
+            may_be_deleted: false,
+        }
+    }
+
     /// Returns the number of cells of a tile.
     pub fn cells_of(&self, tile: u64) -> u64 {
         let is_last = tile.checked_add(1) == Some(self.tiles);
@@ -64,6 +78,7 @@ impl SparseFragment {
 
 /// The rectangles of some tiles, or of some fragments.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TileBounds {
     /// Per dimension, the least coordinate of each tile, in the type of the dimension's column. NULL where it
     /// is not known.
@@ -72,13 +87,28 @@ pub struct TileBounds {
     pub greatest: Vec<ArrayRef>,
 }
 
+impl TileBounds {
+    /// Returns rectangles from the least and the greatest coordinates per dimension.
+    pub fn new(least: Vec<ArrayRef>, greatest: Vec<ArrayRef>) -> Self {
+        Self { least, greatest }
+    }
+}
+
 /// The times at which the cells of a tile were written.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CellTimes {
     /// The time of each cell; the unit is the format's own.
     pub times: Vec<u64>,
     /// A bit per cell: whether it lies in the time window of the table.
     pub inside: BooleanBuffer,
+}
+
+impl CellTimes {
+    /// Returns the time of each cell, and whether it lies in the time window of the table.
+    pub fn new(times: Vec<u64>, inside: BooleanBuffer) -> Self {
+        Self { times, inside }
+    }
 }
 
 /// The source of a sparse array's tiles.

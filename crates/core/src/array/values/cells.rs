@@ -22,6 +22,7 @@ use crate::tile::Tile;
 
 /// The kind of a variable's cells.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum CellKind {
     /// One value of fixed width.
     Scalar(Scalar),

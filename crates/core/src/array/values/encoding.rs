@@ -5,6 +5,7 @@ use std::fmt;
 
 /// How text is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Encoding {
     /// UTF-8, which includes ASCII.
     Utf8,

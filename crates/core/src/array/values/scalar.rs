@@ -14,6 +14,7 @@ use crate::format::ElementType;
 
 /// A value of fixed width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scalar {
     /// A number.
     Number(ElementType),

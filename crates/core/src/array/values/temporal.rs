@@ -31,6 +31,7 @@ use crate::format::TimeUnit;
 
 /// An `i64` that counts time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Temporal {
     /// A point in time, counted from 1970-01-01.
     Point(TimeUnit),

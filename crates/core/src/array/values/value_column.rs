@@ -12,6 +12,7 @@ use crate::tile::Tile;
 
 /// How the cells of one variable become a column.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ValueColumn {
     /// Numbers.
     Number(NumberColumn),

@@ -144,6 +144,7 @@ pub trait Folder: Debug + Send + Sync {
 
 /// An object or folder in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FolderEntry {
     /// The last part of the path.
     pub name: String,
@@ -151,8 +152,16 @@ pub struct FolderEntry {
     pub size: Option<u64>,
 }
 
+impl FolderEntry {
+    /// Returns an object of `size` bytes; a folder without a size.
+    pub fn new(name: impl Into<String>, size: Option<u64>) -> Self {
+        Self { name: name.into(), size }
+    }
+}
+
 /// An object below a folder, and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VersionBelow {
     /// The path of the object, as for [`Folder::open`].
     pub path: String,
@@ -160,4 +169,11 @@ pub struct VersionBelow {
     pub version: String,
     /// The stamp of the object.
     pub stamp: ObjectStamp,
+}
+
+impl VersionBelow {
+    /// Returns the object at `path`, with its version as a text and its stamp.
+    pub fn new(path: impl Into<String>, version: impl Into<String>, stamp: ObjectStamp) -> Self {
+        Self { path: path.into(), version: version.into(), stamp }
+    }
 }

@@ -19,7 +19,7 @@ use super::under_way::UnderWay;
 /// use object_store::memory::InMemory;
 ///
 /// let remote = Remote::default();
-/// remote.set_limits(RemoteLimits { requests: 16, ..RemoteLimits::default() });
+/// remote.set_limits(RemoteLimits::default().with_requests(16));
 /// let store = remote.store(Arc::new(InMemory::new()));
 /// assert_eq!(remote.counts().requests, 0);
 /// # let _ = store;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 /// Numbers of requests to object stores, and of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RequestCounts {
     /// Requests, also those that were tried again.
     pub requests: u64,

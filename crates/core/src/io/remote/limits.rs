@@ -7,11 +7,12 @@ use std::time::Duration;
 /// ```
 /// use gridfusion_core::io::RemoteLimits;
 ///
-/// let limits = RemoteLimits { requests: 16, ..RemoteLimits::default() };
+/// let limits = RemoteLimits::default().with_requests(16);
 /// assert_eq!(limits.timeout.as_secs(), 30);
 /// # let _ = limits;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RemoteLimits {
     /// The most requests in flight.
     pub requests: usize,
@@ -48,5 +49,61 @@ impl Default for RemoteLimits {
             check: Duration::from_secs(1),
             private_references: false,
         }
+    }
+}
+
+impl RemoteLimits {
+    /// Sets the most requests in flight.
+    #[must_use]
+    pub fn with_requests(self, requests: usize) -> Self {
+        Self { requests, ..self }
+    }
+
+    /// Sets the most bytes that requests in flight ask for.
+    #[must_use]
+    pub fn with_bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Sets the time after which a request without progress fails.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Sets how often a request is tried.
+    #[must_use]
+    pub fn with_tries(self, tries: usize) -> Self {
+        Self { tries, ..self }
+    }
+
+    /// Sets the most bytes between two ranges that share a request.
+    #[must_use]
+    pub fn with_gap(self, gap: u64) -> Self {
+        Self { gap, ..self }
+    }
+
+    /// Sets the most bytes of a request.
+    #[must_use]
+    pub fn with_merge(self, merge: u64) -> Self {
+        Self { merge, ..self }
+    }
+
+    /// Sets the most bytes of metadata that are kept.
+    #[must_use]
+    pub fn with_cache(self, cache: usize) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// Sets the time for which a listing is not checked again.
+    #[must_use]
+    pub fn with_check(self, check: Duration) -> Self {
+        Self { check, ..self }
+    }
+
+    /// Sets whether remote files may refer to private addresses.
+    #[must_use]
+    pub fn with_private_references(self, private_references: bool) -> Self {
+        Self { private_references, ..self }
     }
 }

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     #[expect(clippy::single_range_in_vec_init)] // Ranges are meant, not their elements.
     fn near_ranges_share_a_request_and_long_ones_are_divided() {
-        let limits = RemoteLimits { gap: 4, merge: 16, ..RemoteLimits::default() };
+        let limits = RemoteLimits::default().with_gap(4).with_merge(16);
         let plan = |wanted: &[Range<u64>]| {
             let requests = Requests::new(wanted, &limits, |_| false);
             (requests.ranges, requests.wasted)
@@ -121,11 +121,9 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(17);
         let object: Vec<u8> = (0..255).collect();
         for _ in 0..500 {
-            let limits = RemoteLimits {
-                gap: rng.random_range(0..20),
-                merge: rng.random_range(1..60),
-                ..RemoteLimits::default()
-            };
+            let limits = RemoteLimits::default()
+                .with_gap(rng.random_range(0..20))
+                .with_merge(rng.random_range(1..60));
             let wanted: Vec<Range<u64>> = (0..rng.random_range(0..6))
                 .map(|_| {
                     let start = rng.random_range(0..200);

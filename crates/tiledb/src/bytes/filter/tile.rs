@@ -148,7 +148,7 @@ impl TileCodec {
         }
         tile.bytes.truncate(to_usize(raw_len));
         let offsets = self.stages.iter().any(Stage::makes_offsets).then_some(tile.offsets);
-        Ok(DecodedPayload { bytes: tile.bytes.into(), offsets })
+        Ok(DecodedPayload::new(tile.bytes.into(), offsets))
     }
 
     fn chunk_count(&self, reader: &mut Reader<'_>) -> Result<u64> {

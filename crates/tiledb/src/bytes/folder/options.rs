@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn folders_are_known_by_what_is_in_them() {
         let kind = |names: &[&str]| {
-            let entry = |name: &&str| Entry { name: (*name).to_owned(), size: None };
+            let entry = |name: &&str| Entry::new(*name, None);
             folder_kind(&names.iter().map(entry).collect::<Vec<_>>())
         };
         assert_eq!(kind(&[]), None);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn files(names: &[String]) -> Vec<Entry> {
-        names.iter().map(|name| Entry { name: name.clone(), size: Some(0) }).collect()
+        names.iter().map(|name| Entry::new(name.clone(), Some(0))).collect()
     }
 
     fn window(start: u64, end: u64) -> OpenOptions {
@@ -344,7 +344,7 @@ mod tests {
     fn old_arrays_commit_beside_the_fragments() {
         let old = format!("__1_1_{UUID}_10");
         let ancient = format!("__1_1_{UUID}");
-        let folder = |name: &str| Entry { name: name.into(), size: None };
+        let folder = |name: &str| Entry::new(name, None);
         let mut root = files(&[format!("{old}.ok"), format!("{old}.vac")]);
         root.push(folder(&old));
         root.push(folder("__schema"));
@@ -357,7 +357,7 @@ mod tests {
         root.push(folder(&ancient));
         assert!(visible(&root).is_err());
         root.pop();
-        root.push(Entry { name: name(1, 1) + ".upd", size: Some(0) });
+        root.push(Entry::new(name(1, 1) + ".upd", Some(0)));
         let files = CommitFiles { commits: &root, ..CommitFiles::default() };
         assert!(files.visible(ArrayKind::Dense, &OpenOptions::default()).is_err());
     }

@@ -107,7 +107,7 @@ impl TileDbArray {
         let index = self.tile_index(fragment, field);
         let index = index.ok_or_else(|| Error::internal("a tile index that was not read"))?;
         let (values, content, validity) = index.payloads(tile)?;
-        Ok(Layer { content, validity, ..Layer::whole(values) })
+        Ok(Layer::whole(values).with_content(content).with_validity(validity))
     }
 
     /// Returns the field of a fragment that holds an attribute of the array; `None` if the fragment was

@@ -116,7 +116,7 @@ impl TileStatistics {
         let values = cells.checked_sub(null_count)?;
         // Only NULLs: the stored bounds are meaningless then.
         if values == 0 {
-            return Some(Zone { null_count, bounds: None, sum: None });
+            return Some(Zone::new(null_count, None));
         }
         let (min, max) = (self.bound(&self.mins, place)?, self.bound(&self.maxs, place)?);
         let sum = self.sums.as_ref().and_then(|sums| sums.get(place)).copied();
@@ -126,7 +126,7 @@ impl TileStatistics {
             }
             _ => ((min, max), self.checked_integer_sum(min, max, sum, values)?),
         };
-        Some(Zone { null_count, bounds: Some(bounds), sum })
+        Some(Zone::new(null_count, Some(bounds)).with_sum(sum))
     }
 
     /// Returns the stored statistics of tile number `place` without checking them.
@@ -312,7 +312,7 @@ mod tests {
         let zone = |nulls| statistics(Datatype::Int8, &[0xff], &[3], 2, Some(nulls)).zone(&[3], 10);
         let some = zone(8).unwrap();
         assert_eq!((some.null_count, some.sum), (8, Some(Sum::Signed(2))));
-        assert_eq!(zone(10), Some(Zone { null_count: 10, bounds: None, sum: None }));
+        assert_eq!(zone(10), Some(Zone::new(10, None)));
         assert!(zone(11).is_none());
     }
 

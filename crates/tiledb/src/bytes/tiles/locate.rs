@@ -172,7 +172,7 @@ impl Locate {
             let stored = |(attribute, pieces): (&usize, &Vec<FragmentBox>)| {
                 let layer = |piece| self.layer(chunk, &tile, &region, *attribute, piece);
                 let layers = pieces.iter().map(layer).collect::<Result<_>>()?;
-                Ok(StoredChunk { layers })
+                Ok(StoredChunk::new(layers))
             };
             chunks.push(self.attributes.iter().zip(of_chunk).map(stored).collect::<Result<_>>()?);
         }
@@ -195,7 +195,10 @@ impl Locate {
         let place = fragment.tile_box.place(tile, fragment.schema.tile_order);
         let (values, content, validity) = index.payloads(place)?;
         let placement = self.placement(chunk, region, fragment, piece);
-        Ok(Layer { placement, content, validity, ..Layer::whole(values) })
+        Ok(Layer::whole(values)
+            .with_placement(placement)
+            .with_content(content)
+            .with_validity(validity))
     }
 
     /// Returns where a fragment's tile lies in a chunk; `None` if the tile is the chunk, in row-major
@@ -221,7 +224,7 @@ impl Locate {
         let region = piece.region.iter().zip(region).map(relative).collect();
         let tile_shape = self.window.grid.chunk_shape().collect();
         let order = if column_major { StorageOrder::ColumnMajor } else { StorageOrder::RowMajor };
-        Some(Placement { region, tile_shape, origin, order })
+        Some(Placement::new(region, tile_shape).with_origin(origin).with_order(order))
     }
 }
 

@@ -67,9 +67,10 @@ impl Decodable for StoredCells {
                 }
             });
         }
-        let findings = self.cells.check(self.place, decoded)?;
+        let mut findings = self.cells.check(self.place, decoded)?;
+        findings.undecodable = undecodable;
         // Several tiles are in memory at once, so there is no single one to hand its memory on.
-        Ok((Findings { undecodable, ..findings }, memory))
+        Ok((findings, memory))
     }
 
     fn located(&self, finding: Finding) -> Finding {
