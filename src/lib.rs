@@ -29,6 +29,8 @@
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | a catalog of your own | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | a session of chosen parts | [`gridfusion_rules`], [`functions`], [`GridfusionConfig`] |
+//! | workers in other processes | `codec`, with the feature of that name |
 //! | no need for SQL | the crates of the formats, such as `gridfusion-zarr`: labels, record batches and typed cells |
 //! | files that may be damaged | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
@@ -86,9 +88,9 @@
 //!
 //! [DataFusion]: https://datafusion.apache.org
 
-// Hidden modules are public for benches, tests and the command line.
+// Hidden modules are public for benches, tests and the command line. Examples do not import them, and shown signatures do not name
+// their types: tests/it/docs/hidden.rs checks that.
 #[cfg(feature = "codec")]
-#[doc(hidden)]
 pub mod codec;
 #[doc(hidden)]
 pub mod exec;
@@ -104,16 +106,20 @@ pub use exec::{
     gridfusion_rules,
 };
 pub use formats::built_in_formats;
+/// The crate of arrays without SQL. It has the types of signatures that this crate does not name itself.
+pub use gridfusion_core as core;
 use gridfusion_core::error;
 #[doc(hidden)]
 pub use gridfusion_core::error::{
     has_secrets, is_url, secrets_of, shown_location, with_causes, without_secrets,
 };
-pub use gridfusion_core::io::{MappedFile, Root};
+pub use gridfusion_core::io::{MappedFile, Remote, RemoteLimits, RequestCounts, Root};
 pub use gridfusion_core::options::{
     ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
 };
-pub use gridfusion_core::source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
+pub use gridfusion_core::source::{
+    ArrayFormat, ArrayGroup, Formats, Locations, OpeningCounter, TableOrigin,
+};
 pub use gridfusion_core::{Error, ErrorKind, Result, verify};
 #[doc(hidden)]
 pub use gridfusion_core::{array, format, grid, io, options, plan, reduce, source, tile};

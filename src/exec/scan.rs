@@ -78,17 +78,17 @@ pub struct GridScanExec {
 
 /// The columns, order and filters that the optimizer pushed down to a scan.
 #[derive(Debug, Clone, Default)]
-pub struct PushedDown {
+pub(crate) struct PushedDown {
     /// Columns of the array's schema, in output order.
-    pub projection: Vec<usize>,
+    pub(crate) projection: Vec<usize>,
     /// The order of the rows, over the output columns.
-    pub ordering: Vec<PhysicalSortExpr>,
+    pub(crate) ordering: Vec<PhysicalSortExpr>,
     /// Dynamic filters over the output columns.
-    pub filters: Vec<PhysicalExprRef>,
+    pub(crate) filters: Vec<PhysicalExprRef>,
     /// Columns of the array's schema whose NULL rows are not needed.
-    pub non_null_columns: Vec<usize>,
+    pub(crate) non_null_columns: Vec<usize>,
     /// The column of the array's schema whose first rows are read first.
-    pub priority: Option<(usize, SortOptions)>,
+    pub(crate) priority: Option<(usize, SortOptions)>,
 }
 
 impl GridScanExec {
@@ -144,7 +144,7 @@ impl GridScanExec {
     }
 
     /// Returns what was pushed down to the scan, for another process to make the same.
-    pub fn pushed_down(&self) -> PushedDown {
+    pub(crate) fn pushed_down(&self) -> PushedDown {
         PushedDown {
             projection: self.projection.clone(),
             ordering: self.ordering.clone(),
@@ -158,7 +158,7 @@ impl GridScanExec {
     ///
     /// # Errors
     /// If columns are not those of the array.
-    pub fn from_pushed_down(
+    pub(crate) fn from_pushed_down(
         array: Arc<GridArray>,
         plan: impl Into<Arc<ScanPlan>>,
         pushed: PushedDown,
@@ -183,7 +183,7 @@ impl GridScanExec {
     }
 
     /// Returns the plan, which lists the chunks and cells to read.
-    pub fn plan(&self) -> &Arc<ScanPlan> {
+    pub(crate) fn plan(&self) -> &Arc<ScanPlan> {
         &self.plan
     }
 

@@ -96,12 +96,10 @@ async fn open_by_id(
     }
     let column = reader.column(id, options, &mut remarks)?;
     let fill = column.fill();
-    let value = Value::new(
-        Value::name_beside(&dims, dataset.name()).to_owned(),
-        ValueColumn::Number(column),
-        CellFormat::fixed(column.element().size() as usize),
-    )
-    .with_attributes(file.metadata_of(id).attrs.clone());
+    let cells = CellFormat::fixed(column.element().size() as usize);
+    let name = Value::name_beside(&dims, dataset.name()).to_owned();
+    let value = Value::new(name, ValueColumn::Number(column), cells)
+        .with_attributes(file.metadata_of(id).attrs.clone());
     let value = if file.is_coordinate(id) { value.of_labels() } else { value };
     remarks.log(&format!("{}: dataset \"{}\"", reader.name(), dataset.name()));
     let name = dataset.name().to_owned();

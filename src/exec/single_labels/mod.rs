@@ -24,4 +24,4 @@ mod shown;
 mod unions;
 
 pub(crate) use planner::SingleLabelPlanner;
-pub use rule::SingleLabelRule;
+pub(crate) use rule::SingleLabelRule;

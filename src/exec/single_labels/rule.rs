@@ -21,20 +21,8 @@ use crate::exec::mended::with_names;
 /// It belongs before DataFusion's `TypeCoercion`, which would compare them in doubles.
 /// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it there. In a session without this
 /// rule, `lat = 50.1` finds no label that is the single 50.1, but `lat = CAST(50.1 AS FLOAT)` does.
-///
-/// ```
-/// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
-/// use datafusion::optimizer::Analyzer;
-/// use gridfusion::exec::SingleLabelRule;
-///
-/// let mut rules = Analyzer::new().rules;
-/// rules.insert(0, Arc::new(SingleLabelRule));
-/// let state = SessionStateBuilder::new().with_default_features().with_analyzer_rules(rules).build();
-/// # let _ = state;
-/// ```
 #[derive(Debug, Default, Clone, Copy)]
-pub struct SingleLabelRule;
+pub(crate) struct SingleLabelRule;
 
 impl AnalyzerRule for SingleLabelRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

@@ -50,7 +50,7 @@ impl SparseScanExec {
     ///
     /// # Errors
     /// If the projection lists a column that the schema does not have.
-    pub fn try_new(
+    pub(crate) fn try_new(
         array: Arc<SparseArray>,
         plan: impl Into<Arc<SparsePlan>>,
         projection: Vec<usize>,
@@ -131,6 +131,7 @@ impl SparseScanExec {
     }
 
     /// Returns the plan, which lists the tiles to read.
+    #[doc(hidden)]
     pub fn plan(&self) -> &Arc<SparsePlan> {
         &self.plan
     }

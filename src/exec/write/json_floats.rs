@@ -11,22 +11,6 @@ use datafusion::arrow::json::writer::{
 
 /// Encodes floats for Arrow's JSON writer: infinity and NaN become `"Infinity"`, `"-Infinity"` and `"NaN"`, which DuckDB, pandas and
 /// Arrow read as floats. Arrow's own encoder writes `null`, as for NULL.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use datafusion::arrow::array::{ArrayRef, Float32Array, RecordBatch};
-/// use datafusion::arrow::json::writer::{LineDelimited, WriterBuilder};
-/// use gridfusion::exec::JsonFloats;
-///
-/// let column = Arc::new(Float32Array::from(vec![f32::INFINITY, 1.5])) as ArrayRef;
-/// let batch = RecordBatch::try_from_iter([("v", column)])?;
-/// let mut text = vec![];
-/// let builder = WriterBuilder::new().with_encoder_factory(Arc::new(JsonFloats));
-/// builder.build::<_, LineDelimited>(&mut text).write(&batch)?;
-/// assert_eq!(text, b"{\"v\":\"Infinity\"}\n{\"v\":1.5}\n");
-/// # Ok::<(), datafusion::arrow::error::ArrowError>(())
-/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct JsonFloats;
 
@@ -76,5 +60,25 @@ impl Encoder for Floats<'_> {
             _ => return self.finite.encode(at, out),
         };
         out.extend_from_slice(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float32Array, RecordBatch};
+    use arrow::json::writer::{LineDelimited, WriterBuilder};
+
+    use super::*;
+
+    #[test]
+    fn infinity_is_a_text() {
+        let column = Arc::new(Float32Array::from(vec![f32::INFINITY, 1.5, f32::NAN])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
+        let mut text = vec![];
+        let builder = WriterBuilder::new().with_encoder_factory(Arc::new(JsonFloats));
+        builder.build::<_, LineDelimited>(&mut text).write(&batch).unwrap();
+        assert_eq!(text, b"{\"v\":\"Infinity\"}\n{\"v\":1.5}\n{\"v\":\"NaN\"}\n");
     }
 }

@@ -8,6 +8,8 @@ mod book;
 mod design;
 /// Compares lists and limits of the pages with the sources.
 pub(crate) mod facts;
+/// Checks that examples and signatures name nothing that the documentation hides.
+mod hidden;
 /// Runs the pages' blocks, and compares the output with the pages.
 pub(crate) mod pages;
 /// Checks comments and pages against the writing rules of CONTRIBUTING.md.
