@@ -89,3 +89,64 @@ macro_rules! float_bounds {
 }
 
 float_bounds!(f32, f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn float(number: f64, inclusive: bool) -> Limit {
+        Limit { number: Number::Float(number), inclusive }
+    }
+
+    fn integer(number: i128, inclusive: bool) -> Limit {
+        Limit { number: Number::Integer(number), inclusive }
+    }
+
+    #[test]
+    fn limits_of_integers_are_rounded_inwards() {
+        assert_eq!(i32::least_at(float(3.5, false)), Some(4));
+        assert_eq!(i32::least_at(float(3.0, true)), Some(3));
+        assert_eq!(i32::least_at(float(3.0, false)), Some(4));
+        assert_eq!(i32::greatest_at(float(-3.5, true)), Some(-4));
+        assert_eq!(i32::greatest_at(float(3.0, false)), Some(2));
+        assert_eq!(u8::least_at(integer(-4, true)), Some(0));
+        assert_eq!(u8::greatest_at(integer(255, false)), Some(254));
+        assert_eq!(u64::greatest_at(float(f64::INFINITY, false)), Some(u64::MAX));
+    }
+
+    #[test]
+    fn limits_beyond_the_type_leave_nothing() {
+        assert_eq!(u8::least_at(integer(300, true)), None);
+        assert_eq!(u8::greatest_at(integer(-1, true)), None);
+        assert_eq!(i64::least_at(integer(i128::MAX, false)), None);
+        assert_eq!(u8::greatest_at(integer(0, false)), None);
+        assert_eq!(f64::least_at(float(f64::INFINITY, false)), None);
+        assert_eq!(f32::greatest_at(float(f64::NEG_INFINITY, false)), None);
+    }
+
+    /// The double 0.1 lies between two singles.
+    #[test]
+    fn limits_of_singles_are_the_nearest_that_pass() {
+        let (below, above) = (0.1_f32.next_down(), 0.1_f32);
+        assert!(f64::from(below) < 0.1 && 0.1 < f64::from(above));
+        for inclusive in [true, false] {
+            assert_eq!(f32::least_at(float(0.1, inclusive)), Some(above));
+            assert_eq!(f32::greatest_at(float(0.1, inclusive)), Some(below));
+            assert_eq!(f32::greatest_at(float(-0.1, inclusive)), Some(-above));
+        }
+        assert_eq!(f32::least_at(float(0.5, true)), Some(0.5));
+        assert_eq!(f32::least_at(float(0.5, false)), Some(0.5_f32.next_up()));
+        assert_eq!(f32::least_at(integer(1, true)), None);
+    }
+
+    #[test]
+    fn zeros_of_either_sign_are_equal() {
+        // No negative number and no zero passes.
+        for zero in [0.0, -0.0] {
+            let least = f64::least_at(float(zero, false)).unwrap();
+            assert!(least > 0.0 && least < 1e-300);
+            assert_eq!(f64::least_at(float(zero, true)).unwrap(), 0.0);
+        }
+        assert_eq!(0.0_f64.order(-0.0), Ordering::Equal);
+    }
+}

@@ -101,3 +101,61 @@ impl Coarser<'_> {
             .map_err(|cause| Error::internal("Arrow failed to take extremes").caused_by(cause))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float32Array, Int64Array, StringArray};
+
+    use super::*;
+
+    fn all() -> RequestedStats {
+        RequestedStats { sum: true, wide_sum: true, min: true, max: true, spread: true }
+    }
+
+    /// Groups 0, 2 and 3 become one, and group 4 another; group 1 does not count, and nothing becomes the last one.
+    #[test]
+    fn groups_are_added_up() {
+        let coarser = Coarser {
+            places: &[0, 0, 0, 0, 1],
+            groups: 3,
+            counted: &[true, false, true, true, true],
+        };
+        let one = |mean: f64| Moments { count: 1, mean, m2: 0.0 };
+        let stats = GroupStats {
+            counts: vec![1, 1, 1, 0, 1],
+            sums: Some(vec![1.0, 100.0, 3.0, 0.0, 5.0]),
+            wide_sums: Some(Arc::new(Int64Array::from(vec![i64::MAX, 100, 2, 0, 5]))),
+            // The extremes of groups without a value mean nothing.
+            mins: Some(Arc::new(Float32Array::from(vec![1.0, -9.0, 3.0, -7.0, 5.0]))),
+            maxs: Some(Arc::new(Float32Array::from(vec![1.0, 90.0, 3.0, 70.0, 5.0]))),
+            spreads: Some(vec![one(1.0), one(100.0), one(3.0), Moments::default(), one(5.0)]),
+            weighted: None,
+        };
+        let found = coarser.stats(&stats, all()).unwrap();
+        assert_eq!(found.counts, [2, 1, 0]);
+        assert_eq!(found.sums.unwrap(), [4.0, 5.0, 0.0]);
+        let wide = Int64Array::from(vec![i64::MIN + 1, 5, 0]);
+        assert_eq!(found.wide_sums.unwrap().as_ref(), &wide as &dyn Array);
+        let (mins, maxs) = ([Some(1.0_f32), Some(5.0), None], [Some(3.0_f32), Some(5.0), None]);
+        assert_eq!(found.mins.unwrap().as_ref(), &Float32Array::from_iter(mins) as &dyn Array);
+        assert_eq!(found.maxs.unwrap().as_ref(), &Float32Array::from_iter(maxs) as &dyn Array);
+        let spread = Moments { count: 2, mean: 2.0, m2: 2.0 };
+        assert_eq!(found.spreads.unwrap(), [spread, one(5.0), Moments::default()]);
+        let none = coarser.stats(&stats, RequestedStats::default()).unwrap();
+        assert!(none.sums.is_none() && none.mins.is_none() && none.spreads.is_none());
+    }
+
+    #[test]
+    fn texts_have_no_sums_and_no_extremes() {
+        let coarser = Coarser { places: &[0], groups: 1, counted: &[true] };
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+        let counts = vec![1];
+        let mins = Some(Arc::clone(&text));
+        for stats in [
+            GroupStats { counts: counts.clone(), mins, ..GroupStats::default() },
+            GroupStats { counts, wide_sums: Some(text), ..GroupStats::default() },
+        ] {
+            assert!(coarser.stats(&stats, all()).is_err());
+        }
+    }
+}

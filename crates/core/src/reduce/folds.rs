@@ -1,4 +1,4 @@
-//! The operations of [`SlidingFold`](super::Sliding) frames.
+//! The operations of [`SlidingFold`](super::SlidingFold).
 
 use super::moments::Moments;
 use super::sliding::Fold;
@@ -113,5 +113,39 @@ impl Fold for Spread {
     fn combine(mut earlier: Moments, later: Moments) -> Moments {
         earlier.merge(later);
         earlier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use super::*;
+
+    /// Frames slide by folding parts: the identity changes nothing, and parts may be combined in any way that keeps their order.
+    fn is_a_fold<F: Fold>(items: [F::Item; 3], all: F::Item)
+    where
+        F::Item: Copy + Debug + PartialEq,
+    {
+        let [a, b, c] = items;
+        for item in items {
+            assert_eq!(F::combine(F::IDENTITY, item), item);
+            assert_eq!(F::combine(item, F::IDENTITY), item);
+        }
+        assert_eq!(F::combine(F::combine(a, b), c), all);
+        assert_eq!(F::combine(a, F::combine(b, c)), all);
+    }
+
+    #[test]
+    fn folds_have_an_identity_and_parts() {
+        is_a_fold::<FloatSum>([1.5, -2.0, 4.0], 3.5);
+        is_a_fold::<IntegerSum>([i64::MAX, 2, -1], i64::MIN);
+        is_a_fold::<ValueCount>([1, 0, 7], 8);
+        is_a_fold::<Least>([3, -5, 9], -5);
+        is_a_fold::<Greatest>([3, -5, 9], 9);
+        is_a_fold::<FirstKnown>([None, Some(4), Some(2)], Some(4));
+        is_a_fold::<LastKnown>([Some(4), Some(2), None], Some(2));
+        let of = |mean: f64| Moments { count: 1, mean, m2: 0.0 };
+        is_a_fold::<Spread>([of(1.0), of(3.0), of(5.0)], Moments { count: 3, mean: 3.0, m2: 8.0 });
     }
 }

@@ -45,6 +45,8 @@ mod row_places;
 mod rows;
 mod sliding;
 mod statistic;
+#[cfg(test)]
+mod tests;
 mod value_range;
 mod walk;
 mod weighted;

@@ -113,3 +113,43 @@ fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, wid
     }
     moments.merge(Moments { count, mean, m2: lanes.iter().sum::<f64>() });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(values: &[f64]) -> Moments {
+        let mut moments = Moments::default();
+        values.iter().for_each(|value| moments.add(*value));
+        moments
+    }
+
+    /// The sum of squares of such values has no digit of their spread.
+    #[test]
+    fn a_large_mean_keeps_the_spread() {
+        let values = [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0];
+        let exact = Moments { count: 4, mean: 1e9 + 10.0, m2: 90.0 };
+        assert_eq!(moments(&values), exact);
+        for cut in 0..=4 {
+            let mut merged = moments(&values[..cut]);
+            merged.merge(moments(&values[cut..]));
+            let Moments { count, mean, m2 } = merged;
+            assert_eq!((count, mean), (4, 1e9 + 10.0));
+            assert!((m2 - 90.0).abs() < 1e-6, "{m2}");
+        }
+    }
+
+    #[test]
+    fn equal_values_have_no_spread() {
+        let mut third = moments(&[0.1; 3]);
+        third.merge(moments(&[0.1; 7]));
+        assert_eq!((third.count, third.m2), (10, 0.0));
+    }
+
+    #[test]
+    fn rescaled_moments_are_those_of_rescaled_values() {
+        let found = moments(&[1.0, 2.0, 6.0]).rescaled(-0.5, 10.0);
+        assert_eq!(found, moments(&[9.5, 9.0, 7.0]));
+        assert_eq!(Moments::default().rescaled(2.0, 5.0), Moments::default());
+    }
+}

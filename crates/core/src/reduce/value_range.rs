@@ -60,3 +60,38 @@ fn stricter(a: Option<Limit>, b: Option<Limit>, strict: Ordering) -> Option<Opti
         _ => b,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(least: Option<(f64, bool)>, greatest: Option<(f64, bool)>) -> ValueRange {
+        let limit = |(number, inclusive)| Limit { number: Number::Float(number), inclusive };
+        ValueRange { least: least.map(limit), greatest: greatest.map(limit) }
+    }
+
+    #[test]
+    fn both_ranges_apply() {
+        let (a, b) = (range(Some((1.0, true)), Some((9.0, true))), range(Some((2.0, false)), None));
+        let both = range(Some((2.0, false)), Some((9.0, true)));
+        assert_eq!((a.and(&b), b.and(&a)), (Some(both), Some(both)));
+        // Of equal numbers, the limit that excludes the number itself is the stricter one.
+        let open = range(Some((1.0, false)), Some((9.0, false)));
+        assert_eq!((a.and(&open), open.and(&a)), (Some(open), Some(open)));
+        assert_eq!(a.and(&ValueRange::default()), Some(a));
+        assert!(ValueRange::default().is_unbounded() && !b.is_unbounded());
+    }
+
+    #[test]
+    fn limits_that_cannot_be_compared_have_no_common_range() {
+        let float = range(Some((1.0, true)), None);
+        let limit = Limit { number: Number::Integer(1), inclusive: true };
+        let integer = ValueRange { least: Some(limit), greatest: None };
+        let nan = range(Some((f64::NAN, true)), None);
+        assert_eq!((float.and(&integer), float.and(&nan)), (None, None));
+        // They are only compared with limits of the same end.
+        let greatest = ValueRange { least: None, greatest: Some(limit) };
+        let both = ValueRange { least: float.least, greatest: Some(limit) };
+        assert_eq!(float.and(&greatest), Some(both));
+    }
+}
