@@ -151,7 +151,7 @@ fn message(done: Done, elapsed: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, Condvar, Mutex};
 
     use indicatif::TermLike;
 
@@ -159,15 +159,25 @@ mod tests {
 
     /// A terminal that remembers what was on it.
     #[derive(Debug, Clone, Default)]
-    struct Screen(Arc<Mutex<(String, Vec<String>)>>);
+    struct Screen(Arc<(Mutex<(String, Vec<String>)>, Condvar)>);
 
     impl Screen {
         fn line(&self) -> String {
-            self.0.lock().unwrap().0.clone()
+            self.0.0.lock().unwrap().0.clone()
         }
 
         fn shown(&self) -> Vec<String> {
-            self.0.lock().unwrap().1.clone()
+            self.0.0.lock().unwrap().1.clone()
+        }
+
+        /// Waits until a line is shown; fails the test if it never is.
+        fn wait_for(&self, is_it: impl Fn(&str) -> bool) {
+            let (screen, is_drawn) = self.0.as_ref();
+            let waits = |screen: &mut (String, Vec<String>)| !screen.1.iter().any(|it| is_it(it));
+            let hang = Duration::from_secs(120);
+            let (screen, wait) =
+                is_drawn.wait_timeout_while(screen.lock().unwrap(), hang, waits).unwrap();
+            assert!(!wait.timed_out(), "{:?}", screen.1);
         }
     }
 
@@ -191,29 +201,28 @@ mod tests {
             self.write_str(text)
         }
         fn write_str(&self, text: &str) -> io::Result<()> {
-            self.0.lock().unwrap().0.push_str(text);
+            self.0.0.lock().unwrap().0.push_str(text);
             Ok(())
         }
         fn clear_line(&self) -> io::Result<()> {
-            self.0.lock().unwrap().0.clear();
+            self.0.0.lock().unwrap().0.clear();
             Ok(())
         }
         fn flush(&self) -> io::Result<()> {
-            let mut screen = self.0.lock().unwrap();
+            let (screen, is_drawn) = self.0.as_ref();
+            let mut screen = screen.lock().unwrap();
             let line = screen.0.clone();
             screen.1.push(line);
+            is_drawn.notify_all();
             Ok(())
         }
     }
 
-    fn run(delay: Duration, done: Done, wait: impl Fn(&Screen) -> bool) -> Screen {
+    fn run(delay: Duration, done: Done, wait: impl Fn(&Screen)) -> Screen {
         let screen = Screen::default();
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
         let progress = Progress::on(target, delay, move || done);
-        let start = Instant::now();
-        while !wait(&screen) && start.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait(&screen);
         drop(progress);
         screen
     }
@@ -222,7 +231,7 @@ mod tests {
     fn the_line_is_drawn_and_cleared() {
         let done = Done { chunks: 3, of: 4, bytes: 5 << 20, requests: 0, files: (0, 0) };
         let is_drawn = |line: &str| line.contains(" 75% 3/4 chunks, 5.0 MiB, ");
-        let screen = run(Duration::ZERO, done, |screen| is_drawn(&screen.line()));
+        let screen = run(Duration::ZERO, done, |screen| screen.wait_for(is_drawn));
         let drawn = screen.shown().into_iter().find(|line| is_drawn(line)).unwrap();
         assert!(drawn.contains("█") && drawn.trim_end().ends_with("B/s, 0 s"), "{drawn:?}");
         assert_eq!(screen.line().trim(), "");
@@ -230,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_fast_shows_nothing() {
-        let screen = run(Duration::from_secs(60), Done::default(), |_| true);
+        let screen = run(Duration::from_secs(3600), Done::default(), |_| {});
         assert_eq!(screen.shown(), Vec::<String>::new());
     }
 

@@ -1,7 +1,6 @@
 //! Counters of workers while a query runs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::physical_plan::collect;
 use gridfusion::io::RemoteLimits;
@@ -10,11 +9,11 @@ use gridfusion_distributed::{WorkerCounter, WorkerProgress};
 
 use super::workers::{Workers, plan};
 use crate::io::remote::{Link, large};
-use crate::support::object_server::ObjectServer;
+use crate::support::object_server::{Fault, ObjectServer};
 use crate::support::rows_of;
 use crate::support::waiting::until;
 
-/// Objects come slowly, one chunk after the other, so a query takes a while. Its chunks are counted before it ends.
+/// The server holds back a chunk. Others are counted before the query ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chunks_of_all_workers_are_counted() {
     let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
@@ -25,7 +24,8 @@ async fn chunks_of_all_workers_are_counted() {
     let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     let plan = plan(&coordinator, "SELECT max(value) FROM t").await.unwrap();
-    link.server.set_latency(Duration::from_millis(100));
+    // Workers open the file again, with a few requests. There are 16 more for its chunks.
+    link.server.fault(9, Fault::Hold);
     let context = coordinator.task_ctx();
     let progress = WorkerProgress::watch(&plan, &context);
     let query = tokio::spawn(collect(Arc::clone(&plan), context));
@@ -45,6 +45,8 @@ async fn chunks_of_all_workers_are_counted() {
         seen.iter().any(|read| (1..16).contains(read))
     };
     until("no chunk is counted before the query ends", is_under_way).await;
+    assert!(!query.is_finished());
+    link.server.release();
     assert_eq!(rows_of(&query.await.unwrap().unwrap()), [["159999"]]);
     assert!(seen.is_sorted(), "{seen:?}");
 }

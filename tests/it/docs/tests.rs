@@ -7,18 +7,33 @@ use std::path::Path;
 use crate::support::shipped;
 
 /// Files that may sleep or measure time, and the reason.
-const TIMED: [(&str, &str); 6] = [
+const TIMED: [(&str, &str); 8] = [
     ("tests/it/support/waiting.rs", "asks again whether a condition holds"),
     ("tests/it/support/object_server/", "the link of the server is slow"),
     ("tests/it/io/lies.rs", "the server sends a byte at a time"),
     ("tests/it/io/remote_memory.rs", "measures, and asserts nothing"),
     ("cli/tests/cli/support.rs", "asks again whether a condition holds"),
     ("cli/tests/cli/cluster.rs", "chooses the moment at which a worker ends"),
+    ("crates/cf/src/hdf5/tests.rs", "measures, and asserts nothing"),
+    ("ballista/tests/queries.rs", "asks again whether the scheduler listens"),
 ];
 
-/// Calls `visit` with the path and the text of each source file of the tests.
+/// Folders with tests, and with modules that have unit tests.
+const FOLDERS: [&str; 8] = [
+    "tests/it",
+    "cli/tests",
+    "ballista/tests",
+    "cli/src",
+    "crates",
+    "distributed/src",
+    "plot",
+    "src",
+];
+
+/// Calls `visit` with the path and the text of each source file of the tests. Of a module with unit tests, the text begins with
+/// the tests.
 fn each_source(mut visit: impl FnMut(&str, &str)) {
-    let mut folders = vec!["tests/it".to_owned(), "cli/tests".to_owned()];
+    let mut folders: Vec<String> = FOLDERS.map(str::to_owned).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(shipped(&folder)).unwrap() {
             let entry = entry.unwrap();
@@ -26,7 +41,10 @@ fn each_source(mut visit: impl FnMut(&str, &str)) {
             if entry.path().is_dir() {
                 folders.push(path);
             } else if Path::new(&path).extension().is_some_and(|extension| extension == "rs") {
-                visit(&path, &fs::read_to_string(entry.path()).unwrap());
+                let text = fs::read_to_string(entry.path()).unwrap();
+                let of_tests = ["tests/", "test_", "/tests.rs"].iter().any(|it| path.contains(it));
+                let begin = if of_tests { Some(0) } else { text.find("\nmod tests {") };
+                begin.into_iter().for_each(|begin| visit(&path, &text[begin..]));
             }
         }
     }
@@ -50,13 +68,20 @@ fn needs_of_ignored_tests_are_described() {
 
 #[test]
 fn tests_wait_for_conditions_and_not_for_times() {
-    let mut faults = vec![];
+    let (mut faults, mut timed) = (vec![], BTreeSet::new());
     each_source(|path, text| {
-        let may = TIMED.iter().any(|(file, _)| path.starts_with(file));
-        let is_timed = text.contains("::sleep(") || text.contains(".elapsed()");
-        if is_timed && !may && path != "tests/it/docs/tests.rs" {
-            faults.push(path.to_owned());
+        // A trait may require a method of this name.
+        let sleeps = text.replace("fn sleep(", "").contains("sleep(");
+        if !sleeps && !text.contains(".elapsed()") && !text.contains("Instant::now()") {
+            return;
+        }
+        match TIMED.iter().find(|(file, _)| path.starts_with(file)) {
+            Some((file, _)) => drop(timed.insert(*file)),
+            None if path == "tests/it/docs/tests.rs" => {}
+            None => faults.push(path.to_owned()),
         }
     });
     assert!(faults.is_empty(), "use support::waiting instead of sleeping or measuring: {faults:?}");
+    let known: BTreeSet<_> = TIMED.iter().map(|(file, _)| *file).collect();
+    assert_eq!(timed, known, "a file of the list neither sleeps nor measures");
 }

@@ -7,7 +7,6 @@ use std::fs;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -22,6 +21,7 @@ use url::Url;
 
 use super::local_faults::file;
 use super::remote::files;
+use crate::support::waiting::within_hang;
 use crate::support::{query, rows_of, shipped};
 
 /// Cuts and changed bytes of each file of an array.
@@ -48,8 +48,7 @@ async fn read(location: &str, store: Arc<dyn ObjectStore>) -> Rows {
         query(&ctx, "SELECT * FROM t LIMIT 5000").await
     };
     let read = AssertUnwindSafe(Box::pin(read)).catch_unwind();
-    let read = tokio::time::timeout(Duration::from_secs(60), read).await;
-    let rows = read.expect("a hang").expect("a panic");
+    let rows = within_hang("reading", read).await.expect("a panic");
     assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
     rows.map(|rows| rows_of(&rows)).map_err(|error| error.to_string())
 }

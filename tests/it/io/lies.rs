@@ -16,6 +16,7 @@ use object_store::{ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStore
 use url::Url;
 
 use super::remote::large;
+use crate::support::waiting::within_hang;
 use crate::support::{query, rows_of};
 
 /// A reply: pieces with the pauses before them. An empty piece closes the connection.
@@ -108,8 +109,8 @@ impl Liar {
             ctx.register_array("t", &url, ArrayOptions::default()).await?;
             query(&ctx, "SELECT dim_0, sum(value) FROM t GROUP BY dim_0 ORDER BY 1").await
         };
-        let rows = tokio::time::timeout(Duration::from_secs(60), Box::pin(read)).await;
-        rows.expect("a hang").map(|rows| rows_of(&rows)).map_err(|error| error.to_string())
+        let rows = within_hang("reading", read).await;
+        rows.map(|rows| rows_of(&rows)).map_err(|error| error.to_string())
     }
 }
 

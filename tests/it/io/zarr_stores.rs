@@ -18,8 +18,9 @@ use tempfile::TempDir;
 
 use super::remote::Link;
 use crate::codec::sent::{bytes, plan, received};
-use crate::support::object_server::ObjectServer;
+use crate::support::object_server::{Fault, ObjectServer, On};
 use crate::support::open::{open, verify};
+use crate::support::waiting::within_hang;
 use crate::support::{cell, query, reducing, rows_from, rows_of, session, shipped};
 
 /// Objects by their paths in a store.
@@ -410,6 +411,28 @@ async fn files_keep_their_own_fill_values() {
     assert_eq!(rows_of(&sent), expected);
 }
 
+/// A document that is too large is refused before it is read: the server only sends its beginning.
+#[tokio::test]
+async fn large_metadata_is_not_fetched() {
+    const LEN: usize = 8 << 20;
+    let documents = ["a.zarr/zarr.json", "b.zarr/.zmetadata", "c.zarr/.zarray", "k.json"];
+    let object = |document: &str| {
+        let mut bytes = b"{\"version\":1,\"refs\":{".to_vec();
+        bytes.resize(LEN, b' ');
+        (format!("bucket/{document}"), bytes)
+    };
+    let objects = documents.map(object);
+    let link = Link::without_reuse(ObjectServer::start(objects));
+    link.server.fault(On::all(), Fault::Stall(LEN / 100));
+    let ctx = link.session(RemoteLimits::default());
+    for document in documents {
+        let store = document.split('/').next().unwrap();
+        let sql = format!("SELECT * FROM read_zarr('s3://bucket/{store}', metadata_limit => 1000)");
+        let error = query(&ctx, &sql).await.expect_err(document).to_string();
+        assert!(error.contains(&LEN.to_string()) && error.contains("allows 1000"), "{error}");
+    }
+}
+
 /// A document that is too large is refused, and a large one counts to the memory pool.
 #[tokio::test]
 async fn metadata_has_a_limit() {
@@ -513,8 +536,7 @@ async fn pipes_are_refused() {
         let made = std::process::Command::new("mkfifo").arg(local.path(name)).status().unwrap();
         assert!(made.success());
         let sql = format!("SELECT * FROM '{}'", local.text(name));
-        let found = tokio::time::timeout(Duration::from_secs(20), query(&ctx, &sql)).await;
-        let error = found.expect(name).expect_err(name).to_string();
+        let error = within_hang(name, query(&ctx, &sql)).await.expect_err(name).to_string();
         assert!(error.contains("pipe or a device"), "{name}: {error}");
     }
 }

@@ -31,8 +31,9 @@ fn exchange(reader: &mut BufReader<&TcpStream>, shared: &Shared, request: &Reque
         return control::send(stream, &reply);
     }
     let mut due = Instant::now() + shared.link.latency();
-    let fault = lock(&shared.faults).of(request);
+    // Before the fault is known: a release in between also sends this reply.
     let released = shared.stop.releases();
+    let fault = lock(&shared.faults).of(request);
     let exchange = shared.log.begin(request.clone());
     match &fault {
         Some(Fault::NeverAnswer) => return until_closed(reader),
