@@ -25,6 +25,7 @@ mod key_columns;
 mod lossy_filters;
 mod nth_value;
 mod one_row;
+mod same_names;
 mod shift;
 mod time_of_day;
 mod when_executed;
@@ -41,6 +42,7 @@ pub(crate) use before::{MendedLogic, with_names};
 pub(super) use forgotten::with_forgotten_constants;
 pub(crate) use intervals::interval_length;
 pub(super) use lossy_filters::with_honest_filters;
+pub(super) use same_names::PushdownByIndex;
 pub(crate) use time_of_day::time_of_day;
 pub(crate) use when_executed::WhenExecuted;
 

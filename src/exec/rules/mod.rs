@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 
 use self::operators::LastPlan;
@@ -148,6 +149,9 @@ const LATE: [Row; 2] = [
 /// | `SparseAnswer` | lets statistics of tiles answer aggregates over sparse arrays | behind the rules that divide aggregations into stages, because it answers states of the first |
 /// | `gridfusion_json_floats` | writes infinity and NaN to JSON as texts | at the end, because it replaces the operator that writes |
 ///
+/// DataFusion's two rules that push filters down stay in their places, and tell columns of the same name apart. Each walks a plan once
+/// more.
+///
 /// The settings `gridfusion.optimizer.…` turn rules off, all or single ones. Rules that mend faults of DataFusion stay on. A plan
 /// without arrays is walked once before `EnsureRequirements` and once before `SanityCheckPlan`, for all rules together.
 #[must_use]
@@ -164,6 +168,11 @@ pub fn gridfusion_rules(
         let at = places.iter().find_map(place).unwrap_or(rules.len());
         let ours = rows.iter().map(|row| Arc::new(GridRule::new(row, &last)) as _);
         rules.splice(at..at, ours.collect::<Vec<_>>());
+    }
+    let (before, after) = (FilterPushdown::new(), FilterPushdown::new_post_optimization());
+    for rule in rules.iter_mut().filter(|rule| [before.name(), after.name()].contains(&rule.name()))
+    {
+        *rule = Arc::new(mended::PushdownByIndex(Arc::clone(rule)));
     }
     rules
 }

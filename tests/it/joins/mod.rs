@@ -12,6 +12,8 @@ mod plans;
 mod random;
 /// Windows along a dimension.
 mod running;
+/// Columns of the same name on both sides.
+mod same_names;
 /// The first rows of partitions.
 mod top;
 /// The plans of windows and lookups.

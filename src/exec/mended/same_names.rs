@@ -1,0 +1,274 @@
+//! Columns with the same name, such as those of joined arrays: DataFusion pushes filters down by the names of their columns. So a
+//! filter on one side of a join may end at the other side, and a TopK may leave out its own rows.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::tree_node::{TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use crate::exec::columns::replace_columns;
+use crate::exec::rules::walk::up;
+
+/// A rule of DataFusion that pushes filters down, for plans with columns of the same name.
+#[derive(Debug)]
+pub(in crate::exec) struct PushdownByIndex(
+    pub(in crate::exec) Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+);
+
+impl PhysicalOptimizerRule for PushdownByIndex {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !plan.exists(|node| Ok(has_same_names(&node.schema())))? {
+            return self.0.optimize(plan, config);
+        }
+        let wrap = |node: &Arc<dyn ExecutionPlan>| {
+            let mut all = node.children().into_iter().chain([node]);
+            let is_ambiguous = all.any(|it| has_same_names(&it.schema()));
+            Ok(is_ambiguous.then(|| Arc::new(ByIndex(Arc::clone(node))) as _))
+        };
+        let pushed = self.0.optimize(up(plan, wrap).data()?, config)?;
+        up(pushed, |node| Ok(node.downcast_ref::<ByIndex>().map(|it| Arc::clone(&it.0)))).data()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+fn has_same_names(schema: &Schema) -> bool {
+    let mut seen = HashSet::new();
+    !schema.fields().iter().all(|field| seen.insert(field.name()))
+}
+
+/// Whether several columns have this name.
+fn is_repeated(schema: &Schema, name: &str) -> bool {
+    schema.fields().iter().filter(|field| field.name() == name).count() > 1
+}
+
+/// An operator that has columns of the same name, or reads them. It is in plans only while filters are pushed down.
+#[derive(Debug)]
+struct ByIndex(Arc<dyn ExecutionPlan>);
+
+impl ByIndex {
+    /// Whether the operator would confuse a column of the filter with another one.
+    fn confuses(&self, filter: &PhysicalExprRef) -> bool {
+        let own = self.0.schema();
+        // A hash join knows by the index from which side a column is.
+        let by_side = self.0.is::<HashJoinExec>();
+        let is_confused = |column: &PhysicalColumn| {
+            let mut inputs = self.0.children().into_iter().map(|input| input.schema());
+            !by_side && is_repeated(&own, column.name())
+                || inputs.any(|schema| is_repeated(&schema, column.name()))
+        };
+        collect_columns(filter).iter().any(is_confused)
+    }
+}
+
+/// Returns a projection with the same columns, whose names are their indices.
+fn with_numbers(projection: &ProjectionExec) -> Result<ProjectionExec> {
+    let columns = projection.expr().iter().enumerate();
+    let columns = columns.map(|(at, column)| (Arc::clone(&column.expr), at.to_string()));
+    ProjectionExec::try_new(columns.collect::<Vec<_>>(), Arc::clone(projection.input()))
+}
+
+/// A filter that no operator pushes down.
+fn no_filter() -> PhysicalExprRef {
+    Arc::new(PhysicalColumn::new("no column", usize::MAX))
+}
+
+impl DisplayAs for ByIndex {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_as(kind, f)
+    }
+}
+
+impl ExecutionPlan for ByIndex {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.0.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.0.children()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&PhysicalExprRef) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.0.apply_expressions(visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self(Arc::clone(&self.0).replace_children(children, options)?)))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, recompute)
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        filters: Vec<PhysicalExprRef>,
+        config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let Some(projection) = self.0.downcast_ref::<ProjectionExec>() else {
+            let known = |it: PhysicalExprRef| if self.confuses(&it) { no_filter() } else { it };
+            let filters = filters.into_iter().map(known).collect();
+            return self.0.gather_filters_for_pushdown(phase, filters, config);
+        };
+        let by_number = |filter: &PhysicalExprRef| {
+            replace_columns(filter, &|column| {
+                let at = column.index();
+                Some(Arc::new(PhysicalColumn::new(&at.to_string(), at)))
+            })
+        };
+        let filters = filters.iter().map(by_number).collect::<Result<_>>()?;
+        with_numbers(projection)?.gather_filters_for_pushdown(phase, filters, config)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        self.0.handle_child_pushdown_result(phase, pushed, config)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        self.0.execute(partition, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field};
+    use datafusion::common::{JoinType, NullEquality};
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::{binary, col, is_null, lit};
+    use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+    use datafusion::physical_plan::displayable;
+    use datafusion::physical_plan::empty::EmptyExec;
+    use datafusion::physical_plan::filter::FilterExec;
+    use datafusion::physical_plan::joins::PartitionMode;
+
+    use super::*;
+
+    /// Returns a table whose columns are `k` and `v`, with a filter to which others are added.
+    fn table() -> Arc<dyn ExecutionPlan> {
+        let fields = ["k", "v"].map(|name| Field::new(name, DataType::Int64, true));
+        let empty = Arc::new(EmptyExec::new(Arc::new(Schema::new(fields.to_vec()))));
+        let known = is_null(col("v", &empty.schema()).unwrap()).unwrap();
+        Arc::new(FilterExec::try_new(known, empty).unwrap())
+    }
+
+    /// Returns a join of two tables, and both columns `v` above it.
+    fn joined(join_type: JoinType) -> Arc<dyn ExecutionPlan> {
+        let (left, right) = (table(), table());
+        let key = || col("k", &left.schema()).unwrap();
+        let (on, nulls) = (vec![(key(), key())], NullEquality::NullEqualsNothing);
+        let mode = PartitionMode::CollectLeft;
+        let join =
+            HashJoinExec::try_new(left, right, on, None, &join_type, None, mode, nulls, false);
+        let columns = [1, 3].map(|at| -> (PhysicalExprRef, String) {
+            (Arc::new(PhysicalColumn::new("v", at)), "v".to_owned())
+        });
+        Arc::new(ProjectionExec::try_new(columns.to_vec(), Arc::new(join.unwrap())).unwrap())
+    }
+
+    /// Pushes `v > 0` down, where `column` is the number of one of both columns.
+    fn pushed(column: usize, join_type: JoinType) -> String {
+        let input = joined(join_type);
+        let column: PhysicalExprRef = Arc::new(PhysicalColumn::new("v", column));
+        let filter = binary(column, Operator::Gt, lit(0_i64), &input.schema()).unwrap();
+        let plan = Arc::new(FilterExec::try_new(filter, input).unwrap());
+        let rule = PushdownByIndex(Arc::new(FilterPushdown::new()));
+        let plan = rule.optimize(plan, &ConfigOptions::new()).unwrap();
+        displayable(plan.as_ref()).indent(false).to_string()
+    }
+
+    #[test]
+    fn filters_go_to_their_own_side() {
+        insta::assert_snapshot!(pushed(0, JoinType::Inner), @r"
+        ProjectionExec: expr=[v@1 as v, v@3 as v]
+          HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(k@0, k@0)]
+            FilterExec: v@1 > 0 AND v@1 IS NULL
+              EmptyExec
+            FilterExec: v@1 IS NULL
+              EmptyExec
+        ");
+        insta::assert_snapshot!(pushed(1, JoinType::Inner), @r"
+        ProjectionExec: expr=[v@1 as v, v@3 as v]
+          HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(k@0, k@0)]
+            FilterExec: v@1 IS NULL
+              EmptyExec
+            FilterExec: v@1 > 0 AND v@1 IS NULL
+              EmptyExec
+        ");
+    }
+
+    /// Rows without a match have NULL there.
+    #[test]
+    fn filters_on_the_side_that_a_join_fills_up_stay_above_it() {
+        for (join_type, column) in [(JoinType::Right, 0), (JoinType::Left, 1), (JoinType::Full, 0)]
+        {
+            let plan = pushed(column, join_type);
+            let (above, below) = plan.split_once("HashJoinExec").unwrap();
+            assert!(above.contains(" > 0") && !below.contains(" > 0"), "{plan}");
+        }
+    }
+
+    /// Operators that pass rows on know columns only by name.
+    #[test]
+    fn names_that_an_input_has_twice_stop_a_filter() {
+        let columns: PhysicalExprRef = Arc::new(PhysicalColumn::new("v", 1));
+        let twice = joined(JoinType::Inner);
+        let filter = Arc::new(FilterExec::try_new(is_null(columns).unwrap(), twice).unwrap());
+        let node = ByIndex(filter);
+        let [first, second] =
+            [0, 1].map(|at| -> PhysicalExprRef { Arc::new(PhysicalColumn::new("v", at)) });
+        assert!(node.confuses(&first) && node.confuses(&second));
+        let own = ByIndex(table());
+        assert!(!own.confuses(&col("v", &own.schema()).unwrap()));
+    }
+}
