@@ -200,3 +200,40 @@ fn origin(scans: &[(&GridScanExec, &AlignedArray<'_>)]) -> Option<TableOrigin> {
     });
     TableOrigin::from_side_by_side(parts.collect::<Option<_>>()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    #[tokio::test]
+    async fn arrays_are_put_side_by_side() {
+        let query = "SELECT t.hour, t.station, t.value - u.value FROM t JOIN u
+            ON t.hour = u.hour AND t.station = u.station";
+        insta::assert_snapshot!(rewritten(query, put_side_by_side).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[hour@0 as hour, station@1 as station, value@2 - value@5 as t.value - u.value]
+    ProjectionExec: expr=[hour@0 as hour, station@1 as station, test_@3 as value, hour@0 as hour, station@1 as station, test@2 as value]
+      GridScanExec: dataset=test + test, chunks=16/16, projection=[hour, station, test, test_]
+"#);
+    }
+
+    #[tokio::test]
+    async fn other_joins_stay() {
+        let join =
+            |kind: &str, on: &str| format!("SELECT t.value, u.value FROM t {kind} u ON {on}");
+        let of_cells = "t.hour = u.hour AND t.station = u.station";
+        // A row has several matches.
+        let on_one = join("JOIN", "t.station = u.station");
+        let on_value = join("JOIN", "t.hour = u.hour AND t.value = u.value");
+        // Station a of `t` has no match.
+        let outer = join("LEFT JOIN", of_cells);
+        let crossed =
+            join("JOIN", "t.hour = u.hour AND t.station = u.station AND t.hour = u.value");
+        let random = format!("{} AND random() > 0.5", join("JOIN", of_cells));
+        let with_table = "SELECT value, height FROM t JOIN heights USING (station)".to_owned();
+        for query in [on_one, on_value, outer, crossed, random, with_table] {
+            assert_eq!(rewritten(&query, put_side_by_side).await, None, "{query}");
+        }
+    }
+}

@@ -184,3 +184,79 @@ fn gain_of(expr: &PhysicalExprRef, schema: &Schema) -> Result<f64> {
         _ => Ok(f64::INFINITY),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::Field;
+    use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+
+    use super::*;
+
+    /// The columns: `x` of the array, `i` of the array as an integer, and `c` of the other side.
+    fn schema() -> Schema {
+        let field = |name, data_type| Field::new(name, data_type, true);
+        let (x, i) = (field("x", DataType::Float64), field("i", DataType::Int32));
+        Schema::new(vec![x, i, field("c", DataType::Float64)])
+    }
+
+    fn column(at: usize) -> PhysicalExprRef {
+        Arc::new(PhysicalColumn::new(schema().field(at).name(), at))
+    }
+
+    /// Returns `x`, the scale, and whether it reverses the order.
+    fn affine(expr: &PhysicalExprRef) -> Option<(String, String, Option<bool>)> {
+        let affine = Affine::try_new(expr, &(0..2), &schema()).unwrap()?;
+        Some((affine.x.to_string(), affine.scale.to_string(), affine.reverses()))
+    }
+
+    #[test]
+    fn affine_functions_are_taken_apart() {
+        use Operator::{Divide, Minus, Multiply, Plus};
+        let (x, c) = (column(0), column(2));
+        let square = binary(&x, Multiply, &x);
+        let cast: PhysicalExprRef = Arc::new(CastExpr::new(column(1), DataType::Float64, None));
+        for (expr, of, scale, reverses) in [
+            (Arc::clone(&x), "x@0", "1", Some(false)),
+            (binary(&x, Minus, &c), "x@0", "1", Some(false)),
+            (binary(&c, Minus, &x), "x@0", "-1", Some(true)),
+            (binary(&binary(&x, Plus, &c), Multiply, &lit(4.0)), "x@0", "4", Some(false)),
+            (binary(&binary(&c, Minus, &x), Divide, &lit(2.0)), "x@0", "-0.5", Some(true)),
+            (binary(&x, Multiply, &c), "x@0", "c@2", None),
+            (binary(&x, Divide, &c), "x@0", "1 / c@2", None),
+            // Anything over the array alone is an `x`.
+            (binary(&square, Minus, &c), "x@0 * x@0", "1", Some(false)),
+            (binary(&cast, Minus, &c), "CAST(i@1 AS Float64)", "1", Some(false)),
+        ] {
+            assert_eq!(affine(&expr), Some((of.to_owned(), scale.to_owned(), reverses)), "{expr}");
+        }
+    }
+
+    #[test]
+    fn other_functions_are_not() {
+        use Operator::{Divide, Minus, Multiply, Plus};
+        let (x, c) = (column(0), column(2));
+        let integers = binary(&column(1), Plus, &column(1));
+        for expr in [
+            binary(&c, Divide, &x),
+            binary(&binary(&x, Minus, &c), Multiply, &x),
+            binary(&binary(&x, Minus, &c), Plus, &binary(&x, Plus, &c)),
+            c,
+            // Integers wrap or fail, and floats do not.
+            integers,
+        ] {
+            assert_eq!(affine(&expr), None, "{expr}");
+        }
+    }
+
+    #[test]
+    fn large_scales_may_overflow() {
+        let may_overflow = |factor: &PhysicalExprRef| {
+            let anomaly = binary(&column(0), Operator::Minus, &column(2));
+            let expr = binary(&anomaly, Operator::Multiply, factor);
+            let affine = Affine::try_new(&expr, &(0..2), &schema()).unwrap().unwrap();
+            affine.may_overflow(&schema()).unwrap()
+        };
+        assert!(may_overflow(&column(2)) && may_overflow(&lit(1e10)));
+        assert!(!may_overflow(&lit(0.5)));
+    }
+}

@@ -224,3 +224,43 @@ impl<'a> Rewrite<'a> {
 fn own_column(joined: &HashJoinSides<'_>, index: usize) -> PhysicalExprRef {
     Arc::new(PhysicalColumn::new(joined.input().schema().field(index).name(), index))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    #[tokio::test]
+    async fn arrays_are_reduced_below_joins() {
+        let query = "SELECT h.height, avg(t.value) FROM t JOIN heights h ON t.station = h.station
+            GROUP BY h.height";
+        insta::assert_snapshot!(rewritten(query, reduce_below_joins).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  AggregateExec: mode=FinalPartitioned, gby=[height@0 as height], aggr=[avg(t.value)]
+    ProjectionExec: expr=[height@1 as height, avg(t.value)[count]@3 as avg(t.value)[count], avg(t.value)[sum]@4 as avg(t.value)[sum]]
+      HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(station@0, station@0)]
+        DataSourceExec: partitions=1, partition_sizes=[1]
+        GridReduceExec: mode=partial, gby=[station], aggr=[avg(t.value)], tier=dense, groups=4, dataset=test, chunks=32/32
+"#);
+        // The other side scales each row of a state alike.
+        let scaled =
+            "SELECT sum(t.value * h.height) FROM t JOIN heights h ON t.station = h.station";
+        let plan = rewritten(scaled, reduce_below_joins).await.unwrap();
+        assert!(plan.contains("GridReduceExec"), "{plan}");
+    }
+
+    #[tokio::test]
+    async fn aggregations_that_need_rows_stay() {
+        let join = "FROM t JOIN heights h ON t.station = h.station";
+        // Cells of one state have different values.
+        let by_value = format!("SELECT t.value, count(*) {join} GROUP BY t.value");
+        let in_order = format!("SELECT array_agg(t.value) {join}");
+        let random = format!("SELECT sum(t.value) {join} WHERE random() > 0.5");
+        // Each cell would be a state of its own.
+        let by_cell = format!("SELECT t.hour, sum(t.value) {join} GROUP BY t.hour");
+        let no_join = "SELECT sum(value) FROM t".to_owned();
+        for query in [by_value, in_order, random, by_cell, no_join] {
+            assert_eq!(rewritten(&query, reduce_below_joins).await, None, "{query}");
+        }
+    }
+}

@@ -69,3 +69,52 @@ fn looked_up(
     let replaced = ProjectionExec::try_new_with_schema_metadata(columns, joined, &schema)?;
     Ok(have_same_types(&replaced, join).then(|| Arc::new(replaced) as _))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    #[tokio::test]
+    async fn rows_of_tables_are_looked_up() {
+        let query = "SELECT t.hour, h.height FROM t JOIN heights h
+            ON t.station = h.station AND t.value > h.height";
+        insta::assert_snapshot!(rewritten(query, look_up_rows).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[hour@0 as hour, height@4 as height]
+    ProjectionExec: expr=[hour@2 as hour, station@3 as station, value@4 as value, station@0 as station, height@1 as height]
+      ProjectionExec: expr=[station@3 as station, height@4 as height, hour@0 as hour, station@1 as station, value@2 as value]
+        FilterExec: CAST(value@2 AS Float64) > height@4
+          GridLookupExec: join_type=Inner, on=[(station@0, station@1)], dataset=test, chunks=32/32, projection=[hour, station, value, station, height]
+            DataSourceExec: partitions=1, partition_sizes=[1]
+"#);
+    }
+
+    #[tokio::test]
+    async fn other_joins_stay() {
+        let on_value = "SELECT hour, height FROM t JOIN heights h ON t.value = h.height";
+        // These return rows of the table that no cell has.
+        let outer = "SELECT hour, height FROM heights h LEFT JOIN t ON t.station = h.station";
+        let without = "SELECT height FROM heights h WHERE station NOT IN (SELECT station FROM t)";
+        let crossed = "SELECT hour, height FROM t JOIN heights h ON t.value > h.height";
+        let tables = "SELECT a.height FROM heights a JOIN heights b ON a.station = b.station";
+        for query in [on_value, outer, without, crossed, tables] {
+            assert_eq!(rewritten(query, look_up_rows).await, None, "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn large_tables_of_labels_stay_joins() {
+        let query = "SELECT hour, height FROM t JOIN heights h ON t.station = h.station";
+        let looked_up = |bytes: usize| {
+            rewritten(query, move |plan, config| {
+                let mut config = config.clone();
+                config.optimizer.reduce_memory = bytes;
+                look_up_rows(plan, &config)
+            })
+        };
+        // Four stations in two partitions, with a row number of 4 bytes each.
+        assert!(looked_up(32).await.is_some());
+        assert_eq!(looked_up(31).await, None);
+    }
+}

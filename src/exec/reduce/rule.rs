@@ -70,3 +70,36 @@ pub(in crate::exec) fn reduced_aggregation(
     };
     Ok(Some(node))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    #[tokio::test]
+    async fn aggregations_over_arrays_become_reductions() {
+        let query = "SELECT station, avg(value), count(*) FROM t GROUP BY station";
+        insta::assert_snapshot!(rewritten(query, reduce_arrays).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[station@0 as station, avg(t.value)@1 as avg(t.value), count(Int64(1))@2 as count(*)]
+    GridReduceExec: mode=whole, gby=[station], aggr=[avg(t.value), count(Int64(1))], tier=dense, groups=4, dataset=test, chunks=32/32
+"#);
+        // Partitions are ranges of hours, and so share no group.
+        let by_hour =
+            rewritten("SELECT hour, max(value) FROM t GROUP BY hour", reduce_arrays).await;
+        let by_hour = by_hour.unwrap();
+        assert!(by_hour.contains("mode=whole") && !by_hour.contains("AggregateExec"), "{by_hour}");
+    }
+
+    #[tokio::test]
+    async fn other_aggregations_stay() {
+        for query in [
+            "SELECT value, count(*) FROM t GROUP BY value",
+            "SELECT array_agg(value) FROM t",
+            "SELECT sum(value) FROM t WHERE random() > 0.5",
+            "SELECT station, sum(height) FROM heights GROUP BY station",
+        ] {
+            assert_eq!(rewritten(query, reduce_arrays).await, None, "{query}");
+        }
+    }
+}

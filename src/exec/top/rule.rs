@@ -128,3 +128,54 @@ fn top_of(
 fn name(function: &Arc<dyn WindowExpr>) -> Option<&'static str> {
     known_window(standard_function(function.as_ref())?.fun())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    fn first(function: &str, order: &str, condition: &str) -> String {
+        format!(
+            "SELECT * FROM (SELECT *, {function} OVER (PARTITION BY station ORDER BY {order}) AS n
+             FROM t) WHERE {condition}"
+        )
+    }
+
+    #[tokio::test]
+    async fn rows_that_cannot_be_first_are_left_out() {
+        let query = first("row_number()", "value DESC", "n <= 2");
+        insta::assert_snapshot!(rewritten(&query, leave_out_rows).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[hour@0 as hour, station@1 as station, value@2 as value, row_number() PARTITION BY [t.station] ORDER BY [t.value DESC NULLS FIRST] RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW@3 as n]
+    FilterExec: row_number() PARTITION BY [t.station] ORDER BY [t.value DESC NULLS FIRST] RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW@3 <= 2
+      BoundedWindowAggExec: wdw=[row_number() PARTITION BY [t.station] ORDER BY [t.value DESC NULLS FIRST] RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: Field { "row_number() PARTITION BY [t.station] ORDER BY [t.value DESC NULLS FIRST] RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW": UInt64 }, frame: RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW], mode=[Sorted]
+        GridTopExec: first=2, by=value@2 DESC, gby=[station@1], dataset=test, chunks=32/32, projection=[hour, station, value]
+"#);
+        for (query, expected) in [
+            (first("rank()", "value", "n < 3"), "first=2"),
+            (first("row_number()", "value, hour", "n = 1 AND hour > 0"), "first=1"),
+            (first("row_number()", "value", "3 >= n"), "first=3"),
+        ] {
+            let plan = rewritten(&query, leave_out_rows).await.unwrap();
+            assert!(plan.contains(&format!("GridTopExec: {expected}, ")), "{plan}");
+        }
+    }
+
+    #[tokio::test]
+    async fn all_rows_stay_where_they_are_needed() {
+        for query in [
+            // The last rows of a partition may be asked for.
+            first("row_number()", "value", "n >= 2"),
+            first("row_number()", "value", "n <= 2 OR hour = 0"),
+            // Ties do not count, so any number of rows may have the first ranks.
+            first("dense_rank()", "value", "n <= 2"),
+            first("sum(value)", "value", "n <= 2"),
+            first("row_number()", "random()", "n <= 2"),
+            "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY station ORDER BY height) AS n
+             FROM heights) WHERE n <= 2"
+                .to_owned(),
+        ] {
+            assert_eq!(rewritten(&query, leave_out_rows).await, None, "{query}");
+        }
+    }
+}

@@ -91,3 +91,39 @@ fn bounds(
     };
     Ok((0..key.len()).map(bound).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int8Array;
+    use datafusion::common::ScalarValue;
+    use datafusion::logical_expr::WindowFrameUnits;
+
+    use super::*;
+
+    fn frames(start: i8, keys: Vec<Option<i8>>, descending: bool) -> Option<Vec<Range<usize>>> {
+        let start = WindowFrameBound::Preceding(ScalarValue::Int8(Some(start)));
+        let end = WindowFrameBound::CurrentRow;
+        let frame = WindowFrame::new_bounds(WindowFrameUnits::Range, start, end);
+        let key: ArrayRef = Arc::new(Int8Array::from(keys));
+        range_frames(&frame, &key, SortOptions { descending, nulls_first: false }).unwrap()
+    }
+
+    #[test]
+    fn bounds_are_the_first_keys_that_are_near() {
+        let keys = [0, 2, 3, 7, 8];
+        let expected = vec![0..1, 0..2, 1..3, 3..4, 3..5];
+        assert_eq!(frames(2, keys.map(Some).to_vec(), false), Some(expected));
+        let descending = [8, 7, 7, 3].map(Some).to_vec();
+        assert_eq!(frames(1, descending, true), Some(vec![0..1, 0..3, 0..3, 3..4]));
+    }
+
+    /// DataFusion then computes the bounds of each row.
+    #[test]
+    fn keys_without_a_distance_have_no_frames() {
+        assert_eq!(frames(1, vec![Some(1), None], false), None);
+        // The least key minus the offset is no 8-bit integer.
+        assert_eq!(frames(1, vec![Some(-128), Some(5)], false), None);
+    }
+}

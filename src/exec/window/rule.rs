@@ -49,3 +49,42 @@ fn along_axis(
     let replaced = ProjectionExec::try_new_with_schema_metadata(columns, window, &schema)?;
     Ok(have_same_types(&replaced, plan.as_ref()).then(|| Arc::new(replaced) as _))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    async fn rule(query: &str) -> Option<String> {
+        rewritten(query, |plan, config| run_on_arrays(plan, 2, config)).await
+    }
+
+    #[tokio::test]
+    async fn windows_along_a_dimension_run_on_the_array() {
+        let query = "SELECT hour, station, sum(value) OVER
+            (PARTITION BY station ORDER BY hour ROWS 1 PRECEDING) FROM t";
+        insta::assert_snapshot!(rule(query).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[hour@0 as hour, station@1 as station, sum(t.value) PARTITION BY [t.station] ORDER BY [t.hour ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW@3 as sum(t.value) PARTITION BY [t.station] ORDER BY [t.hour ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW]
+    ProjectionExec: expr=[hour@0 as hour, station@1 as station, value@2 as value, sum(t.value) PARTITION BY [t.station] ORDER BY [t.hour ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW@3 as sum(t.value) PARTITION BY [t.station] ORDER BY [t.hour ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW]
+      GridWindowExec: along=hour, functions=[sum(t.value) PARTITION BY [t.station] ORDER BY [t.hour ASC NULLS LAST] ROWS BETWEEN 1 PRECEDING AND CURRENT ROW], dataset=test, chunks=32/32, projection=[hour, station, value]
+"#);
+        let numbers = "SELECT hour, row_number() OVER (PARTITION BY hour ORDER BY station) FROM t";
+        assert!(rule(numbers).await.unwrap().contains("GridWindowExec"));
+    }
+
+    #[tokio::test]
+    async fn other_windows_stay() {
+        // Rows of several stations are in no order along the axis.
+        let across = "SELECT sum(value) OVER (ORDER BY hour ROWS 1 PRECEDING) FROM t";
+        let by_value = "SELECT lag(value) OVER (PARTITION BY station ORDER BY value) FROM t";
+        // The filter leaves out rows that frames would count.
+        let filtered = "SELECT lag(value) OVER (PARTITION BY station ORDER BY hour) FROM t
+            WHERE value > 3";
+        let of_table =
+            "SELECT lag(height) OVER (PARTITION BY station ORDER BY height) FROM heights";
+        for query in [across, by_value, filtered, of_table, "SELECT value FROM t"] {
+            assert_eq!(rule(query).await, None, "{query}");
+        }
+    }
+}

@@ -82,3 +82,34 @@ fn nth_of(frame: &Range<usize>, nth: i64) -> Option<usize> {
     }
     Some(if nth > 0 { frame.start + distance } else { frame.end - 1 - distance })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(backwards: bool) -> WindowAxis {
+        let partitions = vec![0..3, 3..5];
+        WindowAxis { axis: 0, partitions, backwards, key: None, is_tied: vec![false; 5] }
+    }
+
+    #[test]
+    fn shifts_stay_in_their_partition() {
+        let lag = shifted(&axis(false), -1);
+        assert_eq!(lag, [None, Some(0), Some(1), None, Some(3)]);
+        // The row before lies behind in a window that goes backwards.
+        assert_eq!(shifted(&axis(true), -1), [Some(1), Some(2), None, Some(4), None]);
+        assert_eq!(shifted(&axis(false), 0), (0..5).map(Some).collect::<Vec<_>>());
+        for far in [i64::MIN, i64::MAX] {
+            assert_eq!(shifted(&axis(false), far), [None; 5]);
+            assert_eq!(shifted(&axis(true), far), [None; 5]);
+        }
+    }
+
+    #[test]
+    fn numbers_count_from_both_ends_of_a_frame() {
+        let frame = 4..7;
+        let found = [1, 3, 4, -1, -3, -4, i64::MIN].map(|nth| nth_of(&frame, nth));
+        assert_eq!(found, [Some(4), Some(6), None, Some(6), Some(4), None, None]);
+        assert_eq!(nth_of(&(4..4), 1), None);
+    }
+}

@@ -172,3 +172,38 @@ fn is_whole(expr: &Arc<dyn WindowExpr>) -> bool {
     };
     is_end(&frame.start_bound) && is_end(&frame.end_bound)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::test_array::rewritten;
+
+    #[tokio::test]
+    async fn whole_partitions_are_reduced_and_joined_back() {
+        let query = "SELECT hour, value - avg(value) OVER (PARTITION BY station) FROM t";
+        insta::assert_snapshot!(rewritten(query, reduce_windows).await.unwrap(), @r#"
+OutputRequirementExec: order_by=[], dist_by=Unspecified
+  ProjectionExec: expr=[hour@0 as hour, CAST(value@2 AS Float64) - avg(t.value) PARTITION BY [t.station] ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING@3 as t.value - avg(t.value) PARTITION BY [t.station] ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING]
+    ProjectionExec: expr=[hour@2 as hour, station@3 as station, value@4 as value, avg(t.value) PARTITION BY [t.station] ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING@1 as avg(t.value) PARTITION BY [t.station] ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING]
+      HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(partition key 0@0, station@1)], NullsEqual: true
+        GridReduceExec: mode=whole, gby=[partition key 0], aggr=[avg(t.value) PARTITION BY [t.station] ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING], tier=dense, groups=4, dataset=test, chunks=32/32
+        GridScanExec: dataset=test, chunks=32/32, projection=[hour, station, value]
+"#);
+        let of_all = "SELECT hour, max(value) OVER () FROM t";
+        let plan = rewritten(of_all, reduce_windows).await.unwrap();
+        assert!(plan.contains("CrossJoinExec") && plan.contains("GridReduceExec"), "{plan}");
+    }
+
+    #[tokio::test]
+    async fn other_windows_stay() {
+        let running = "SELECT sum(value) OVER (PARTITION BY station ORDER BY hour) FROM t";
+        let no_aggregate = "SELECT row_number() OVER (PARTITION BY station) FROM t";
+        let by_value = "SELECT avg(value) OVER (PARTITION BY value) FROM t";
+        // Each row would be a group of its own.
+        let by_cell = "SELECT avg(value) OVER (PARTITION BY hour, station) FROM t";
+        let of_table = "SELECT avg(height) OVER (PARTITION BY station) FROM heights";
+        for query in [running, no_aggregate, by_value, by_cell, of_table] {
+            assert_eq!(rewritten(query, reduce_windows).await, None, "{query}");
+        }
+    }
+}
