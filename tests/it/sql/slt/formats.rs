@@ -1,10 +1,13 @@
-//! Runs each file of `tests/slt/formats` over the same arrays in each format.
+//! Runs each file of `tests/slt/formats` over the same arrays in each format, and over the same rows in memory.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
 
 use super::arrays::{air, arrays};
+use super::sparse::SparseTileDb;
 use super::{check, files_of};
 use crate::conformance::doors;
 use crate::conformance::format::FormatUnderTest;
@@ -14,7 +17,7 @@ use crate::conformance::logical::{Labels, Logical};
 type Tables = Vec<(&'static str, Vec<String>)>;
 
 /// Writes all arrays that the format can hold.
-fn write(format: &dyn FormatUnderTest, folder: &Path) -> Tables {
+fn write(label: &str, format: &dyn FormatUnderTest, folder: &Path) -> Tables {
     let holds = format.capabilities().holds;
     let put = |array: &Logical, name: &str| {
         let path = folder.join(format!("{name}{}", format.suffix()));
@@ -26,18 +29,21 @@ fn write(format: &dyn FormatUnderTest, folder: &Path) -> Tables {
     });
     let mut tables: Tables =
         held.map(|array| (array.name, vec![put(&array, array.name)])).collect();
-    let [first, second] = air().halves();
-    tables.push(("parts", vec![put(&second, "part-2"), put(&first, "part-1")]));
+    // Several sparse arrays cannot be one table.
+    if label != "sparse" {
+        let [first, second] = air().halves();
+        tables.push(("parts", vec![put(&second, "part-2"), put(&first, "part-1")]));
+    }
     tables
 }
 
 /// Files that need a table which not every format has.
-const NEEDS: [(&str, &str); 1] = [("labels.slt", "towns")];
+const NEEDS: [(&str, &str); 2] = [("labels.slt", "towns"), ("mosaics.slt", "parts")];
 
 /// Runs all files whose tables the format can hold.
 async fn check_format(label: &str, format: &dyn FormatUnderTest) {
     let folder = tempfile::tempdir().unwrap();
-    let tables = write(format, folder.path());
+    let tables = write(label, format, folder.path());
     for file in files_of("tests/slt/formats") {
         let lacks = |table: &str| tables.iter().all(|(name, _)| *name != table);
         if NEEDS.iter().any(|(name, table)| file.ends_with(name) && lacks(table)) {
@@ -70,4 +76,23 @@ each_format! {
     netcdf_3: crate::conformance::netcdf3::NetCdf3,
     netcdf_4: crate::conformance::netcdf4::NetCdf4,
     tiledb: crate::conformance::tiledb::TileDb,
+    sparse: SparseTileDb,
+}
+
+/// Shows that the answers are those of SQL, and no format's own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_in_memory() {
+    let hours = crate::conformance::tet::Tet.capabilities().hours;
+    let register = async |ctx: &SessionContext| {
+        for (name, array) in
+            arrays().into_iter().map(|array| (array.name, array)).chain([("parts", air())])
+        {
+            let rows = array.rows(&hours);
+            let table = MemTable::try_new(rows.schema(), vec![vec![rows]]).unwrap();
+            ctx.register_table(name, Arc::new(table)).unwrap();
+        }
+    };
+    for file in files_of("tests/slt/formats") {
+        check(&file, "memory", register).await;
+    }
 }

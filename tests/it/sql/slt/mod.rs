@@ -7,6 +7,8 @@
 mod arrays;
 /// `tests/slt/formats/*.slt`, for each format.
 mod formats;
+/// Sparse TileDB arrays with every cell.
+mod sparse;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
