@@ -30,8 +30,8 @@ const FOLDERS: [&str; 8] = [
     "src",
 ];
 
-/// Calls `visit` with the path and the text of each source file of the tests. Of a module with unit tests, the text begins with
-/// the tests.
+/// Calls `visit` with the path and the text of each source file of the tests. The text of a module with unit tests begins with
+/// these tests.
 fn each_source(mut visit: impl FnMut(&str, &str)) {
     let mut folders: Vec<String> = FOLDERS.map(str::to_owned).to_vec();
     while let Some(folder) = folders.pop() {
