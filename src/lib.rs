@@ -26,7 +26,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `array_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | a catalog of your own | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
 //! | a session of chosen parts | [`gridfusion_rules`], [`functions`], [`GridfusionConfig`] |

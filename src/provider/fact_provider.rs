@@ -1,6 +1,6 @@
 //! [`FactProvider`]: serves a [`FactTable`] to DataFusion as a stream of batches.
 //!
-//! Table functions such as `tet_chunks` return it. It pushes down the projection, so a fact that is
+//! Table functions such as `array_chunks` return it. It pushes down the projection, so a fact that is
 //! expensive to read is only read if the query has its column. It pushes down no filters: facts are few
 //! compared with cells.
 

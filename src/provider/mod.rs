@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `session`, `session_state` | methods that add gridfusion to a session |
 //! | `factory` | `CREATE EXTERNAL TABLE` |
-//! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `tet_info(…)` |
+//! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |

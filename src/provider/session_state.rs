@@ -41,7 +41,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// Adds to the session:
     ///
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, or as the name of a format
-    /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `tet_info`, the aggregate
+    /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, the aggregate
     ///   `weighted_avg(value, weight)`, and versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them

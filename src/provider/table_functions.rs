@@ -9,7 +9,7 @@ use super::ArrayOpener;
 use super::arguments::{Arguments, wait};
 use super::fact_provider::FactProvider;
 use super::store_maker;
-use crate::source::{ArrayFormat, Formats};
+use crate::source::{ArrayFacts, ArrayFormat, Formats, array_facts};
 
 /// A table function over arrays. The first argument is a path or URL, or a list of these. The name of a
 /// dataset may follow, and then options: named arguments, or names and values in turn.
@@ -18,26 +18,48 @@ use crate::source::{ArrayFormat, Formats};
 /// |---|---|
 /// | `read_array(path)` | the arrays, of any format, as in `STORED AS ARRAY` |
 /// | `read_NAME(path)` | the arrays of the format `NAME` |
+/// | `array_info(path)` | a row per dataset or variable, of any format |
+/// | `array_chunks(path)` | a row per chunk of a variable, of any format |
+/// | `array_attributes(path)` | a row per attribute of a dataset, a group or the place itself, of any format |
 /// | those of [`ArrayFormat::info_functions`] | facts about arrays of one format |
 ///
 /// ```sql
 /// SELECT * FROM read_array('stations.tet', 'temperature', index_columns => true) LIMIT 3;
 /// SELECT * FROM read_tiledb('arrays/overlap', timestamp => '2024-03-01');
-/// SELECT dataset, shape, chunk_shape, ratio FROM tet_info('stations.tet');
+/// SELECT dataset, shape, chunk_shape, ratio FROM array_info('stations.tet');
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ArrayFunction {
     name: String,
     /// The name of the format; `None` to recognise it.
     format: Option<&'static str>,
-    /// Whether the function returns cells rather than facts.
-    reads: bool,
+    returns: Returns,
+}
+
+/// What a function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Returns {
+    /// Cells.
+    Cells,
+    /// Facts that every format has.
+    Facts(ArrayFacts),
+    /// Facts of one format, which the function's name selects.
+    OwnFacts,
 }
 
 impl ArrayFunction {
     /// Returns `read_array`.
     pub(crate) fn read_any() -> Self {
-        Self { name: "read_array".to_owned(), format: None, reads: true }
+        Self { name: "read_array".to_owned(), format: None, returns: Returns::Cells }
+    }
+
+    /// Returns the functions with facts that every format has.
+    fn facts_of_any() -> impl Iterator<Item = Self> {
+        ArrayFacts::ALL.into_iter().map(|facts| Self {
+            name: facts.name().to_owned(),
+            format: None,
+            returns: Returns::Facts(facts),
+        })
     }
 
     /// Returns the functions of one format: `read_NAME`, and one per table of facts.
@@ -45,12 +67,12 @@ impl ArrayFunction {
         let read = Self {
             name: format!("read_{}", format.name()),
             format: Some(format.name()),
-            reads: true,
+            returns: Returns::Cells,
         };
         let facts = format.info_functions().iter().map(|function| Self {
             name: function.name.to_owned(),
             format: Some(format.name()),
-            reads: false,
+            returns: Returns::OwnFacts,
         });
         std::iter::once(read).chain(facts).collect()
     }
@@ -58,7 +80,8 @@ impl ArrayFunction {
     /// Returns the functions of a session with these formats.
     pub(crate) fn all(formats: &Formats) -> Vec<Self> {
         let of_formats = formats.iter().flat_map(|format| Self::for_format(&**format));
-        std::iter::once(Self::read_any()).chain(of_formats).collect()
+        let any = std::iter::once(Self::read_any()).chain(Self::facts_of_any());
+        any.chain(of_formats).collect()
     }
 
     /// The name in SQL.
@@ -80,7 +103,7 @@ impl TableFunctionImpl for ArrayFunction {
             options = options.with_dataset(dataset);
         }
         wait(async {
-            if self.reads {
+            if self.returns == Returns::Cells {
                 let table =
                     opener.table(arguments.locations.clone(), self.format, &options).await?;
                 return Ok(table.into_provider());
@@ -88,7 +111,11 @@ impl TableFunctionImpl for ArrayFunction {
             let location = arguments.location(&self.name)?;
             let group = opener.group(location, self.format, &options).await?;
             let dataset = options.get("dataset").map(ToString::to_string);
-            let facts = group.facts(&self.name, dataset.as_deref()).await?;
+            let dataset = dataset.as_deref();
+            let facts = match self.returns {
+                Returns::Facts(facts) => array_facts(facts, group, dataset).await?,
+                Returns::Cells | Returns::OwnFacts => group.facts(&self.name, dataset).await?,
+            };
             Ok(Arc::new(FactProvider(facts)) as Arc<dyn TableProvider>)
         })
     }

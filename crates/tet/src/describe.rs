@@ -13,8 +13,10 @@
 //! The document has the same facts under the names that `docs/info.md` lists. Both are made from one
 //! `KnownFile`, so they cannot differ.
 
+use super::attributes::attributes;
 use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info::{DatasetInfo, DimensionInfo, dataset_info, dimension_info};
+use super::known_dataset::known_dataset;
 use super::reader::TetReader;
 use gridfusion_core::array::ReadOptions;
 use gridfusion_core::error::{Result, shown_location};
@@ -44,7 +46,7 @@ pub(super) async fn describe(
         file,
         location,
         warnings: warnings(file, &datasets, &dimensions),
-        attributes: detail.metadata.then(|| attributes(file, &datasets)),
+        attributes: detail.metadata.then(|| described_attributes(file)),
         dimensions: dimensions.into_iter().map(dimension).collect(),
         datasets,
         chunks,
@@ -84,18 +86,12 @@ fn warnings(
     all
 }
 
-/// Returns the attributes of the file, and then those of each dataset.
-fn attributes(file: &TetReader, datasets: &[DatasetInfo]) -> Vec<KnownAttribute> {
-    let known = |of: Option<&str>, (key, value): (&String, &String)| KnownAttribute {
-        of: of.map(str::to_owned),
-        key: key.clone(),
-        value: value.clone(),
-    };
-    let own = file.tet().file_attributes().iter().map(|entry| known(None, entry));
-    let theirs = datasets.iter().flat_map(|dataset| {
-        dataset.attributes.iter().map(move |entry| known(Some(&dataset.name), entry))
-    });
-    own.chain(theirs).collect()
+/// Returns the attributes of the file, and then those of each dataset. The history has a table of its own.
+fn described_attributes(file: &TetReader) -> Vec<KnownAttribute> {
+    let is_event = |it: &KnownAttribute| it.of.is_none() && it.key.starts_with("history.");
+    let all = attributes(file, None).into_iter().filter(|it| !is_event(it));
+    let (theirs, own): (Vec<_>, Vec<_>) = all.partition(|it| it.of.is_some());
+    own.into_iter().chain(theirs).collect()
 }
 
 /// Converts the facts to the form that all formats share.
@@ -166,7 +162,7 @@ impl KnownFile<'_> {
             counted(self.datasets.len() as u64, "dataset"),
             zone_maps,
         ];
-        let datasets: Vec<KnownDataset> = self.datasets.iter().map(dataset).collect();
+        let datasets: Vec<KnownDataset> = self.datasets.iter().map(known_dataset).collect();
         let mut tables = vec![
             KnownDataset::table("DATASET", &datasets),
             KnownDimension::table(&self.dimensions),
@@ -221,30 +217,9 @@ impl KnownFile<'_> {
     }
 }
 
-/// Converts the facts to the form that all formats share.
-fn dataset(known: &DatasetInfo) -> KnownDataset {
-    let attribute = |key: &str| known.attributes.get(key).cloned();
-    let grid = known.grid.as_ref();
-    KnownDataset {
-        name: known.name.clone(),
-        element_type: known.element.map(|element| element.to_string()),
-        shape: known.shape.clone(),
-        chunk_shape: grid.map(|grid| grid.chunk_shape().collect()),
-        chunks: grid.map(|grid| grid.chunks()),
-        dimensions: known.dimensions.clone(),
-        stored_chunks: Some(known.stored.chunks),
-        stored_bytes: Some(known.stored.bytes),
-        raw_bytes: Some(known.stored.raw_bytes),
-        codec: known.stored.codec.map(|codec| codec.name().to_owned()),
-        units: attribute("units"),
-        long_name: attribute("long_name"),
-        is_coordinate: known.is_coordinate,
-    }
-}
-
 /// Returns the record of a dataset in the document.
 fn dataset_fact(known: &DatasetInfo) -> Fact {
-    let mut fields = dataset(known).fields();
+    let mut fields = known_dataset(known).fields();
     fields.push(("has_zone_maps", known.has_zone_maps.into()));
     Fact::Record(fields)
 }

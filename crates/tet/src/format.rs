@@ -5,23 +5,26 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::attributes::attributes;
-use super::chunk_table::ChunkTable;
+use super::chunk_table::chunk_table;
 use super::dataset::open_datasets;
 use super::describe::describe;
 use super::info::dataset_info;
-use super::info_table::info_table;
+use super::known_dataset::{known_dataset, tet_info_columns};
 use super::reader::TetReader;
 use super::verify::verify;
 use crate::bytes::{MAGIC, is_package};
-use gridfusion_core::array::ReadOptions;
+use gridfusion_core::array::{GridArray, NumberColumn, ReadOptions};
 use gridfusion_core::format::Entry;
 use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
+use gridfusion_core::source::facts::KnownAttribute;
+use gridfusion_core::source::{ARRAY_ATTRIBUTES, Column, FactRows, FactTable, KnownDataset, Needs};
+use gridfusion_core::source::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, RecognisedFormat,
+};
 use gridfusion_core::source::{Description, Detail};
-use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
 
@@ -148,13 +151,52 @@ impl ArrayGroup for TetGroup {
     }
 
     async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
-        let dataset = dataset.map(|name| self.file.dataset_id(name)).transpose()?;
+        let id = dataset.map(|name| self.file.dataset_id(name)).transpose()?;
+        let only = dataset.map(|name| vec![name.to_owned()]);
         Ok(match function {
-            INFO => Arc::new(Facts::new(info_table(&dataset_info(&self.file, dataset).await?)?)),
-            CHUNKS => Arc::new(ChunkTable::new(self.file.clone(), dataset)),
-            ATTRIBUTES => Arc::new(Facts::new(attributes(&self.file, dataset)?)),
+            INFO => {
+                let known = dataset_info(&self.file, id).await?;
+                let rows = known.iter().map(known_dataset).collect();
+                Arc::new(FactRows::in_memory(tet_info_columns(), rows))
+            }
+            CHUNKS => Arc::new(chunk_table(self.file.clone(), id)),
+            ATTRIBUTES => {
+                let columns = Column::named(ARRAY_ATTRIBUTES, &["dataset", "key", "value"]);
+                Arc::new(FactRows::in_memory(columns, attributes(&self.file, only.as_deref())))
+            }
             other => return Err(Error::internal(format!("no facts called {other}"))),
         })
+    }
+
+    /// Includes unreadable datasets, with the reason as a warning.
+    async fn info(&self, only: Option<&[String]>, _: Needs) -> Result<Vec<KnownDataset>> {
+        let id = match only {
+            Some([name]) => Some(self.file.dataset_id(name)?),
+            _ => None,
+        };
+        let known = dataset_info(&self.file, id).await?;
+        let mut rows: Vec<KnownDataset> = known.iter().map(known_dataset).collect();
+        for (row, known) in rows.iter_mut().zip(&known) {
+            let Some(element) = known.element else { continue };
+            let is_packed = self
+                .file
+                .tet()
+                .dataset_id(&known.name)
+                .is_some_and(|id| self.file.tet().is_packed(id));
+            let (column, _) = NumberColumn::new(element, &known.attributes, is_packed, &self.read);
+            row.data_type = Some(column.data_type().to_string());
+        }
+        rows.retain(|row| only.is_none_or(|only| only.contains(&row.name)));
+        Ok(rows)
+    }
+
+    async fn attributes(&self, only: Option<&[String]>) -> Result<Vec<KnownAttribute>> {
+        Ok(attributes(&self.file, only))
+    }
+
+    fn listed_values(&self, name: &str, _: &GridArray) -> Vec<ListedValue> {
+        let name = name.rsplit_once('/').map_or(name, |(_, last)| last).into();
+        vec![ListedValue { number: 0, name, is_located: true, sharing: 1 }]
     }
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {

@@ -10,7 +10,7 @@ mod dimension;
 mod format;
 mod index_scan;
 mod info;
-mod info_table;
+mod known_dataset;
 mod package;
 #[cfg(test)]
 mod plain_group;

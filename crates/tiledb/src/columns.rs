@@ -95,6 +95,11 @@ fn attributes_of(datatype: Datatype, scalar: Scalar) -> BTreeMap<String, String>
     tell.into_iter().collect()
 }
 
+/// Returns the name of the column of an attribute.
+pub(super) fn column_name(attribute: &Attribute) -> &str {
+    if attribute.name.is_empty() { "value" } else { &attribute.name }
+}
+
 /// Returns the columns of the attributes of an array. The anonymous attribute becomes the column `value`.
 ///
 /// # Errors
@@ -136,7 +141,7 @@ fn table_value(
     };
     let width = attribute.cell_size().map(usize::try_from).transpose();
     let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
-    let name = if attribute.name.is_empty() { "value" } else { &attribute.name };
+    let name = column_name(attribute);
     let attributes = scalar(attribute.datatype, view)
         .map(|scalar| attributes_of(attribute.datatype, scalar))
         .unwrap_or_default();

@@ -13,6 +13,7 @@
 //! Facts of the schema and of the fragments are always there. Sparse arrays have no shape. Facts of the table
 //! are missing for arrays that SQL cannot query.
 
+use super::known_attributes::metadata;
 use super::reader::TileDbReader;
 use super::view::TileDbView;
 use crate::bytes::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment};
@@ -60,7 +61,11 @@ impl DescribedArray {
             Err(error) => (None, vec![format!("not a table: {error}")]),
         };
         let metadata = match detail.metadata {
-            true => Some(metadata(&opened).await?),
+            true => {
+                // The document and the page are of this array alone.
+                let all = metadata(name, &opened).await?.into_iter();
+                Some(all.map(|it| KnownAttribute { of: None, ..it }).collect())
+            }
             false => None,
         };
         let described = opened.tiledb().schema().dimensions.iter().enumerate();
@@ -139,7 +144,7 @@ impl DescribedArray {
             ("shape", self.shape().into()),
             ("tile_shape", self.tile_shape().into()),
             ("dimensions", Fact::List(dimensions.collect())),
-            ("attributes", Fact::List(self.stored().map(|it| it.document()).collect())),
+            ("attributes", Fact::List(stored(&self.opened).map(|it| it.document()).collect())),
             ("fragments", (self.fragments().len() as u64).into()),
             ("stored_bytes", self.stored_bytes().into()),
             ("written_from", written_from.into()),
@@ -163,21 +168,6 @@ impl DescribedArray {
         fields.extend(domain.map(|ends| ("domain", Vec::from(ends).into())));
         fields.extend(dimension.extent_text().map(|extent| ("tile_extent", extent.into())));
         Fact::Record(fields)
-    }
-
-    /// Returns the stored sizes of each attribute.
-    fn stored(&self) -> impl Iterator<Item = StoredAttribute<'_>> {
-        self.schema().attributes.iter().map(|attribute| {
-            let (name, fragments) = (attribute.name.as_str(), self.fragments());
-            let bytes = fragments.iter().map(|it| it.attribute_bytes(name));
-            let mut raw_bytes = fragments.iter().map(|it| it.attribute_raw_bytes(name));
-            StoredAttribute {
-                attribute,
-                enumeration: attribute.enumeration.clone(),
-                bytes: bytes.fold(0, u64::saturating_add),
-                raw_bytes: raw_bytes.try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)),
-            }
-        })
     }
 
     pub(super) fn page(&self) -> Page {
@@ -251,7 +241,7 @@ impl DescribedArray {
         let mut attributes = self.schema().attributes.iter();
         // If every cell of every attribute has one value, the column VALUES stays empty and is not printed.
         let one_value = attributes.all(|it| it.values_per_cell.to_string() == "1");
-        let rows = self.stored().map(|it| {
+        let rows = stored(&self.opened).map(|it| {
             let values = it.attribute.values_per_cell.to_string();
             [
                 Some(it.attribute.name.clone()),
@@ -266,14 +256,6 @@ impl DescribedArray {
         });
         PageTable::new(columns, rows)
     }
-}
-
-/// Reads the metadata of the array as attributes of the array itself.
-async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
-    let pairs = opened.metadata().await?.into_iter();
-    let known =
-        pairs.map(|(key, value)| KnownAttribute { of: None, key, value: value.to_string() });
-    Ok(known.collect())
 }
 
 /// Returns the facts about a dimension. Its labels come from the table of a dense array. A
@@ -298,15 +280,31 @@ fn dimension(
     })
 }
 
+/// Returns the stored sizes of each attribute.
+pub(super) fn stored(opened: &TileDbReader) -> impl Iterator<Item = StoredAttribute<'_>> {
+    let fragments = opened.tiledb().fragments();
+    opened.tiledb().schema().attributes.iter().map(|attribute| {
+        let name = attribute.name.as_str();
+        let bytes = fragments.iter().map(|it| it.attribute_bytes(name));
+        let mut raw_bytes = fragments.iter().map(|it| it.attribute_raw_bytes(name));
+        StoredAttribute {
+            attribute,
+            enumeration: attribute.enumeration.clone(),
+            bytes: bytes.fold(0, u64::saturating_add),
+            raw_bytes: raw_bytes.try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)),
+        }
+    })
+}
+
 /// The stored sizes of an attribute, over all fragments.
-struct StoredAttribute<'a> {
-    attribute: &'a Attribute,
+pub(super) struct StoredAttribute<'a> {
+    pub(super) attribute: &'a Attribute,
     /// The name of its enumeration.
     enumeration: Option<String>,
     /// Bytes of its files.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Bytes of its decoded tiles; `None` if cells vary in length, or if the number does not fit.
-    raw_bytes: Option<u64>,
+    pub(super) raw_bytes: Option<u64>,
 }
 
 impl StoredAttribute<'_> {

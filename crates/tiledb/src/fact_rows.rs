@@ -1,4 +1,4 @@
-//! The rows of `tiledb_info`, `tiledb_fragments` and `tiledb_metadata`.
+//! The rows of `tiledb_info` and `tiledb_fragments`.
 //!
 //! `tiledb_info` is in long form, because arrays, dimensions and attributes have different properties:
 //!
@@ -12,42 +12,41 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::reader::TileDbReader;
-use crate::bytes::{
-    ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment, MetadataValue,
-};
+use crate::bytes::{ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment};
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
 use gridfusion_core::Result;
 use gridfusion_core::array::failed_to;
+use gridfusion_core::source::{Column, FactRows};
 
-/// Facts in long form: the kind of an item, its name, a property, and the value of the property.
+/// A property: the kind of its item, the item's name, its own name, and its value.
+type Property = [String; 4];
+
+static PROPERTIES: &[Column<Property>] = &[
+    Column::<Property>::text("item", |it| Some(it[0].clone())).required(),
+    Column::<Property>::text("name", |it| Some(it[1].clone())).required(),
+    Column::<Property>::text("property", |it| Some(it[2].clone())).required(),
+    Column::<Property>::text("value", |it| Some(it[3].clone())).required(),
+];
+
+/// Facts in long form.
 #[derive(Default)]
-struct Facts {
-    rows: Vec<[String; 4]>,
+struct Properties {
+    rows: Vec<Property>,
 }
 
-impl Facts {
+impl Properties {
     fn add(&mut self, item: &str, name: &str, property: &str, value: &dyn Display) {
         self.rows.push([item.into(), name.into(), property.into(), value.to_string()]);
-    }
-
-    /// Makes the columns `item`, `name`, `property` and `value`, all of them text.
-    fn into_batch(self) -> Result<RecordBatch> {
-        let column = |at: usize| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(self.rows.iter().map(|row| &row[at])))
-        };
-        let names = ["item", "name", "property", "value"];
-        let columns = names.iter().enumerate().map(|(at, name)| (*name, column(at), false));
-        RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
     }
 }
 
 /// Returns the facts about the array, its dimensions, attributes and dimension labels.
-pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
+pub(super) fn info(opened: &TileDbReader) -> FactRows<Property> {
     let array = opened.tiledb();
     let schema = array.schema();
-    let mut facts = Facts::default();
+    let mut facts = Properties::default();
     of_schema(opened, &mut facts);
     facts.add("array", "", "fragments", &array.fragments().len());
     for dimension in &schema.dimensions {
@@ -74,11 +73,11 @@ pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
         facts.add("label", &label.name, "array", &label.uri);
         facts.add("label", &label.name, "used", &"no: columns hold the dimension's coordinates");
     }
-    facts.into_batch()
+    FactRows::in_memory(PROPERTIES.to_vec(), facts.rows)
 }
 
 /// Adds the facts about the array as a whole.
-fn of_schema(opened: &TileDbReader, facts: &mut Facts) {
+fn of_schema(opened: &TileDbReader, facts: &mut Properties) {
     let schema = opened.tiledb().schema();
     facts.add("array", "", "kind", &schema.kind);
     facts.add("array", "", "format version", &schema.version);
@@ -94,7 +93,7 @@ fn of_schema(opened: &TileDbReader, facts: &mut Facts) {
     }
 }
 
-fn of_dimension(dimension: &DimensionSchema, opened: &TileDbReader, facts: &mut Facts) {
+fn of_dimension(dimension: &DimensionSchema, opened: &TileDbReader, facts: &mut Properties) {
     let schema = opened.tiledb().schema();
     let name = &dimension.name;
     facts.add("dimension", name, "datatype", &dimension.datatype);
@@ -115,7 +114,7 @@ fn of_dimension(dimension: &DimensionSchema, opened: &TileDbReader, facts: &mut 
     }
 }
 
-fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
+fn of_attribute(attribute: &Attribute, facts: &mut Properties) {
     let name = &attribute.name;
     facts.add("attribute", name, "datatype", &attribute.datatype);
     facts.add("attribute", name, "values per cell", &attribute.values_per_cell);
@@ -160,24 +159,4 @@ fn ranges_text(ranges: &[CoordinateRange], opened: &TileDbReader) -> String {
         format!("[{}]", opened.range_text(dimension, range).join(", "))
     };
     dimensions.iter().zip(ranges).map(shown).collect::<Vec<_>>().join(" × ")
-}
-
-/// Returns a row per key of the array's own metadata.
-pub(super) fn metadata(pairs: &[(String, MetadataValue)]) -> Result<RecordBatch> {
-    let kind = |value: &MetadataValue| match value {
-        MetadataValue::Text(_) => "text",
-        MetadataValue::Integers(_) => "integers",
-        MetadataValue::Floats(_) => "floats",
-        MetadataValue::Booleans(_) => "booleans",
-        MetadataValue::Bytes(_) => "bytes",
-    };
-    let keys = StringArray::from_iter_values(pairs.iter().map(|(key, _)| key));
-    let kinds = StringArray::from_iter_values(pairs.iter().map(|(_, value)| kind(value)));
-    let values = StringArray::from_iter_values(pairs.iter().map(|(_, value)| value.to_string()));
-    let columns: [(&str, ArrayRef, bool); 3] = [
-        ("key", Arc::new(keys), false),
-        ("type", Arc::new(kinds), false),
-        ("value", Arc::new(values), false),
-    ];
-    RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }

@@ -7,16 +7,22 @@ use futures::stream::{self, StreamExt};
 
 use super::describe::describe;
 use super::fact_rows;
+use super::known_attributes::{group_metadata, known_attributes, metadata};
 use super::members::Members;
 use super::open_settings::OpenSettings;
+use super::reader::TileDbReader;
 use super::verify::verify;
+use gridfusion_core::error::shown_location;
 use gridfusion_core::io::MAX_CONCURRENT_IO;
 use gridfusion_core::source::ArrayGroup;
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::data_variables;
+use gridfusion_core::source::facts::KnownAttribute;
+use gridfusion_core::source::{
+    ARRAY_ATTRIBUTES, Column, FactRows, FactTable, Facts, KnownDataset, Needs,
+};
 use gridfusion_core::source::{Description, Detail};
-use gridfusion_core::source::{FactTable, Facts};
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
 
@@ -50,6 +56,11 @@ impl TileDbGroup {
     /// Whether the place is itself an array.
     pub(super) fn is_array(&self) -> bool {
         self.members.arrays.values().any(|location| location == self.place.location())
+    }
+
+    /// Opens the array with this name.
+    async fn reader(&self, name: &str) -> Result<TileDbReader> {
+        self.reading.open(&self.place_of(name)?).await
     }
 
     /// Returns the place of the array with this name.
@@ -119,13 +130,50 @@ impl ArrayGroup for TileDbGroup {
             None => self.place.clone(),
         };
         let array = self.reading.open(&place).await?;
-        let rows = match function {
-            INFO => fact_rows::info(&array)?,
-            FRAGMENTS => fact_rows::fragments(&array, array.rtree_levels().await?)?,
-            METADATA => fact_rows::metadata(&array.metadata().await?)?,
+        Ok(match function {
+            INFO => Arc::new(fact_rows::info(&array)),
+            FRAGMENTS => {
+                let rows = fact_rows::fragments(&array, array.rtree_levels().await?)?;
+                Arc::new(Facts::new(rows))
+            }
+            METADATA => {
+                let columns = Column::named(ARRAY_ATTRIBUTES, &["key", "type", "value"]);
+                Arc::new(FactRows::in_memory(columns, metadata("", &array).await?))
+            }
             other => return Err(Error::internal(format!("no facts called {other}"))),
-        };
-        Ok(Arc::new(Facts::new(rows)))
+        })
+    }
+
+    /// An array that cannot be opened is a row with the reason, unless it is the only one.
+    async fn info(&self, only: Option<&[String]>, _: Needs) -> Result<Vec<KnownDataset>> {
+        let names = only.map_or_else(|| self.names(), <[String]>::to_vec);
+        let mut rows = vec![];
+        for name in &names {
+            match self.reader(name).await {
+                Ok(array) => rows.extend(known_attributes(name, &array, &self.reading.view)),
+                Err(error) if names.len() == 1 => return Err(error),
+                Err(error) => rows.push(KnownDataset::unreadable(name, error.to_string())),
+            }
+        }
+        let left_out = self.members.left_out.iter().filter(|_| only.is_none());
+        rows.extend(left_out.map(|error| {
+            let folder = shown_location(error.file().unwrap_or_default());
+            KnownDataset::unreadable(folder, format!("left out: {error}"))
+        }));
+        Ok(rows)
+    }
+
+    /// The metadata of groups comes first.
+    async fn attributes(&self, only: Option<&[String]>) -> Result<Vec<KnownAttribute>> {
+        let mut all = vec![];
+        for (path, location) in self.members.groups.iter().filter(|_| only.is_none()) {
+            let place = self.place.referenced(location)?;
+            all.extend(group_metadata(path, &place, &self.reading.open).await?);
+        }
+        for name in only.map_or_else(|| self.names(), <[String]>::to_vec) {
+            all.extend(metadata(&name, &self.reader(&name).await?).await?);
+        }
+        Ok(all)
     }
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {

@@ -8,6 +8,7 @@ mod described_array;
 mod fact_rows;
 mod format;
 mod group;
+mod known_attributes;
 mod members;
 mod open_settings;
 mod reader;

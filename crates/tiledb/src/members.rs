@@ -28,6 +28,8 @@ use gridfusion_core::tile::{Objects, drive};
 pub(super) struct Members {
     /// Paths or URLs of the arrays, by table name. An array in a nested group is named `group/array`.
     pub(super) arrays: BTreeMap<String, String>,
+    /// Paths or URLs of the groups and folders, by their path from the place, which itself has an empty one.
+    pub(super) groups: BTreeMap<String, String>,
     /// The errors of folders and groups that could not be read.
     pub(super) left_out: Vec<Error>,
 }
@@ -74,12 +76,17 @@ impl Members {
                 Err(error) => Err(error),
             };
             match found {
-                Ok(found) => found.into_iter().for_each(|member| match member.kind {
-                    FolderKind::Array => self.add(format!("{prefix}{}", member.name), member),
-                    FolderKind::Group => {
-                        groups.push((member.location, format!("{prefix}{}/", member.name)));
+                Ok(found) => {
+                    if found.iter().all(|member| member.location != location) {
+                        self.groups.insert(prefix.trim_end_matches('/').to_owned(), location);
                     }
-                }),
+                    found.into_iter().for_each(|member| match member.kind {
+                        FolderKind::Array => self.add(format!("{prefix}{}", member.name), member),
+                        FolderKind::Group => {
+                            groups.push((member.location, format!("{prefix}{}/", member.name)));
+                        }
+                    });
+                }
                 Err(error) if prefix.is_empty() => return Err(error),
                 Err(error) => self.left_out.push(error.in_folder(&location)),
             }

@@ -66,6 +66,7 @@ impl FormatUnderTest for BlocksUnderTest {
             divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
+            has_attributes: false,
         }
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Capabilities {
     pub(crate) hours: DataType,
     /// Whether the format stores the least and greatest value of chunks.
     pub(crate) notes_bounds: bool,
+    /// Whether variables have attributes: `_FillValue`.
+    pub(crate) has_attributes: bool,
 }
 
 /// The chunks of a format that can hold any.

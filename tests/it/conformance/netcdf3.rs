@@ -38,6 +38,7 @@ impl FormatUnderTest for NetCdf3 {
             },
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: false,
+            has_attributes: true,
         }
     }
 

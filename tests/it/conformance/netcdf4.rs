@@ -27,6 +27,7 @@ impl FormatUnderTest for NetCdf4 {
             divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: false,
+            has_attributes: true,
         }
     }
 

@@ -27,6 +27,7 @@ impl FormatUnderTest for Tet {
             divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: true,
+            has_attributes: true,
         }
     }
 

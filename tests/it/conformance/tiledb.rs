@@ -34,6 +34,7 @@ impl FormatUnderTest for TileDb {
             divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
+            has_attributes: false,
         }
     }
 

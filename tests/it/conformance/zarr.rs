@@ -25,6 +25,7 @@ fn capabilities() -> Capabilities {
         divides: as_given,
         hours: DataType::Timestamp(TimeUnit::Microsecond, None),
         notes_bounds: false,
+        has_attributes: true,
     }
 }
 

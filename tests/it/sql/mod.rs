@@ -1,6 +1,7 @@
 //! SQL and the interfaces that open tables, for all formats.
 
 /// Text that is not UTF-8.
+mod array_facts;
 mod character_sets;
 /// Random queries, compared with a table in memory.
 mod differential;

@@ -80,6 +80,13 @@ impl fmt::Display for Half {
 }
 
 impl PayloadDecoder for Half {
+    fn held_bytes(&self) -> Option<u64> {
+        match &self.whole {
+            Codec::Custom(decoder) => decoder.held_bytes(),
+            Codec::Raw | Codec::Zstd => None,
+        }
+    }
+
     fn decode(
         &self,
         stored: &Bytes,

@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use super::labels::grid;
 use super::options::HierarchyView;
-use super::roles::{Roles, is_coordinate};
+use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use crate::hierarchy::{Attribute, Attributes, Variable};
 use gridfusion_core::error::{Error, Result, shown_location};
-use gridfusion_core::source::KnownDataset;
 use gridfusion_core::source::facts::{KnownAttribute, KnownDimension};
 use gridfusion_core::source::show::size_text;
 use gridfusion_core::source::{Description, Detail, Fact, Page};
+use gridfusion_core::source::{KnownDataset, Needs};
 use gridfusion_core::verify::counted;
 
 /// The variables to describe.
@@ -33,15 +33,15 @@ pub(super) struct Variables<'a> {
     pub(super) members: Vec<(usize, &'a Variable, &'a str)>,
     /// The attributes of groups by name; those of the file or store have none.
     pub(super) groups: Vec<(Option<&'a str>, &'a Attributes)>,
-    /// The errors of arrays that cannot be read.
-    pub(super) left_out: &'a [Error],
+    /// The names and errors of arrays that cannot be read.
+    pub(super) left_out: Vec<(&'a str, &'a Error)>,
 }
 
 /// Describes the variables of a group. A variable that cannot be opened gets a warning instead of dimensions.
 pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Description> {
     let facts = of.store.facts();
     let mut known = GroupFacts { warnings: facts.warnings.clone(), ..GroupFacts::default() };
-    known.warnings.extend(of.left_out.iter().map(|error| format!("left out: {error}")));
+    known.warnings.extend(of.left_out.iter().map(|(_, error)| format!("left out: {error}")));
     let mut labels = KnownLabels::new();
     for member in &of.members {
         known.add_variable(of, *member, &mut labels).await;
@@ -89,78 +89,120 @@ impl GroupFacts {
     async fn add_variable(
         &mut self,
         of: &Variables<'_>,
-        (number, variable, name): (usize, &Variable, &str),
+        member: (usize, &Variable, &str),
         labels: &mut KnownLabels,
     ) {
-        let mut dimensions = Vec::new();
-        let opened = open_variable(of.store, of.roles, number, of.view, labels).await;
-        let described = opened.and_then(|array| {
-            array.dims().iter().map(KnownDimension::try_new).collect::<Result<Vec<_>>>()
-        });
-        match described {
-            Ok(known) => dimensions = known,
-            Err(error) => self.warn(of, name, error),
-        }
-        let stored = match of.store.stored(number).await {
-            Ok(stored) => stored,
-            Err(error) => {
-                self.warn(of, name, error);
-                None
-            }
-        };
-        // Where nothing was counted, looking takes a request.
-        if stored.is_none_or(|it| it.chunks == 0) {
-            match of.store.explain_absence(number).await {
-                Ok(warning) => self.warnings.extend(warning),
-                Err(error) => self.warn(of, name, error),
-            }
-        }
-        let grid = grid(variable).ok();
-        let text = |key: &str| variable.attributes.get(key).map(Attribute::to_string);
-        self.datasets.push(KnownDataset {
-            name: name.to_owned(),
-            element_type: Some(variable.cell.to_string()),
-            shape: variable.shape(),
-            chunk_shape: grid.as_ref().map(|grid| grid.chunk_shape().collect()),
-            chunks: grid.as_ref().map(|grid| grid.chunks()),
-            dimensions: match dimensions.as_slice() {
-                // Without the array, these are the names in the file.
-                [] => variable.axes.iter().filter_map(|axis| axis.name.clone()).collect(),
-                known => known.iter().map(|it| it.name.clone()).collect(),
-            },
-            stored_chunks: stored.map(|it| it.chunks),
-            stored_bytes: stored.map(|it| it.bytes),
-            raw_bytes: stored.and_then(|it| it.raw_bytes),
-            codec: of.store.codec(number),
-            units: text("units"),
-            long_name: text("long_name"),
-            is_coordinate: is_coordinate(variable),
-        });
+        let needs = Needs { stored: true, statistics: false };
+        let (dataset, dimensions) = known_variable(of, member, needs, labels).await;
+        self.warnings.extend(dataset.warnings.iter().cloned());
+        self.datasets.push(dataset);
         for dimension in dimensions {
             if !self.dimensions.contains(&dimension) {
                 self.dimensions.push(dimension);
             }
         }
     }
+}
 
-    fn warn(&mut self, of: &Variables<'_>, name: &str, error: Error) {
-        let error = of.store.objects().named(error);
-        self.warnings.push(format!("variable \"{name}\": {error}"));
+/// Returns the facts about variables: the rows of `array_info`. Arrays that cannot be read are rows with the reason.
+pub(super) async fn info(of: &Variables<'_>, needs: Needs) -> Vec<KnownDataset> {
+    let (mut rows, mut labels) = (vec![], KnownLabels::new());
+    for member in &of.members {
+        rows.push(known_variable(of, *member, needs, &mut labels).await.0);
     }
+    rows.extend(
+        of.left_out
+            .iter()
+            .map(|(name, error)| KnownDataset::unreadable(*name, format!("left out: {error}"))),
+    );
+    rows
+}
+
+/// Returns the facts about a variable and its dimensions. Errors are warnings.
+async fn known_variable(
+    of: &Variables<'_>,
+    (number, variable, name): (usize, &Variable, &str),
+    needs: Needs,
+    labels: &mut KnownLabels,
+) -> (KnownDataset, Vec<KnownDimension>) {
+    let mut warnings = Vec::new();
+    let warning =
+        |error: Error| format!("variable \"{name}\": {}", of.store.objects().named(error));
+    let (mut dimensions, mut data_type) = (Vec::new(), None);
+    let opened = open_variable(of.store, of.roles, number, of.view, labels).await;
+    let described = opened.and_then(|array| {
+        let dimensions = array.dims().iter().map(KnownDimension::try_new);
+        Ok((dimensions.collect::<Result<Vec<_>>>()?, array.value(0).data_type().to_string()))
+    });
+    match described {
+        Ok((known, column)) => (dimensions, data_type) = (known, Some(column)),
+        Err(error) => warnings.push(warning(error)),
+    }
+    let mut stored = None;
+    if needs.stored {
+        match of.store.stored(number).await {
+            Ok(totals) => stored = totals,
+            Err(error) => warnings.push(warning(error)),
+        }
+        // Where nothing was counted, looking takes a request.
+        if stored.is_none_or(|it| it.chunks == 0) {
+            match of.store.explain_absence(number).await {
+                Ok(warning) => warnings.extend(warning),
+                Err(error) => warnings.push(warning(error)),
+            }
+        }
+    }
+    let grid = grid(variable).ok();
+    let text = |key: &str| variable.attributes.get(key).map(Attribute::to_string);
+    let dataset = KnownDataset {
+        name: name.to_owned(),
+        variable: None,
+        role: Some(of.roles.role(number, variable)),
+        data_type,
+        element_type: Some(variable.cell.to_string()),
+        shape: Some(variable.shape()),
+        chunk_shape: grid.as_ref().map(|grid| grid.chunk_shape().collect()),
+        chunks: grid.as_ref().map(|grid| grid.chunks()),
+        dimensions: match dimensions.as_slice() {
+            // Without the array, these are the names in the file.
+            [] => variable.axes.iter().filter_map(|axis| axis.name.clone()).collect(),
+            known => known.iter().map(|it| it.name.clone()).collect(),
+        },
+        stored_chunks: stored.map(|it| it.chunks),
+        stored_bytes: stored.map(|it| it.bytes),
+        raw_bytes: stored.and_then(|it| it.raw_bytes),
+        codec: of.store.codec(number),
+        units: text("units"),
+        long_name: text("long_name"),
+        has_zone_maps: Some(false),
+        warnings,
+    };
+    (dataset, dimensions)
 }
 
 /// Returns the attributes of the group, of the groups in it, and of each variable.
-fn attributes(described: &Variables<'_>) -> Vec<KnownAttribute> {
-    fn known(of: Option<&str>, all: &Attributes) -> Vec<KnownAttribute> {
-        let attribute = |(key, value): (&String, &Attribute)| KnownAttribute {
-            of: of.map(str::to_owned),
-            key: key.clone(),
-            value: value.to_string(),
-        };
-        all.iter().map(attribute).collect()
-    }
-    let groups = described.groups.iter().flat_map(|(name, all)| known(*name, all));
+pub(super) fn attributes(described: &Variables<'_>) -> Vec<KnownAttribute> {
+    let groups = described.groups.iter();
+    let groups = groups.flat_map(|(name, all)| known_attributes(*name, name.is_some(), None, all));
     let members = described.members.iter();
-    let variables = members.flat_map(|(_, it, name)| known(Some(name), &it.attributes));
+    let variables = members.flat_map(|(_, it, name)| {
+        known_attributes(Some(name), false, Some(it.name()), &it.attributes)
+    });
     groups.chain(variables).collect()
+}
+
+fn known_attributes<'a>(
+    of: Option<&'a str>,
+    is_of_group: bool,
+    variable: Option<&'a str>,
+    all: &'a Attributes,
+) -> impl Iterator<Item = KnownAttribute> + 'a {
+    all.iter().map(move |(key, value)| KnownAttribute {
+        of: of.map(str::to_owned),
+        is_of_group,
+        variable: variable.map(str::to_owned),
+        key: key.clone(),
+        kind: value.kind(),
+        value: value.to_string(),
+    })
 }

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::beside::coordinates_beside;
-use super::describe::{Variables, describe};
+use super::describe::{Variables, attributes, describe, info};
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
 use crate::hierarchy::{Attribute, Attributes, Variable};
+use gridfusion_core::array::GridArray;
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
-use gridfusion_core::source::{ArrayGroup, verify_group};
+use gridfusion_core::source::facts::KnownAttribute;
+use gridfusion_core::source::{ArrayGroup, KnownDataset, ListedValue, Needs, verify_group};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
@@ -30,8 +32,9 @@ pub struct HierarchyGroup {
     store: Arc<dyn VariableStore>,
     roles: Roles,
     view: HierarchyView,
-    /// The errors of arrays that cannot be read.
+    /// The errors of arrays that cannot be read, in the order of `left_out_names`.
     left_out: Vec<Error>,
+    left_out_names: Vec<String>,
 }
 
 impl HierarchyGroup {
@@ -42,8 +45,9 @@ impl HierarchyGroup {
     pub fn new(location: &str, store: Arc<dyn VariableStore>, view: HierarchyView) -> Result<Self> {
         let roles = Roles::new(store.hierarchy());
         let roles = roles.map_err(|error| store.objects().named(error))?;
-        let (location, left_out) = (location.to_owned(), vec![]);
-        let mut group = Self { location, store, roles, view, left_out };
+        let location = location.to_owned();
+        let (left_out, left_out_names) = (vec![], vec![]);
+        let mut group = Self { location, store, roles, view, left_out, left_out_names };
         let hierarchy = group.store.hierarchy();
         let is_group = |path: &str| path == group.view.group || group.relative(path).is_some();
         let paths = hierarchy.variables.iter().map(|it| it.path.as_str());
@@ -59,12 +63,12 @@ impl HierarchyGroup {
             return Err(Error::usage(message).in_file(&group.location));
         }
         let unreadable = hierarchy.unreadable.iter();
-        group.left_out = unreadable
-            .filter_map(|it| {
-                Some(it.error.clone().about(&format!("\"{}\"", group.name_of(&it.path)?)))
-            })
-            .map(|error| group.store.objects().named(error))
-            .collect();
+        let named = unreadable.filter_map(|it| {
+            let name = group.name_of(&it.path)?;
+            let error = it.error.clone().about(&format!("\"{name}\""));
+            Some((name.to_owned(), group.store.objects().named(error)))
+        });
+        (group.left_out_names, group.left_out) = named.unzip();
         Ok(group)
     }
 
@@ -143,6 +147,27 @@ impl HierarchyGroup {
             return Err(self.store.objects().named(Error::unsupported(message)));
         }
         Ok(())
+    }
+
+    /// Returns what to describe of the variables `only`, or of all, of the group, and of the groups in it.
+    ///
+    /// # Errors
+    /// As [`Self::check_attributes`], and for a variable that does not exist or cannot be read.
+    fn described(&self, only: Option<&[String]>) -> Result<Variables<'_>> {
+        only.unwrap_or_default().iter().try_for_each(|name| self.number(name).map(|_| ()))?;
+        let is_wanted = |name: &str| only.is_none_or(|only| only.iter().any(|it| it == name));
+        let members: Vec<_> = self.members().filter(|(.., name)| is_wanted(name)).collect();
+        self.check_attributes(members.iter().map(|(number, ..)| *number))?;
+        let left_out = self.left_out_names.iter().map(String::as_str).zip(&self.left_out);
+        Ok(Variables {
+            location: &self.location,
+            store: &self.store,
+            roles: &self.roles,
+            view: &self.view,
+            members,
+            groups: if only.is_none() { self.groups().collect() } else { vec![] },
+            left_out: if only.is_none() { left_out.collect() } else { vec![] },
+        })
     }
 
     /// Returns the names of the data variables: those of the group itself, or if it has none, of the groups in it.
@@ -229,18 +254,28 @@ impl ArrayGroup for HierarchyGroup {
         &self.left_out
     }
 
+    async fn info(&self, only: Option<&[String]>, needs: Needs) -> Result<Vec<KnownDataset>> {
+        Ok(info(&self.described(only)?, needs).await)
+    }
+
+    async fn attributes(&self, only: Option<&[String]>) -> Result<Vec<KnownAttribute>> {
+        Ok(attributes(&self.described(only)?))
+    }
+
+    /// Returns the first of the two values of complex numbers, which are stored together.
+    fn listed_values(&self, name: &str, array: &GridArray) -> Vec<ListedValue> {
+        let number = self.number(name).ok();
+        let variable = name.rsplit_once('/').map_or(name, |(_, last)| last);
+        vec![ListedValue {
+            number: 0,
+            name: variable.into(),
+            is_located: number.is_none_or(|number| self.store.locates_without_cells(number)),
+            sharing: array.value_count() as u64,
+        }]
+    }
+
     async fn describe(&self, detail: &Detail) -> Result<Description> {
-        self.check_attributes(self.members().map(|(number, ..)| number))?;
-        let described = Variables {
-            location: &self.location,
-            store: &self.store,
-            roles: &self.roles,
-            view: &self.view,
-            members: self.members().collect(),
-            groups: self.groups().collect(),
-            left_out: &self.left_out,
-        };
-        describe(&described, detail).await
+        describe(&self.described(None)?, detail).await
     }
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::hierarchy::{CellType, Hierarchy, Variable};
+use gridfusion_core::source::Role;
 use gridfusion_core::{Error, Result};
 
 /// The attributes that name variables which are not data.
@@ -115,7 +116,16 @@ impl Roles {
 
     /// Whether a variable is data: neither a coordinate nor a helper of others.
     pub(super) fn is_data(&self, number: usize, variable: &Variable) -> bool {
-        !is_coordinate(variable) && !self.helpers.contains(&number)
+        self.role(number, variable) == Role::Data
+    }
+
+    /// Returns what a variable is for.
+    pub(super) fn role(&self, number: usize, variable: &Variable) -> Role {
+        match (is_coordinate(variable), self.helpers.contains(&number)) {
+            (true, _) => Role::Coordinate,
+            (false, true) => Role::Helper,
+            (false, false) => Role::Data,
+        }
     }
 
     /// Returns the numbers of the coordinates that a variable or its group names, apart from coordinates of a

@@ -49,6 +49,12 @@ pub trait VariableStore: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether locating chunks of a variable reads none of its cells.
+    fn locates_without_cells(&self, variable: usize) -> bool {
+        let _ = variable;
+        true
+    }
+
     /// Returns the facts about the file or store that descriptions show.
     fn facts(&self) -> StoreFacts;
 

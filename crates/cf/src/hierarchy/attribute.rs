@@ -36,6 +36,15 @@ impl Attribute {
         }
     }
 
+    /// Returns what kind of value it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) | Self::Texts(_) => "text",
+            Self::Integers(_) => "integers",
+            Self::Singles(_) | Self::Doubles(_) => "floats",
+        }
+    }
+
     /// Returns each value as text that parses to the same value of its type; no text of a number is longer than needed.
     pub fn texts(&self) -> Vec<String> {
         match self {

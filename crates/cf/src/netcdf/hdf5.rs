@@ -97,6 +97,11 @@ impl VariableStore for Hdf5Reader {
         Ok(located)
     }
 
+    fn locates_without_cells(&self, variable: usize) -> bool {
+        let variable = self.file.hierarchy().variables.get(variable);
+        variable.is_none_or(|variable| variable.cell.width().is_some())
+    }
+
     fn facts(&self) -> StoreFacts {
         let version = if self.file.is_netcdf() { "NetCDF-4" } else { "HDF5" };
         let superblock = self.file.superblock_version();

@@ -292,6 +292,11 @@ impl VariableStore for VirtualFiles {
         located.map_err(|error| self.files.first().objects().named(error.about(&about)))
     }
 
+    fn locates_without_cells(&self, variable: usize) -> bool {
+        let variable = self.hierarchy.variables.get(variable);
+        variable.is_none_or(|variable| variable.cell.width().is_some())
+    }
+
     fn facts(&self) -> StoreFacts {
         let mut facts = self.files.first().facts();
         facts.warnings.extend(self.warnings.iter().cloned());

@@ -170,6 +170,11 @@ impl GridArray {
         &self.values[value].column
     }
 
+    /// Returns the number of variables.
+    pub fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
     /// Returns the table's schema: dimensions, variables, and index and file columns if requested.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

@@ -53,6 +53,11 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
     fn knows_length(&self) -> bool {
         true
     }
+
+    /// Returns the number of stored bytes that the decoder itself holds, so that none are read; `None` if it holds none.
+    fn held_bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl fmt::Display for Codec {

@@ -19,12 +19,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::array_facts::Needs;
 use super::description::{Description, Detail};
 use super::fact_table::FactTable;
+use super::facts::KnownAttribute;
+use super::known_dataset::KnownDataset;
 use super::opened_array::{OpenedArray, TableArrays};
 use super::place::Place;
-use super::provided::{NamedArray, NamedGrid, data_variables, describe_arrays, verify_arrays};
-use crate::array::ReadOptions;
+use super::provided::{
+    NamedArray, NamedGrid, array_attributes, array_info, data_variables, describe_arrays,
+    verify_arrays,
+};
+use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result};
 use crate::format::Entry;
 use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
@@ -81,6 +87,19 @@ impl InfoFunction {
     pub const fn new(name: &'static str) -> Self {
         Self { name }
     }
+}
+
+/// A variable of an opened array whose chunks `array_chunks` lists.
+#[derive(Debug, Clone)]
+pub struct ListedValue {
+    /// The number of the variable.
+    pub number: usize,
+    /// The name in the list.
+    pub name: Arc<str>,
+    /// Whether locating its chunks reads no cells.
+    pub is_located: bool,
+    /// The number of variables that are decoded from the same bytes; 1 if each has its own.
+    pub sharing: u64,
 }
 
 /// A storage format of arrays.
@@ -215,6 +234,35 @@ pub trait ArrayGroup: Debug + Send + Sync {
         Err(Error::internal(format!("no facts called {function}")))
     }
 
+    /// Returns the facts about the arrays `only`, or about all: the rows of `array_info`. By default, these are the facts
+    /// that every opened array has. An array that cannot be read is a row with the reason, unless it is the only one.
+    ///
+    /// # Errors
+    /// If the facts cannot be read.
+    async fn info(&self, only: Option<&[String]>, needs: Needs) -> Result<Vec<KnownDataset>> {
+        let _ = needs;
+        let left_out = if only.is_none() { self.left_out() } else { &[] };
+        array_info(opened_among(self, only).await, left_out)
+    }
+
+    /// Returns the attributes of the arrays `only`, or of the place itself and all arrays: the rows of
+    /// `array_attributes`. By default, these are the attributes of columns.
+    ///
+    /// # Errors
+    /// If an array cannot be read.
+    async fn attributes(&self, only: Option<&[String]>) -> Result<Vec<KnownAttribute>> {
+        array_attributes(opened_among(self, only).await)
+    }
+
+    /// Returns the variables of the opened array `name` that are stored on their own, for `array_chunks`. By default,
+    /// these are all.
+    fn listed_values(&self, name: &str, array: &GridArray) -> Vec<ListedValue> {
+        let _ = name;
+        let names = array.values().iter().map(|value| Arc::from(value.name.as_str()));
+        let listed = |(number, name)| ListedValue { number, name, is_located: true, sharing: 1 };
+        names.enumerate().map(listed).collect()
+    }
+
     /// Describes the arrays, as pages for people and as one JSON document. By default, this lists the
     /// dimensions, chunks and columns of each array.
     ///
@@ -245,7 +293,15 @@ pub async fn verify_group<G: ArrayGroup + ?Sized>(
 /// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone,
 /// so that the others are still described and verified.
 async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<NamedArray> {
-    let names = group.names();
+    opened_among(group, None).await
+}
+
+/// As [`opened`], for the arrays `only`.
+async fn opened_among<G: ArrayGroup + ?Sized>(
+    group: &G,
+    only: Option<&[String]>,
+) -> Vec<NamedArray> {
+    let names = only.map_or_else(|| group.names(), <[String]>::to_vec);
     match group.arrays(&names).await {
         Ok(all) if all.len() == names.len() => {
             names.into_iter().zip(all.into_iter().map(Ok)).collect()

@@ -89,15 +89,33 @@ pub fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
 /// An attribute, or a key of TileDB metadata, with its value as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAttribute {
-    /// The dataset or column that has the attribute; `None` for the file or the array itself.
+    /// The dataset, column or group that has the attribute; `None` for the file or the array itself.
     pub of: Option<String>,
+    /// Whether `of` is a group.
+    pub is_of_group: bool,
+    /// The variable of the dataset `of` that has the attribute; `None` if the dataset as a whole has it.
+    pub variable: Option<String>,
     /// The name of the attribute.
     pub key: String,
+    /// The kind of its value: `text`, `integers`, `floats`, `booleans` or `bytes`.
+    pub kind: &'static str,
     /// Its value as text.
     pub value: String,
 }
 
 impl KnownAttribute {
+    /// Returns an attribute that is a text; of the file itself without a dataset.
+    pub fn text(of: Option<&str>, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let (of, key, value) = (of.map(str::to_owned), key.into(), value.into());
+        Self { of, is_of_group: false, variable: None, key, kind: "text", value }
+    }
+
+    /// Sets the variable that has the attribute.
+    #[must_use]
+    pub fn of_variable(self, name: &str) -> Self {
+        Self { variable: Some(name.to_owned()), ..self }
+    }
+
     /// Returns the records for the document. The field `dataset` is null for attributes of the file.
     pub fn list(all: &[Self]) -> Fact {
         let record = |it: &Self| {

@@ -8,10 +8,16 @@ use super::show::{chunks_text, shape_text, size_text};
 pub struct KnownDataset {
     /// The path of the dataset in its file.
     pub name: String,
+    /// The name of the variable, if it is not the last part of `name`.
+    pub variable: Option<String>,
+    /// What it is for; `None` for an array that cannot be read.
+    pub role: Option<Role>,
+    /// The Arrow type of the column that a table has for it.
+    pub data_type: Option<String>,
     /// The stored type of an element, such as `f32`.
     pub element_type: Option<String>,
-    /// Elements per axis.
-    pub shape: Vec<u64>,
+    /// Elements per axis; `None` for cells that are stored one by one.
+    pub shape: Option<Vec<u64>>,
     /// Elements per axis of a chunk.
     pub chunk_shape: Option<Vec<u64>>,
     /// Chunks of the grid.
@@ -30,13 +36,53 @@ pub struct KnownDataset {
     pub units: Option<String>,
     /// The attribute `long_name`.
     pub long_name: Option<String>,
-    /// Whether it holds the labels of a dimension.
-    pub is_coordinate: bool,
+    /// Whether chunk statistics are stored.
+    pub has_zone_maps: Option<bool>,
+    /// Problems with it.
+    pub warnings: Vec<String>,
+}
+
+/// What a dataset or variable is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Values of a table.
+    Data,
+    /// The labels of a dimension.
+    Coordinate,
+    /// A helper of other variables, such as the bounds of labels.
+    Helper,
+}
+
+impl Role {
+    /// Returns its name: `data`, `coordinate` or `helper`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Coordinate => "coordinate",
+            Self::Helper => "helper",
+        }
+    }
 }
 
 impl KnownDataset {
-    /// Returns decoded bytes per stored byte.
-    fn ratio(&self) -> Option<f64> {
+    /// Returns the facts about an entry that cannot be read, with the reason.
+    pub fn unreadable(name: impl Into<String>, reason: String) -> Self {
+        Self { name: name.into(), warnings: vec![reason], ..Self::default() }
+    }
+
+    /// Returns the name of the variable.
+    pub fn variable(&self) -> &str {
+        let last = || self.name.rsplit_once('/').map_or(&*self.name, |(_, last)| last);
+        self.variable.as_deref().unwrap_or_else(last)
+    }
+
+    /// Whether it holds the labels of a dimension.
+    pub fn is_coordinate(&self) -> bool {
+        self.role == Some(Role::Coordinate)
+    }
+
+    /// Returns decoded bytes per stored byte; `None` if one of them is not known, or nothing is stored.
+    pub fn ratio(&self) -> Option<f64> {
         let (stored, raw) = self.stored_bytes.zip(self.raw_bytes)?;
         (stored > 0).then(|| raw as f64 / stored as f64)
     }
@@ -57,7 +103,7 @@ impl KnownDataset {
             ("codec", self.codec.as_deref().into()),
             ("units", self.units.as_deref().into()),
             ("long_name", self.long_name.as_deref().into()),
-            ("is_coordinate", self.is_coordinate.into()),
+            ("is_coordinate", self.is_coordinate().into()),
         ]
     }
 
@@ -79,7 +125,7 @@ impl KnownDataset {
             [
                 Some(it.name.clone()),
                 it.element_type.clone(),
-                Some(shape_text(&it.shape)),
+                it.shape.as_deref().map(shape_text),
                 chunks.map(|(chunks, shape)| chunks_text(chunks, shape)),
                 it.codec.clone(),
                 it.stored_bytes.map(size_text),

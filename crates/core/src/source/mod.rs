@@ -18,8 +18,10 @@
 //! | `digest` | tells versions of arrays apart |
 //! | `opening_counter` | how many files a session opens |
 //! | `description`, `facts`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `array_facts` | the tables of facts that every format has |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
+mod array_facts;
 mod array_format;
 pub mod axes;
 mod description;
@@ -40,8 +42,12 @@ mod place_format;
 mod provided;
 pub mod show;
 
+pub use array_facts::{
+    ARRAY_ATTRIBUTES, ARRAY_CHUNKS, ARRAY_INFO, ArrayFacts, Column, FactRows, KnownChunk, Needs,
+    array_facts,
+};
 pub use array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat, verify_group,
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, RecognisedFormat, verify_group,
 };
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub use digest::digest;
@@ -49,7 +55,7 @@ pub use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
 pub use format_options::mosaic_options;
 pub use formats::{Formats, RecognisedPlace};
-pub use known_dataset::KnownDataset;
+pub use known_dataset::{KnownDataset, Role};
 pub use locations::Locations;
 pub use locations::{Places, is_pattern};
 pub use mosaic::{AlignedArray, Arrangement, KnownFiles};

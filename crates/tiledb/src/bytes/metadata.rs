@@ -1,4 +1,4 @@
-//! Array metadata: keys and values, in files of which newer ones override older ones.
+//! Metadata of arrays and groups: keys and values, in files of which newer ones override older ones.
 //!
 //! ```text
 //!   a file of __meta   entries until its end: text32 key, flag deleted,
@@ -8,7 +8,8 @@
 //!   time 20: units deleted, scale = 3         scale = 3
 //! ```
 //!
-//! The SQL function `tiledb_metadata` and `gridfusion info` show it. Metadata of groups is not read.
+//! `array_attributes`, `tiledb_metadata` and `gridfusion info` show it. Groups have metadata in the same form, which
+//! `array_attributes` shows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +55,8 @@ pub struct ReadMetadata {
 }
 
 impl ReadMetadata {
-    pub(super) fn new(options: OpenOptions) -> Self {
+    /// Returns a machine that reads the metadata in the folder of an array or a group.
+    pub fn new(options: OpenOptions) -> Self {
         Self { folder: ReadTimedFolder::new("__meta", REGION, options) }
     }
 }
@@ -95,6 +97,17 @@ fn apply(content: &[u8], metadata: &mut BTreeMap<String, MetadataValue>) -> Resu
 }
 
 impl MetadataValue {
+    /// Returns what kind of value it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Integers(_) => "integers",
+            Self::Floats(_) => "floats",
+            Self::Booleans(_) => "booleans",
+            Self::Bytes(_) => "bytes",
+        }
+    }
+
     /// Parses type, count and values. The count is of values, not of bytes: for text, these are the same.
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let datatype = Datatype::from_code(reader.u8()?)?;

@@ -154,6 +154,10 @@ impl PayloadDecoder for Inline {
         self.codec.knows_length()
     }
 
+    fn held_bytes(&self) -> Option<u64> {
+        Some(self.bytes.len() as u64)
+    }
+
     fn decode(
         &self,
         _: &Bytes,

@@ -1,5 +1,7 @@
 //! The checks. Each function checks one array in one format, and works for all arrays and formats.
 
+/// The tables of facts.
+pub(crate) mod facts;
 /// Verification, mistakes and damage.
 pub(crate) mod health;
 /// Pruning of chunks.

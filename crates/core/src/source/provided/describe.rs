@@ -100,11 +100,10 @@ impl<'a> KnownArray<'a> {
             let pairs = field.metadata().iter();
             let mut pairs: Vec<_> = pairs.filter(|(key, _)| *key != SINGLE_LABELS).collect();
             pairs.sort_unstable();
-            all.extend(pairs.into_iter().map(|(key, value)| KnownAttribute {
-                of: Some(format!("{}.{}", self.name, field.name())),
-                key: key.clone(),
-                value: value.clone(),
-            }));
+            let of = format!("{}.{}", self.name, field.name());
+            let known =
+                |(key, value): (&String, &String)| KnownAttribute::text(Some(&of), key, value);
+            all.extend(pairs.into_iter().map(known));
         }
         all
     }

@@ -1,10 +1,12 @@
 //! Default implementations of [`ArrayGroup`](super::ArrayGroup): data variables, descriptions and verification.
 
 mod describe;
+mod facts;
 mod variables;
 mod verify;
 
 pub(crate) use describe::describe_arrays;
+pub(crate) use facts::{array_attributes, array_info};
 pub use variables::data_variables;
 pub(crate) use verify::verify_arrays;
 
