@@ -36,7 +36,7 @@ pub(crate) struct ArrayFunction {
     returns: Returns,
 }
 
-/// What a function returns.
+/// The rows that a function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Returns {
     /// Cells.

@@ -32,7 +32,7 @@ pub(super) fn known_attributes(
         shape: grid.map(|grid| grid.shape().to_vec()),
         chunk_shape: grid.map(|grid| grid.chunk_shape().collect()),
         chunks: if is_sparse { Some(tiles) } else { grid.map(|grid| grid.chunks()) },
-        // Tiles of dense fragments may lie over one another.
+        // Several fragments may have a tile of the same cells.
         stored_chunks: is_sparse.then_some(tiles),
         warnings,
         ..KnownDataset::default()

@@ -10,7 +10,7 @@ pub struct KnownDataset {
     pub name: String,
     /// The name of the variable, if it is not the last part of `name`.
     pub variable: Option<String>,
-    /// What it is for; `None` for an array that cannot be read.
+    /// Its role; `None` for an array that cannot be read.
     pub role: Option<Role>,
     /// The Arrow type of the column that a table has for it.
     pub data_type: Option<String>,
@@ -42,7 +42,7 @@ pub struct KnownDataset {
     pub warnings: Vec<String>,
 }
 
-/// What a dataset or variable is for.
+/// The role of a dataset or variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Values of a table.

@@ -110,7 +110,7 @@ impl StoredFacts {
     }
 }
 
-/// What is known of the bytes of a piece.
+/// The bytes of a piece, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     /// This number of bytes.
@@ -119,7 +119,7 @@ pub(super) enum Size {
     Absent,
     /// No bytes are stored: the codec makes the cells.
     Nothing,
-    /// Nobody has looked, or nobody can.
+    /// Nothing tells the length.
     Unknown,
 }
 

@@ -1,6 +1,7 @@
 //! Lists the chunks of arrays, some at a time: their places by locating them, as a query does, and their statistics.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt};
@@ -120,11 +121,9 @@ impl ListedGrid {
         self.check_count(first)?;
         let end = first.saturating_add(AT_ONCE).min(count);
         self.at.1 = end;
-        let tasks: Vec<ChunkTask> =
-            (first..end).map(|chunk| ChunkTask::whole(self.array.grid(), chunk)).collect();
-        let stored = self.stored(&tasks, number, needs).await?;
-        let chunks = tasks.into_iter().zip(stored);
-        Ok(Some(chunks.map(|(task, stored)| self.chunk(task, number, stored)).collect()))
+        let stored = self.stored(first..end, number, needs).await?;
+        let chunks = (first..end).zip(stored);
+        Ok(Some(chunks.map(|(chunk, stored)| self.chunk(chunk, number, stored)).collect()))
     }
 
     /// Fails if there are too many chunks to list them all. Chunks before that are rows.
@@ -145,15 +144,17 @@ impl ListedGrid {
     /// of that, or if it takes the cells themselves.
     async fn stored(
         &mut self,
-        tasks: &[ChunkTask],
+        chunks: Range<u64>,
         number: usize,
         needs: Needs,
     ) -> Result<Vec<Option<StoredFacts>>> {
         let value = &self.values[number];
         if !needs.stored || !value.is_located {
-            return Ok(vec![None; tasks.len()]);
+            return Ok(chunks.map(|_| None).collect());
         }
-        let located = self.array.locate(tasks, &[value.number]).await?;
+        let tasks: Vec<ChunkTask> =
+            chunks.map(|chunk| ChunkTask::whole(self.array.grid(), chunk)).collect();
+        let located = self.array.locate(&tasks, &[value.number]).await?;
         let located: Vec<StoredChunk> = located.into_iter().flatten().collect();
         let objects = self.array.objects();
         let is_whole =
@@ -176,11 +177,12 @@ impl ListedGrid {
         Ok(facts.collect())
     }
 
-    fn chunk(&self, task: ChunkTask, number: usize, stored: Option<StoredFacts>) -> KnownChunk {
+    fn chunk(&self, chunk: u64, number: usize, stored: Option<StoredFacts>) -> KnownChunk {
         let (grid, value) = (self.array.grid(), &self.values[number]);
-        let start = task.coordinates.iter().enumerate();
+        let coordinates = grid.chunk_coordinates(chunk);
+        let start = coordinates.iter().enumerate();
         let start = start.map(|(axis, &at)| grid.axis_range(axis, at).start).collect();
-        let zone = self.zones[number].as_ref().and_then(|zones| zones.zone(task.chunk_number));
+        let zone = self.zones[number].as_ref().and_then(|zones| zones.zone(chunk));
         let (null_count, bounds) = zone.map(|zone| (zone.null_count, zone.bounds)).unzip();
         let (min, max) = bounds.flatten().unzip();
         let element = element(&self.array, value.number);
@@ -189,8 +191,8 @@ impl ListedGrid {
             dataset: Arc::clone(&self.dataset),
             variable: Arc::clone(&value.name),
             start: Some(start),
-            shape: grid.extents(&task.coordinates),
-            chunk: task.coordinates,
+            shape: grid.extents(&coordinates),
+            chunk: coordinates,
             stored,
             null_count,
             min: text(min),

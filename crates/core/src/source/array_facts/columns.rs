@@ -57,7 +57,7 @@ impl<R> fmt::Debug for Column<R> {
 /// The facts that take requests or time. A query that does not select their columns does not pay for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// What is stored: the places and lengths of chunks, or their number and bytes.
+    /// The storage: places and lengths of chunks, or their number and bytes.
     pub stored: bool,
     /// The stored statistics of chunks.
     pub statistics: bool,
