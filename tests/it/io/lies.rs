@@ -85,7 +85,7 @@ impl Liar {
     /// Returns the store that DataFusion's formats get from the program, and the requests of its session.
     fn checked(&self) -> (CheckedStore, Remote) {
         let remote = Remote::default();
-        let limits = RemoteLimits { tries: 3, merge: 100_000, ..RemoteLimits::default() };
+        let limits = RemoteLimits::default().with_tries(3).with_merge(100_000);
         remote.set_limits(limits);
         let once = self.store(RetryConfig { max_retries: 0, ..RetryConfig::default() });
         let reads = remote.store(Arc::new(once));

@@ -81,10 +81,7 @@ impl fmt::Display for Half {
 
 impl PayloadDecoder for Half {
     fn held_bytes(&self) -> Option<u64> {
-        match &self.whole {
-            Codec::Custom(decoder) => decoder.held_bytes(),
-            Codec::Raw | Codec::Zstd => None,
-        }
+        self.whole.held_bytes()
     }
 
     fn decode(

@@ -129,6 +129,14 @@ impl Codec {
         matches!(self, Self::Raw)
     }
 
+    /// Returns the number of stored bytes that the decoder has itself; see [`PayloadDecoder::held_bytes`].
+    pub fn held_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Raw | Self::Zstd => None,
+            Self::Custom(decoder) => decoder.held_bytes(),
+        }
+    }
+
     /// Whether the decoded length is known before decoding; see [`PayloadDecoder::knows_length`].
     pub fn knows_length(&self) -> bool {
         match self {

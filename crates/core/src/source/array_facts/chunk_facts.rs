@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::columns::Column;
 use super::object_sizes::ObjectSizes;
 use crate::error::shown_location;
-use crate::format::{Codec, NOTHING, Payload, StoredChunk};
+use crate::format::{NOTHING, Payload, StoredChunk};
 use crate::tile::Objects;
 
 /// The facts about one chunk of a variable, or about a tile of a sparse array.
@@ -127,10 +127,7 @@ impl ObjectSizes {
     /// Returns what is known of the bytes of a piece.
     fn of(&self, payload: &Payload) -> Size {
         if *payload.at.object == *NOTHING {
-            return match &payload.codec {
-                Codec::Custom(decoder) => decoder.held_bytes().map_or(Size::Nothing, Size::Bytes),
-                Codec::Raw | Codec::Zstd => Size::Nothing,
-            };
+            return payload.codec.held_bytes().map_or(Size::Nothing, Size::Bytes);
         }
         match payload.at.range.most() {
             Some(bytes) => Size::Bytes(bytes),
