@@ -41,8 +41,9 @@ pub trait GridfusionSessionStateBuilderExt {
     /// Adds to the session:
     ///
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, or as the name of a format
-    /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, the aggregate
-    ///   `weighted_avg(value, weight)`, and versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
+    /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, and the aggregate
+    ///   `weighted_avg(value, weight)`
+    /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has

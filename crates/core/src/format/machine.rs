@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// The next request of a [`Machine`], or its result. Whoever drives a machine serves each request, so a further one would be a
+/// The next request of a [`Machine`], or its result. A driver serves each request, so a further one would be a
 /// breaking change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
