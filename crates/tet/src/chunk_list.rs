@@ -11,6 +11,7 @@ use gridfusion_core::format::{Payload, ZoneBound, Zones};
 
 /// One stored chunk.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ChunkInfo {
     /// The name of its dataset.
     pub dataset: Arc<str>,

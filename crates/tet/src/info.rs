@@ -16,6 +16,7 @@ use gridfusion_core::{Error, Result};
 
 /// The facts about one dataset.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DatasetInfo {
     /// Its name in the directory of the file.
     pub name: String,
@@ -41,6 +42,7 @@ pub struct DatasetInfo {
 
 /// The totals of the rows that one dataset has in the chunk index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct StoredInfo {
     /// The number of rows. It differs from the number of chunks in the grid if chunks are missing or
     /// have several rows.
@@ -55,6 +57,7 @@ pub struct StoredInfo {
 
 /// How the chunks of a dataset are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StoredCodec {
     /// All chunks are raw.
     Raw,
@@ -98,6 +101,7 @@ impl StoredInfo {
 
 /// The facts about a dimension of one or more datasets.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DimensionInfo {
     /// Its name in the datasets.
     pub name: String,

@@ -20,6 +20,7 @@ const MAX_GROUP_DEPTH: usize = 32;
 
 /// One axis of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct DimSpec {
     /// The dimension's name, unique within the dataset and never empty.
     pub name: String,

@@ -19,6 +19,7 @@ use serde_json::Value;
 /// Axis metadata and attributes of one dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct DatasetMetadata {
     /// The attributes, such as `units`; values are always strings.
     pub attrs: BTreeMap<String, String>,
@@ -90,6 +91,7 @@ pub(super) struct FooterJson {
 /// An operation in the history of a file's data, as its writer stored it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "EventJson")]
+#[non_exhaustive]
 pub struct HistoryEvent {
     /// The operation, such as `convert`; may be empty.
     pub op: String,

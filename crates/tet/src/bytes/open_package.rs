@@ -41,6 +41,7 @@ const MAX_TEXT_LEN: u64 = 1 << 16;
 
 /// One generation of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Generation {
     /// The number, which also names the folder of the generation.
     pub number: u64,

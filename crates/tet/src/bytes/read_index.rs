@@ -11,6 +11,7 @@ use gridfusion_core::{Error, Result};
 
 /// A stored chunk, as a row of the index describes it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IndexEntry {
     /// The id of the dataset.
     pub dataset: usize,

@@ -25,6 +25,7 @@ use gridfusion_core::{Error, Result};
 
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GroupMember {
     /// Its name in the group, if it has one. A member without a name is identified by its URI.
     pub name: Option<String>,

@@ -25,6 +25,7 @@ use gridfusion_core::format::{Machine, Replies, Step};
 
 /// A value of an array's metadata.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum MetadataValue {
     /// Text.
     Text(String),

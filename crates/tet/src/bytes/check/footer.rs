@@ -22,6 +22,7 @@ impl TetFile {
 
 /// The facts and the faults of a footer.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CheckedFooter {
     /// The version of the footer.
     pub version: u32,

@@ -19,6 +19,7 @@ impl TetFile {
 
 /// A row of the index and its faults.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CheckedRow {
     /// The offset of the row in the file.
     pub offset: u64,
@@ -36,6 +37,7 @@ pub struct CheckedRow {
 
 /// A field of a row that can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RowField {
     /// The dataset does not exist.
     Dataset,

@@ -24,6 +24,7 @@ impl TetFile {
 
 /// The zone maps of a file and their faults.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CheckedZoneMaps {
     /// The maps without faults, by dataset.
     pub maps: Vec<ZoneMaps>,
@@ -37,6 +38,7 @@ pub struct CheckedZoneMaps {
 
 /// A zone map with a fault.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ZoneFault {
     /// The id of the map's dataset, which may not exist.
     pub dataset: u64,

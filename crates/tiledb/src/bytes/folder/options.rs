@@ -41,6 +41,7 @@ impl OpenOptions {
 
 /// The kind of a folder that TileDB wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FolderKind {
     /// An array.
     Array,

@@ -77,6 +77,7 @@ pub enum ArrayKind {
 
 /// An order of cells or tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CellOrder {
     /// The last axis varies fastest.
     RowMajor,

@@ -45,6 +45,7 @@ pub struct Attribute {
 
 /// How many values a cell of an attribute has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ValuesPerCell {
     /// The same number in each cell, at least 1.
     Fixed(u32),

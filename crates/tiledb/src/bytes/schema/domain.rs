@@ -11,6 +11,7 @@ use gridfusion_core::{Error, Result};
 
 /// A dimension of an array: its coordinates and its tiles.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DimensionSchema {
     /// Its name.
     pub name: String,
@@ -24,6 +25,7 @@ pub struct DimensionSchema {
 
 /// The coordinates of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum DimensionDomain {
     /// Whole numbers; dates and times count their unit.
     Integer {
@@ -49,6 +51,7 @@ pub enum DimensionDomain {
 
 /// A range of coordinates of one dimension, both ends included.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum CoordinateRange {
     /// Whole numbers; dates and times count their unit.
     Integer(i128, i128),

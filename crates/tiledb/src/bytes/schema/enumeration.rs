@@ -16,6 +16,7 @@ use gridfusion_core::{Error, Result};
 
 /// A list of values that an attribute indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Enumeration {
     /// Its name.
     pub name: String,

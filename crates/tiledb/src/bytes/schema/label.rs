@@ -8,6 +8,7 @@ use gridfusion_core::format::wire::Reader;
 
 /// Other names for the coordinates of a dimension: an attribute of another array.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DimensionLabel {
     /// The number of the dimension that it labels.
     pub dimension: usize,
@@ -29,6 +30,7 @@ pub struct DimensionLabel {
 
 /// How labels are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DimensionLabelOrder {
     /// In no order.
     Unordered,

@@ -22,6 +22,7 @@ use gridfusion_core::{Error, Result};
 
 /// A condition that deletes cells.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DeleteCondition {
     /// The path of its file, `__commits/__t_t_uuid_22.del`. Fragments list the conditions that they already
     /// contain by this name.
@@ -67,6 +68,7 @@ pub enum Condition {
 
 /// An operator that compares two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Comparison {
     /// `<`
     Less,

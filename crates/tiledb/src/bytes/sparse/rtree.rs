@@ -22,6 +22,7 @@ use gridfusion_core::{Error, Result};
 
 /// The rectangles of coordinates of the tiles of one fragment, or of several fragments.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct RTree {
     /// The number of levels; 0 if the rectangles do not come from a stored tree.
     pub levels: u32,
@@ -33,6 +34,7 @@ pub struct RTree {
 
 /// Coordinates of one dimension.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Coordinates {
     /// Numbers, dates and times, in the little-endian bytes of their type.
     Fixed(Vec<ZoneBound>),

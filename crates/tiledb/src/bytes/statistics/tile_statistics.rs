@@ -49,6 +49,7 @@ pub(in crate::bytes) struct TileStatistics {
 
 /// The stored statistics of one tile. Bounds and sum leave out NULLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredStatistics {
     /// The bytes of the least and of the greatest value.
     pub bounds: (ZoneBound, ZoneBound),
