@@ -122,7 +122,7 @@ pub use gridfusion_core::source::{
 };
 pub use gridfusion_core::{Error, ErrorKind, Result, verify};
 #[doc(hidden)]
-pub use gridfusion_core::{array, format, grid, io, options, plan, reduce, source, tile};
+pub use gridfusion_core::{array, format, grid, io, merge, options, plan, reduce, source, tile};
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,

@@ -159,7 +159,10 @@ mod tests {
 
     /// A terminal that remembers what was on it.
     #[derive(Debug, Clone, Default)]
-    struct Screen(Arc<(Mutex<(String, Vec<String>)>, Condvar)>);
+    struct Screen(Arc<(Mutex<Lines>, Condvar)>);
+
+    /// The present line, and those that were shown.
+    type Lines = (String, Vec<String>);
 
     impl Screen {
         fn line(&self) -> String {
@@ -173,7 +176,7 @@ mod tests {
         /// Waits until a line is shown; fails the test if it never is.
         fn wait_for(&self, is_it: impl Fn(&str) -> bool) {
             let (screen, is_drawn) = self.0.as_ref();
-            let waits = |screen: &mut (String, Vec<String>)| !screen.1.iter().any(|it| is_it(it));
+            let waits = |screen: &mut Lines| !screen.1.iter().any(|it| is_it(it));
             let hang = Duration::from_secs(120);
             let (screen, wait) =
                 is_drawn.wait_timeout_while(screen.lock().unwrap(), hang, waits).unwrap();

@@ -66,6 +66,7 @@ pub use matching::messages_lose_parts;
 pub use reduce::GridReduceExec;
 pub use rules::gridfusion_rules;
 pub use scan::GridScanExec;
+#[cfg(feature = "codec")]
 pub(crate) use scan::PushedDown;
 pub(crate) use single_labels::{SingleLabelPlanner, SingleLabelRule};
 pub use sparse::{SparseAnswerExec, SparsePlan, SparseScanExec, TileCounts};

@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::{Statistics, internal_err};
+use datafusion::common::Statistics;
+#[cfg(feature = "codec")]
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -77,6 +79,7 @@ pub struct GridScanExec {
 }
 
 /// The columns, order and filters that the optimizer pushed down to a scan.
+#[cfg(feature = "codec")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PushedDown {
     /// Columns of the array's schema, in output order.
@@ -144,6 +147,7 @@ impl GridScanExec {
     }
 
     /// Returns what was pushed down to the scan, for another process to make the same.
+    #[cfg(feature = "codec")]
     pub(crate) fn pushed_down(&self) -> PushedDown {
         PushedDown {
             projection: self.projection.clone(),
@@ -158,6 +162,7 @@ impl GridScanExec {
     ///
     /// # Errors
     /// If columns are not those of the array.
+    #[cfg(feature = "codec")]
     pub(crate) fn from_pushed_down(
         array: Arc<GridArray>,
         plan: impl Into<Arc<ScanPlan>>,

@@ -14,10 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("array", &["tile", "format", "grid"]),
     ("options", &["array"]),
     ("plan", &["array", "grid"]),
+    ("merge", &["array"]),
     ("reduce", &["plan", "array", "tile", "format", "grid"]),
     ("verify", &["array", "tile", "format"]),
     ("source", &["verify", "options", "array", "tile", "format", "io", "grid"]),
-    ("read", &["source", "options", "plan", "array", "tile", "format", "io", "grid"]),
+    ("read", &["source", "options", "merge", "plan", "array", "tile", "format", "io", "grid"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

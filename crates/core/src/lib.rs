@@ -15,6 +15,7 @@ pub mod grid;
 pub mod io;
 #[cfg(test)]
 mod layers;
+pub mod merge;
 pub mod options;
 pub mod plan;
 pub mod read;

@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
-use arrow::compute::{concat, take};
 use datafusion::error::Result;
 use datafusion::physical_optimizer::pruning::PruningPredicate;
 
 use crate::array::{SparseArray, TileBounds, TileNumber};
 use crate::exec::pruning::containers::ContainerStatistics;
 use crate::format::{ZoneBound, Zones};
+use crate::merge;
 
 /// The stored statistics of one variable.
 #[derive(Debug, Clone)]
@@ -42,18 +42,7 @@ impl KnownTiles {
         axis: usize,
         least: bool,
     ) -> Result<Option<ArrayRef>> {
-        let mut parts = vec![];
-        // Tiles of one fragment follow one another.
-        for run in tiles.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(bounds) = self.rectangles.get(run[0].fragment).and_then(Option::as_ref) else {
-                return Ok(None);
-            };
-            let all = if least { &bounds.least[axis] } else { &bounds.greatest[axis] };
-            let numbers: UInt64Array = run.iter().map(|tile| Some(tile.tile)).collect();
-            parts.push(take(all, &numbers, None)?);
-        }
-        let parts: Vec<&dyn arrow::array::Array> = parts.iter().map(AsRef::as_ref).collect();
-        Ok(if parts.is_empty() { None } else { Some(concat(&parts)?) })
+        Ok(merge::coordinates(&self.rectangles, tiles, axis, least)?)
     }
 
     /// Returns for each tile whether `predicate` may hold there. It holds what is not known.

@@ -33,10 +33,10 @@ use super::merged_tile::MergedTile;
 use super::open_tile::OpenTile;
 use super::plan::{MergeTask, TileTask};
 use super::tile_reader::{TileReader, out_of_order};
-use super::window::{BYTES_PER_CELL, Decisions, RunCell, SortedRun, Window};
 use crate::array::{CellKeys, SparseArray};
 use crate::error::Error;
 use crate::exec::yield_budget::YieldBudget;
+use crate::merge::{BYTES_PER_CELL, Decisions, RunCell, SortedRun, Window};
 
 /// Windows of more cells are divided, so that the memory for comparing them is bounded.
 const MAX_CELLS: usize = 1 << 18;

@@ -7,8 +7,8 @@ use datafusion::error::Result;
 
 use super::open_tile::OpenTile;
 use super::tile_reader::{TileReader, nan_coordinate, out_of_order};
-use super::window::SortedRun;
 use crate::array::CellKeys;
+use crate::merge::SortedRun;
 
 /// An open tile of a merge.
 #[derive(Debug)]

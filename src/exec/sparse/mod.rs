@@ -3,7 +3,7 @@
 //! ```text
 //!   filters of a query ──▶ planning ─▶ SparsePlan: tiles per partition
 //!                            ├ bounds      rectangles and statistics, against predicates
-//!                            ├ overlap     tiles that may hold the same coordinates
+//!                            ├ merge       tiles that may hold the same coordinates
 //!                            └ split       equal shares, in ranges of a dimension where tiles overlap
 //!
 //!   SparseScanExec ─▶ SparseStream ┬─▶ TileReader   tile by tile: coordinates first, then variables
@@ -27,7 +27,6 @@ mod merge;
 mod merged_tile;
 mod metrics;
 mod open_tile;
-mod overlap;
 mod plan;
 pub(crate) mod planning;
 mod properties;
@@ -37,7 +36,6 @@ mod shares;
 mod split;
 mod stream;
 mod tile_reader;
-mod window;
 
 pub use answer::SparseAnswerExec;
 pub(super) use answer_rule::answer_by_statistics;

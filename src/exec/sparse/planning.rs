@@ -29,11 +29,11 @@ use datafusion::physical_expr::PhysicalExprRef;
 
 use super::bounds::{KnownTiles, ValueZones, fragments_may_hold};
 use super::filters::{RowFilter, SparseFilters};
-use super::overlap::{Overlaps, overlapping_fragments, overlaps};
 use super::plan::{SparsePlan, TileCounts, TileTask};
 use super::split::split;
 use crate::array::{SparseArray, TileNumber};
 use crate::exec::pruning::statistics::on_bounds;
+use crate::merge::{Overlaps, overlapping_fragments, overlaps};
 
 /// Plans which tiles of `array` a scan with these filters reads.
 ///
@@ -50,7 +50,7 @@ pub(crate) async fn plan(
     let fragments = planning.fragments()?;
     let mut tasks = planning.tiles(&fragments).await?;
     let numbers: Vec<TileNumber> = tasks.iter().map(|task| task.tile).collect();
-    let overlaps = overlaps(array, &planning.known, &numbers)?;
+    let overlaps = overlaps(array, &planning.known.rectangles, &numbers)?;
     planning.counts.merged = overlaps.merged.iter().filter(|merged| **merged).count() as u64;
     planning.drop_by_statistics(&mut tasks, &overlaps).await?;
 

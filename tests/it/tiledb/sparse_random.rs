@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use futures::TryStreamExt;
+use gridfusion::core::read::Opener;
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, built_in_formats};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -115,7 +117,23 @@ async fn check_table(
     tested.rows += seen.rows.len();
     tested.replaced += seen.replaced;
     tested.deleted += seen.deleted;
-    same_bags(&found, &expected)
+    same_bags(&found, &expected)?;
+    if !location.contains("://") {
+        let found = without_sql(&location, options).await.map_err(|error| error.to_string())?;
+        same_bags(&found, &expected).map_err(|error| format!("without SQL: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Reads all rows of an array without SQL.
+async fn without_sql(
+    location: &str,
+    options: &ArrayOptions,
+) -> gridfusion::Result<Vec<RecordBatch>> {
+    let formats = built_in_formats().iter().cloned().collect();
+    let opener = Opener::new(formats).with_options(options.clone());
+    let dataset = opener.open(location).await?;
+    dataset.sparse_array(&dataset.names()[0]).await?.batches().try_collect().await
 }
 
 async fn check_arrays(seed: u64, arrays: usize) -> Tested {

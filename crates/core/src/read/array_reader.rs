@@ -17,7 +17,7 @@ use crate::grid::{AxisSelection, Selection};
 use crate::plan::{Assembler, RowBlocks};
 
 /// The most rows of a record batch.
-const BATCH_ROWS: u64 = 8192;
+pub(super) const BATCH_ROWS: u64 = 8192;
 /// The labels that are compared at once, and of one selection.
 const LABELS_AT_ONCE: u64 = 1 << 20;
 const MOST_LABELS: u64 = 1 << 32;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::array_reader::ArrayReader;
+use super::sparse_reader::SparseReader;
 use crate::error::{Error, Result, shown_location};
 use crate::options::ResolvedOptions;
 use crate::source::{
@@ -63,10 +64,19 @@ impl Dataset {
     /// Returns a reader of one array, and reads its labels.
     ///
     /// # Errors
-    /// `Usage` for a name that no array has; `Unsupported` for a sparse array; otherwise if the metadata or the labels
-    /// cannot be read.
+    /// `Usage` for a name that no array has; `Unsupported` for a sparse array: see [`sparse_array`](Self::sparse_array).
+    /// Otherwise if the metadata or the labels cannot be read.
     pub async fn array(&self, name: &str) -> Result<ArrayReader> {
         self.group.array(name).await?.into_grid().map(ArrayReader::new)
+    }
+
+    /// Returns a reader of one sparse array.
+    ///
+    /// # Errors
+    /// `Usage` for a name that no array has, and for a dense array, which [`array`](Self::array) reads; otherwise if the
+    /// metadata cannot be read.
+    pub async fn sparse_array(&self, name: &str) -> Result<SparseReader> {
+        self.group.array(name).await?.into_sparse().map(SparseReader::new)
     }
 
     /// Returns a reader of the columns that the place has as a SQL table: all data variables side by side, or those that the

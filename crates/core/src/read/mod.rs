@@ -13,7 +13,9 @@ mod array_reader;
 mod cells;
 mod chunks;
 mod dataset;
+mod open_tile;
 mod opener;
+mod sparse_reader;
 #[cfg(test)]
 mod tests;
 
@@ -21,3 +23,4 @@ pub use array_reader::ArrayReader;
 pub use cells::Cells;
 pub use dataset::Dataset;
 pub use opener::Opener;
+pub use sparse_reader::SparseReader;

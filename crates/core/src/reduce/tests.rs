@@ -127,9 +127,9 @@ impl Case {
         let grid = ChunkGrid::new(&shape, &chunk).unwrap();
         let partitions = rng.random_range(1..4);
         let mut request = ScanRequest { partitions, ..ScanRequest::all(&grid) };
-        for axis in 0..rank {
+        for (axis, len) in shape.iter().enumerate() {
             let kept = [1.0, 0.7][rng.random_range(0..2)];
-            let mask: Vec<bool> = (0..shape[axis]).map(|_| rng.random_bool(kept)).collect();
+            let mask: Vec<bool> = (0..*len).map(|_| rng.random_bool(kept)).collect();
             request.selection.restrict(axis, &AxisSelection::from_mask(&mask));
         }
         let groups = request.selection.axes().iter().map(|axis| groups(rng, axis)).collect();
@@ -279,14 +279,16 @@ fn check(stats: &GroupStats, place: usize, cells: &[(f64, f64)], member: &Reques
     assert_eq!(weighted, member.weights.is_some().then_some((sum, weight)));
 }
 
+/// The values and weights of each group, by its number on each axis.
+type ValuesByGroup = BTreeMap<Vec<u64>, Vec<(f64, f64)>>;
+
 /// Reduces a partition of a case, and compares all groups.
 fn check_partition(rng: &mut StdRng, case: &Case, partition: usize) {
     let (plan, grid) = (&case.plan, case.plan.grid());
     let table = GroupTable::new(plan, partition, plan.selection().axes(), &case.groups).unwrap();
     let members: Vec<_> = (0..rng.random_range(1..3)).map(|_| random_member(rng, case)).collect();
     let mut reducer = reducer(&case.column.column(), &members, table.len()).unwrap();
-    let mut expected: Vec<BTreeMap<Vec<u64>, Vec<(f64, f64)>>> =
-        vec![BTreeMap::new(); members.len()];
+    let mut expected = vec![ValuesByGroup::new(); members.len()];
     let mut rows = vec![0; table.len()];
     for task in plan.tasks(partition).map(|task| plan.task(task)) {
         let chunk = GroupedChunk { table: &table, grid, task: &task };

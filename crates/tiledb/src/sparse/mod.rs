@@ -13,6 +13,8 @@ mod hilbert;
 mod hilbert_table;
 mod order;
 mod source;
+#[cfg(test)]
+mod tests;
 mod visibility;
 
 pub(super) use order::GlobalOrder;

@@ -50,7 +50,7 @@ struct State {
 
 /// The array whose chunks are listed.
 enum Listed {
-    Grid(ListedGrid),
+    Grid(Box<ListedGrid>),
     Sparse(ListedTiles),
 }
 
@@ -70,7 +70,8 @@ impl State {
             self.array = Some(match self.group.array(&name).await? {
                 OpenedArray::Grid(array) => {
                     let values = self.group.listed_values(&name, &array);
-                    Listed::Grid(ListedGrid::new(&name, array, values, self.needs).await?)
+                    let grid = ListedGrid::new(&name, array, values, self.needs).await?;
+                    Listed::Grid(Box::new(grid))
                 }
                 OpenedArray::Sparse(array) => Listed::Sparse(ListedTiles::new(&name, array)),
             });

@@ -64,7 +64,7 @@ pub async fn array_facts(
     let only = dataset.map(|names| names_in(names, |name| group.has(name)));
     if let Some(unknown) = only.iter().flatten().find(|name| !group.has(name)) {
         // The error of the group lists its names.
-        group.arrays(&[unknown.clone()]).await?;
+        group.arrays(std::slice::from_ref(unknown)).await?;
         return Err(Error::internal(format!("no facts about \"{unknown}\"")));
     }
     Ok(match facts {

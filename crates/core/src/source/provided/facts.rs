@@ -2,6 +2,8 @@
 //!
 //! They have only facts that every opened array has. A format that knows more overrides `ArrayGroup::info`.
 
+use std::sync::Arc;
+
 use super::NamedArray;
 use crate::array::{ColumnSource, GridArray, SINGLE_LABELS, SparseArray};
 use crate::error::{Error, Result};
@@ -76,8 +78,8 @@ pub(crate) fn array_attributes(arrays: Vec<NamedArray>) -> Result<Vec<KnownAttri
     let mut all = vec![];
     for (name, array) in arrays {
         let schema = match array? {
-            OpenedArray::Grid(array) => array.schema().clone(),
-            OpenedArray::Sparse(array) => array.schema().clone(),
+            OpenedArray::Grid(array) => Arc::clone(array.schema()),
+            OpenedArray::Sparse(array) => Arc::clone(array.schema()),
         };
         for field in schema.fields() {
             let mut pairs: Vec<_> =

@@ -18,26 +18,32 @@ use crate::array::{CellKeys, KeyColumn, TileNumber};
 
 /// Cells of one tile in the order of their keys.
 #[derive(Debug)]
-pub(super) struct SortedRun<'a> {
-    pub(super) keys: &'a CellKeys,
-    /// The positions of the cells in `keys`: the first one, and the one after the last.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) tile: TileNumber,
+pub struct SortedRun<'a> {
+    /// The keys of the cells, ascending.
+    pub keys: &'a CellKeys,
+    /// The position of the first cell in `keys`.
+    pub start: usize,
+    /// The position after the last cell.
+    pub end: usize,
+    /// The tile of the cells.
+    pub tile: TileNumber,
     /// Whether the first parts of the keys ascend, so that the other parts are not needed to order them.
-    pub(super) is_ordered_by_first: bool,
-    /// The time of all cells, or a time for each cell of the tile.
-    pub(super) time: u64,
-    pub(super) times: Option<&'a [u64]>,
+    pub is_ordered_by_first: bool,
+    /// The time of all cells, unless `times` has one for each.
+    pub time: u64,
+    /// The time of each cell of the tile.
+    pub times: Option<&'a [u64]>,
     /// The cell of each position of `keys`; `None` if both are the same.
-    pub(super) cells: Option<&'a [u32]>,
+    pub cells: Option<&'a [u32]>,
 }
 
 /// A cell: its run, and its position in the keys of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RunCell {
-    pub(super) run: u32,
-    pub(super) position: u32,
+pub struct RunCell {
+    /// The number of the run.
+    pub run: u32,
+    /// The position in the keys of the run.
+    pub position: u32,
 }
 
 /// A cell, and as much of its key as fits a number.
@@ -48,20 +54,20 @@ struct Entry {
 }
 
 /// The bytes of memory that a window takes per cell: its entry, as much for sorting, and the rank of a text.
-pub(super) const BYTES_PER_CELL: usize = 2 * size_of::<Entry>() + size_of::<u64>();
+pub const BYTES_PER_CELL: usize = 2 * size_of::<Entry>() + size_of::<u64>();
 
 /// The decisions about the cells of a window.
 #[derive(Debug)]
-pub(super) struct Decisions {
+pub struct Decisions {
     /// The cells that a newer one replaces.
-    pub(super) replaced: Vec<RunCell>,
+    pub replaced: Vec<RunCell>,
     /// The newest cell of the greatest key.
-    pub(super) last: Option<RunCell>,
+    pub last: Option<RunCell>,
 }
 
 /// Runs whose cells are compared.
 #[derive(Debug)]
-pub(super) struct Window<'a> {
+pub struct Window<'a> {
     runs: Vec<SortedRun<'a>>,
 }
 
@@ -81,12 +87,15 @@ impl SortedRun<'_> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(runs: Vec<SortedRun<'a>>) -> Self {
+    /// Makes a window of runs, whose keys have the same parts.
+    #[must_use]
+    pub fn new(runs: Vec<SortedRun<'a>>) -> Self {
         Self { runs }
     }
 
     /// Finds the newest cell of each key.
-    pub(super) fn decide(&self) -> Decisions {
+    #[must_use]
+    pub fn decide(&self) -> Decisions {
         let mut entries = self.entries();
         let is_exact = self.pack(&mut entries);
         // The sort finds runs that are in order, and merges them.

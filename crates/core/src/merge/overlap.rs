@@ -14,12 +14,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::compute::{concat, take};
 use arrow::row::{RowConverter, Rows, SortField};
-use datafusion::error::Result;
 
-use super::bounds::KnownTiles;
-use crate::array::{SparseArray, TileBounds, TileNumber};
+use crate::array::{SparseArray, TileBounds, TileNumber, failed_to};
+use crate::error::Result;
 
 /// The comparisons of rectangles after which all tiles count as overlapping. Tiles that are long on the first
 /// axis would otherwise take time by the square of their number.
@@ -27,11 +27,11 @@ const MAX_COMPARISONS: usize = 1 << 24;
 
 /// The tiles of a scan, by whether they share coordinates with others.
 #[derive(Debug, Default)]
-pub(super) struct Overlaps {
+pub struct Overlaps {
     /// Groups of tiles that must be merged, as positions in the list of tiles; each group ascends.
-    pub(super) groups: Vec<Vec<usize>>,
+    pub groups: Vec<Vec<usize>>,
     /// Per tile, whether it is in a group.
-    pub(super) merged: Vec<bool>,
+    pub merged: Vec<bool>,
 }
 
 /// The least and the greatest coordinate of each tile on one axis.
@@ -41,13 +41,16 @@ struct Axis {
 }
 
 /// Groups those of `tiles` that may hold the same coordinates. Tiles whose rectangles were not read are alone:
-/// they belong to fragments that overlap no other ([`overlapping_fragments`]).
-pub(super) fn overlaps(
+/// they belong to fragments that overlap no other ([`overlapping_fragments`]). `rectangles` has those of each fragment.
+///
+/// # Errors
+/// `Unsupported` for coordinates that Arrow cannot compare.
+pub fn overlaps(
     array: &SparseArray,
-    known: &KnownTiles,
+    rectangles: &[Option<Arc<TileBounds>>],
     tiles: &[TileNumber],
 ) -> Result<Overlaps> {
-    let is_known = |tile: &TileNumber| known.rectangles[tile.fragment].is_some();
+    let is_known = |tile: &TileNumber| rectangles.get(tile.fragment).is_some_and(Option::is_some);
     let positions: Vec<usize> = (0..tiles.len()).filter(|&at| is_known(&tiles[at])).collect();
     let compared: Vec<TileNumber> = positions.iter().map(|&at| tiles[at]).collect();
     let fragments = array.source().fragments();
@@ -58,7 +61,7 @@ pub(super) fn overlaps(
     }
     // A fragment with times may hold several versions of one cell, even in one tile.
     let mut groups = Groups::new(compared.iter().map(has_times).collect());
-    match axes(array, known, &compared)? {
+    match axes(array, rectangles, &compared)? {
         Some(axes) => sweep(&axes, &compared, &has_times, &mut groups),
         None => groups.join_all(),
     }
@@ -72,43 +75,68 @@ pub(super) fn overlaps(
 
 /// Returns which of `fragments` may hold a cell more than once, or the coordinates of another fragment. Only
 /// the rectangles of their tiles are needed.
-pub(super) fn overlapping_fragments(
-    array: &SparseArray,
-    fragments: &[usize],
-) -> Result<Vec<usize>> {
+///
+/// # Errors
+/// As [`overlaps`], and of [`SparseSource::fragment_bounds`](crate::array::SparseSource::fragment_bounds).
+pub fn overlapping_fragments(array: &SparseArray, fragments: &[usize]) -> Result<Vec<usize>> {
     let bounds = array.source().fragment_bounds(fragments)?;
-    let mut known =
-        KnownTiles { rectangles: vec![None; array.source().fragments().len()], values: vec![] };
+    let mut rectangles = vec![None; array.source().fragments().len()];
     // Each fragment counts as one tile.
     for (at, &fragment) in fragments.iter().enumerate() {
         let one = |all: &[ArrayRef]| all.iter().map(|ends| ends.slice(at, 1)).collect();
         let bounds = TileBounds::new(one(&bounds.least), one(&bounds.greatest));
-        known.rectangles[fragment] = Some(Arc::new(bounds));
+        rectangles[fragment] = Some(Arc::new(bounds));
     }
     let tiles = fragments.iter().map(|&fragment| TileNumber { fragment, tile: 0 });
-    let overlaps = overlaps(array, &known, &tiles.collect::<Vec<_>>())?;
+    let overlaps = overlaps(array, &rectangles, &tiles.collect::<Vec<_>>())?;
     let merged = fragments.iter().zip(overlaps.merged).filter(|(_, merged)| *merged);
     Ok(merged.map(|(fragment, _)| *fragment).collect())
+}
+
+/// Returns the least or greatest coordinates of some tiles on one axis; `None` if they were not read.
+///
+/// # Errors
+/// `Unsupported` if memory does not suffice.
+pub fn coordinates(
+    rectangles: &[Option<Arc<TileBounds>>],
+    tiles: &[TileNumber],
+    axis: usize,
+    least: bool,
+) -> Result<Option<ArrayRef>> {
+    let mut parts = vec![];
+    // Tiles of one fragment follow one another.
+    for run in tiles.chunk_by(|a, b| a.fragment == b.fragment) {
+        let Some(bounds) = rectangles.get(run[0].fragment).and_then(Option::as_ref) else {
+            return Ok(None);
+        };
+        let all = if least { &bounds.least[axis] } else { &bounds.greatest[axis] };
+        let numbers: UInt64Array = run.iter().map(|tile| Some(tile.tile)).collect();
+        parts.push(take(all, &numbers, None).map_err(failed_to("take coordinates"))?);
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    let all = (!parts.is_empty()).then(|| concat(&parts)).transpose();
+    all.map_err(failed_to("join coordinates"))
 }
 
 /// Returns the rectangles of the tiles, axis by axis; `None` if some are not known.
 fn axes(
     array: &SparseArray,
-    known: &KnownTiles,
+    rectangles: &[Option<Arc<TileBounds>>],
     tiles: &[TileNumber],
 ) -> Result<Option<Vec<Axis>>> {
     let mut axes = Vec::with_capacity(array.rank());
     for axis in 0..array.rank() {
-        let least = known.coordinates(tiles, axis, true)?;
-        let greatest = known.coordinates(tiles, axis, false)?;
+        let least = coordinates(rectangles, tiles, axis, true)?;
+        let greatest = coordinates(rectangles, tiles, axis, false)?;
         let (Some(least), Some(greatest)) = (least, greatest) else { return Ok(None) };
         if least.null_count() + greatest.null_count() > 0 {
             return Ok(None);
         }
-        let converter = RowConverter::new(vec![SortField::new(least.data_type().clone())])?;
-        let (least, greatest) =
-            (converter.convert_columns(&[least])?, converter.convert_columns(&[greatest])?);
-        axes.push(Axis { least, greatest });
+        let converter = RowConverter::new(vec![SortField::new(least.data_type().clone())]);
+        let converter = converter.map_err(failed_to("compare rectangles"))?;
+        let rows =
+            |ends| converter.convert_columns(&[ends]).map_err(failed_to("compare rectangles"));
+        axes.push(Axis { least: rows(least)?, greatest: rows(greatest)? });
     }
     Ok(Some(axes))
 }
