@@ -114,12 +114,12 @@ struct Found<'a> {
 
 impl Bench<'_> {
     /// Runs the operation in a new session, on objects below the folder `case`.
-    async fn run(&self, case: &str) -> Outcome {
+    async fn run(&self, case: &str, timeout: Duration) -> Outcome {
         let Self { array, link, objects, .. } = self;
         let path = |name: &str| format!("bucket/{case}/{name}");
         objects.iter().for_each(|(name, bytes)| link.server.put(path(name), bytes.clone()));
         let location = array.location.replace("HTTP", &link.server.url()).replace("CASE", case);
-        let ctx = link.session(limits(self.timeout));
+        let ctx = link.session(limits(timeout));
         let run = Box::pin(self.operation.run(&ctx, &location));
         let outcome = tokio::time::timeout(HANG, run).await;
         objects.iter().for_each(|(name, _)| link.server.remove(&path(name)));
@@ -133,7 +133,8 @@ impl Bench<'_> {
         faults: usize,
         seen: &mut BTreeSet<String>,
     ) -> (Outcome, BTreeSet<(Place, usize)>) {
-        let expected = self.run("plain").await;
+        // Nothing fails, however slow the machine is.
+        let expected = self.run("plain", HANG).await;
         let requests = self.link.server.take_requests();
         assert!(expected.is_ok() && !requests.is_empty(), "{:?}: {expected:?}", self.operation);
         let each = |number| (Place { kind: None, number }, number % faults);
@@ -208,7 +209,7 @@ async fn sweep(
                 let mut found = Ok(String::new());
                 for _ in 0..runs {
                     bench.fault(&case, on, &place, fault);
-                    found = bench.run(&case).await;
+                    found = bench.run(&case, bench.timeout).await;
                     let is_starved = |error: &String| {
                         error.contains("sent nothing for") || error.contains("sent only")
                     };
