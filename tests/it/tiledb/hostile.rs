@@ -5,24 +5,24 @@
 //! checksums only on request, so a changed byte of a value may go unnoticed. The tests therefore do
 //! not compare the values of damaged arrays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
-use async_trait::async_trait;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
-use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
+use gridfusion::io::Folder;
 use gridfusion::{ArrayOptions, ArrayTable, Error, ErrorKind, GridfusionSessionContextExt};
 use gridfusion_tiledb::TileDbReader;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use super::memory_folder::{MemoryFolder, NAME, files_below};
 use crate::support::open::{open_options, open_tiledb, view};
 use crate::support::tiledb_writer::{
     Files, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
@@ -30,69 +30,6 @@ use crate::support::tiledb_writer::{
 };
 use crate::support::waiting::within_hang;
 use crate::support::{cell, query, session, shipped};
-
-/// A folder of files in memory, which records the opened files.
-#[derive(Debug)]
-struct MemoryFolder {
-    files: Files,
-    opened: Mutex<BTreeSet<String>>,
-}
-
-/// The name of the folder in errors.
-pub(crate) const NAME: &str = "damaged";
-
-#[async_trait]
-impl Folder for MemoryFolder {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn is_resident(&self) -> bool {
-        true
-    }
-
-    async fn list(&self, path: &str) -> gridfusion::Result<Vec<FolderEntry>> {
-        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-        let mut entries = BTreeMap::new();
-        for (path, bytes) in &self.files {
-            let Some(below) = path.strip_prefix(&prefix) else { continue };
-            match below.split_once('/') {
-                Some((folder, _)) => entries.insert(folder.to_owned(), None),
-                None => entries.insert(below.to_owned(), Some(bytes.len() as u64)),
-            };
-        }
-        Ok(entries.into_iter().map(|(name, size)| FolderEntry::new(name, size)).collect())
-    }
-
-    async fn open(&self, path: &str) -> gridfusion::Result<Arc<dyn ByteSource>> {
-        self.opened.lock().unwrap().insert(path.to_owned());
-        let name = format!("{NAME}/{path}");
-        match self.files.get(path) {
-            Some(bytes) => Ok(Arc::new(MemorySource::new(name, bytes.clone()))),
-            None => {
-                let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-                Err(Error::io("cannot open the file", error).in_file(&name))
-            }
-        }
-    }
-}
-
-/// All files below a folder.
-pub(crate) fn files_below(folder: &Path) -> Files {
-    let mut files = Files::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        match path.is_dir() {
-            true => {
-                let below = files_below(&path).into_iter();
-                files.extend(below.map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
-            }
-            false => _ = files.insert(name, std::fs::read(&path).unwrap()),
-        }
-    }
-    files
-}
 
 const KEY: &str = "0123456789abcdef0123456789ABCDEF";
 

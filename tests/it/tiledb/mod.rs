@@ -10,6 +10,8 @@ mod hostile;
 pub(crate) mod libtiledb;
 /// Several arrays as one table.
 mod many;
+/// Folders in memory, whose files tests damage.
+pub(crate) mod memory_folder;
 /// Legal and rare: extents that wrap, the widest domain, bad enumerations, old groups.
 mod odd;
 /// Random queries.

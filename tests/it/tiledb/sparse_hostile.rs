@@ -21,7 +21,8 @@ use crate::support::tiledb_writer::{
     text32, words,
 };
 use crate::support::{rows_of, shipped};
-use crate::tiledb::hostile::{NAME, Reader, assert_grew_little, files_below, is_list, peak_memory};
+use crate::tiledb::hostile::{Reader, assert_grew_little, is_list, peak_memory};
+use crate::tiledb::memory_folder::{NAME, files_below};
 
 /// The most bytes of a file that are cut off or changed one by one. Only builds with debug assertions take a
 /// sample of them.
