@@ -25,7 +25,7 @@
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | scalar functions of DataFusion, for all years | [`date_trunc`], [`date_bin`] |
 //! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`] |
-//! | table functions | [`read_array`], and those of a format by [`format_table_functions`] |
+//! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], and those of a format by [`format_table_functions`] |
 //!
 //! A version of a function of DataFusion has its name, its types and its states. Floats are added without taking back, so moving
 //! frames keep no errors of earlier rows. NaN has one sign, and is greater than all numbers.
@@ -46,7 +46,7 @@ use crate::exec::mended;
 use crate::exec::own_functions::{own_aggregate, own_scalar_named};
 pub use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::provider::ArrayFunction;
-use crate::source::{ArrayFormat, Formats};
+use crate::source::{ArrayFacts, ArrayFormat, Formats};
 
 /// Defines a constructor per aggregate function of DataFusion that has a version here, and the list of them.
 macro_rules! own_aggregates {
@@ -185,6 +185,66 @@ pub fn read_array() -> Arc<TableFunction> {
     table_function(ArrayFunction::read_any())
 }
 
+/// Returns the table function `array_info(path, …)`: a row per dataset or variable.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// let array_info = gridfusion::functions::array_info();
+/// ctx.register_udtf(array_info.name(), array_info.function().clone());
+/// let found = ctx.sql("SELECT * FROM array_info('examples/data/stations.tet', 'temperature')").await?;
+/// assert_eq!(found.count().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn array_info() -> Arc<TableFunction> {
+    table_function(ArrayFunction::for_facts(ArrayFacts::Info))
+}
+
+/// Returns the table function `array_chunks(path, …)`: a row per chunk of a variable.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// let array_chunks = gridfusion::functions::array_chunks();
+/// ctx.register_udtf(array_chunks.name(), array_chunks.function().clone());
+/// let found = ctx.sql("SELECT * FROM array_chunks('examples/data/stations.tet', 'temperature')").await?;
+/// assert_eq!(found.count().await?, 6);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn array_chunks() -> Arc<TableFunction> {
+    table_function(ArrayFunction::for_facts(ArrayFacts::Chunks))
+}
+
+/// Returns the table function `array_attributes(path, …)`: a row per attribute of a dataset, a group or the place itself.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// let array_attributes = gridfusion::functions::array_attributes();
+/// ctx.register_udtf(array_attributes.name(), array_attributes.function().clone());
+/// let found = ctx.sql("SELECT * FROM array_attributes('examples/data/stations.tet', 'temperature')").await?;
+/// assert!(found.count().await? > 0);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn array_attributes() -> Arc<TableFunction> {
+    table_function(ArrayFunction::for_facts(ArrayFacts::Attributes))
+}
+
 /// Returns the table functions of a format: `read_NAME`, and one per table of facts, such as `tet_info`.
 ///
 /// ```
@@ -221,7 +281,7 @@ pub struct GridfusionFunctions {
     pub scalar: Vec<Arc<ScalarUDF>>,
     /// The aggregate functions.
     pub aggregate: Vec<Arc<AggregateUDF>>,
-    /// The table functions: `read_array`, and those of formats.
+    /// The table functions: `read_array`, those with facts, and those of formats.
     pub table: Vec<Arc<TableFunction>>,
 }
 
@@ -232,11 +292,10 @@ impl GridfusionFunctions {
         let own = [date_trunc(), date_bin()].into_iter().flatten();
         let mut aggregate = own_aggregates();
         aggregate.push(weighted_avg_udaf());
-        let of_formats = formats.iter().flat_map(|format| format_table_functions(&**format));
         Self {
             scalar: own.chain([interval_length(), time_of_day()]).collect(),
             aggregate,
-            table: std::iter::once(read_array()).chain(of_formats).collect(),
+            table: ArrayFunction::all(formats).into_iter().map(table_function).collect(),
         }
     }
 }

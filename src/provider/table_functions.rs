@@ -53,13 +53,9 @@ impl ArrayFunction {
         Self { name: "read_array".to_owned(), format: None, returns: Returns::Cells }
     }
 
-    /// Returns the functions with facts that every format has.
-    fn facts_of_any() -> impl Iterator<Item = Self> {
-        ArrayFacts::ALL.into_iter().map(|facts| Self {
-            name: facts.name().to_owned(),
-            format: None,
-            returns: Returns::Facts(facts),
-        })
+    /// Returns a function with facts that every format has.
+    pub(crate) fn for_facts(facts: ArrayFacts) -> Self {
+        Self { name: facts.name().to_owned(), format: None, returns: Returns::Facts(facts) }
     }
 
     /// Returns the functions of one format: `read_NAME`, and one per table of facts.
@@ -80,7 +76,7 @@ impl ArrayFunction {
     /// Returns the functions of a session with these formats.
     pub(crate) fn all(formats: &Formats) -> Vec<Self> {
         let of_formats = formats.iter().flat_map(|format| Self::for_format(&**format));
-        let any = std::iter::once(Self::read_any()).chain(Self::facts_of_any());
+        let any = std::iter::once(Self::read_any()).chain(ArrayFacts::ALL.map(Self::for_facts));
         any.chain(of_formats).collect()
     }
 
