@@ -44,7 +44,7 @@ pub mod show;
 
 pub use array_facts::{
     ARRAY_ATTRIBUTES, ARRAY_CHUNKS, ARRAY_INFO, ArrayFacts, Column, FactRows, KnownChunk, Needs,
-    array_facts,
+    StoredFacts, array_facts,
 };
 pub use array_format::{
     ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, RecognisedFormat, verify_group,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
 
-pub use chunk_facts::{ARRAY_CHUNKS, KnownChunk};
+pub use chunk_facts::{ARRAY_CHUNKS, KnownChunk, StoredFacts};
 pub use columns::{Column, FactRows, Needs};
 
 use super::array_format::{ArrayGroup, names_in};
