@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// files. Clones share them, and they only grow.
 ///
 /// ```
-/// let opening = gridfusion_core::source::Opening::default();
+/// let opening = gridfusion_core::source::OpeningCounter::default();
 /// assert_eq!((opening.opened(), opening.begun()), (0, 0));
 /// ```
 #[derive(Debug, Clone, Default)]
