@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{FieldRef, Schema};
 use datafusion::common::tree_node::{TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -58,9 +58,18 @@ impl PhysicalOptimizerRule for PushdownByIndex {
     }
 }
 
+/// Whether several columns have the same name. Few columns are compared without a set, because every plan is checked.
 fn has_same_names(schema: &Schema) -> bool {
-    let mut seen = HashSet::new();
-    !schema.fields().iter().all(|field| seen.insert(field.name()))
+    const FEW: usize = 16;
+    let fields = schema.fields();
+    if fields.len() > FEW {
+        let mut seen = HashSet::new();
+        return !fields.iter().all(|field| seen.insert(field.name()));
+    }
+    let is_again = |(at, field): (usize, &FieldRef)| {
+        fields[..at].iter().any(|before| before.name() == field.name())
+    };
+    fields.iter().enumerate().any(is_again)
 }
 
 /// Whether several columns have this name.
@@ -193,6 +202,19 @@ mod tests {
     use datafusion::physical_plan::joins::PartitionMode;
 
     use super::*;
+
+    #[test]
+    fn repeated_names_are_found_among_few_and_many() {
+        for count in [0, 1, 2, 15, 16, 17, 40] {
+            let field = |at: usize| Field::new(format!("c{at}"), DataType::Int64, true);
+            let fields: Vec<Field> = (0..count).map(field).collect();
+            assert!(!has_same_names(&Schema::new(fields.clone())), "{count}");
+            for again in 0..count {
+                let twice = [&fields[..], &[field(again)]].concat();
+                assert!(has_same_names(&Schema::new(twice)), "{count} {again}");
+            }
+        }
+    }
 
     /// Returns a table whose columns are `k` and `v`, with a filter to which others are added.
     fn table() -> Arc<dyn ExecutionPlan> {
