@@ -81,7 +81,7 @@
 //! | `embed` | a file as a schema, and its datasets joined |
 //! | `directory` | many files as one table, and a catalog with a schema per file |
 //! | `memory` | an object in a store, here in memory |
-//! | `session` | a session built by hand, with settings and the reduction rule |
+//! | `session` | a session built by hand, with settings and the rules of gridfusion |
 //! | `metrics` | the numbers of chunks and bytes that a query read |
 //! | `export` | a query written to a Parquet file and read back |
 //! | `make_stations`, `make_climate` | write the files that the others and the documentation read |

@@ -30,48 +30,32 @@ impl Requests {
 
     /// Returns the counts for a JSON document.
     pub(crate) fn fact(&self) -> Fact {
-        let RequestCounts {
-            requests,
-            retries,
-            bytes_fetched,
-            bytes_wasted,
-            bytes_cached,
-            time,
-            ..
-        } = self.0;
+        let counts = self.0;
         Fact::Record(vec![
-            ("requests", requests.into()),
-            ("retries", retries.into()),
-            ("bytes_fetched", bytes_fetched.into()),
-            ("bytes_wasted", bytes_wasted.into()),
-            ("bytes_cached", bytes_cached.into()),
-            ("seconds", time.as_secs_f64().into()),
+            ("requests", counts.requests.into()),
+            ("retries", counts.retries.into()),
+            ("bytes_fetched", counts.bytes_fetched.into()),
+            ("bytes_wasted", counts.bytes_wasted.into()),
+            ("bytes_cached", counts.bytes_cached.into()),
+            ("seconds", counts.time.as_secs_f64().into()),
         ])
     }
 }
 
 impl fmt::Display for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RequestCounts {
-            requests,
-            retries,
-            bytes_fetched,
-            bytes_wasted,
-            bytes_cached,
-            time,
-            ..
-        } = self.0;
+        let counts = self.0;
         let plural =
             |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         write!(
             f,
             "{}, {}, {} fetched, {} wasted, {} from the cache, {:.3} s waiting",
-            plural(requests, "request", "requests"),
-            plural(retries, "retry", "retries"),
-            size_text(bytes_fetched),
-            size_text(bytes_wasted),
-            size_text(bytes_cached),
-            time.as_secs_f64()
+            plural(counts.requests, "request", "requests"),
+            plural(counts.retries, "retry", "retries"),
+            size_text(counts.bytes_fetched),
+            size_text(counts.bytes_wasted),
+            size_text(counts.bytes_cached),
+            counts.time.as_secs_f64()
         )
     }
 }

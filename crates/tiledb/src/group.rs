@@ -170,8 +170,18 @@ impl ArrayGroup for TileDbGroup {
             let place = self.place.referenced(location)?;
             all.extend(group_metadata(path, &place, &self.reading.open).await?);
         }
-        for name in only.map_or_else(|| self.names(), <[String]>::to_vec) {
-            all.extend(metadata(&name, &self.reader(&name).await?).await?);
+        let names = only.map_or_else(|| self.names(), <[String]>::to_vec);
+        for name in &names {
+            let found = match self.reader(name).await {
+                Ok(array) => metadata(name, &array).await,
+                Err(error) => Err(error),
+            };
+            match found {
+                Err(error) if only.is_none() && names.len() > 1 => {
+                    log::warn!("\"{name}\" is left out: {error}");
+                }
+                found => all.extend(found?),
+            }
         }
         Ok(all)
     }

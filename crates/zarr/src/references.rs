@@ -89,6 +89,10 @@ impl Folder for ReferencedObjects {
         self.file.location()
     }
 
+    fn location_of(&self, url: &str) -> String {
+        self.place(url).map_or_else(|_| url.to_owned(), |place| place.location().to_owned())
+    }
+
     fn is_remote(&self) -> bool {
         self.is_remote
     }

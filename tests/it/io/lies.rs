@@ -430,6 +430,30 @@ async fn other_readers_share_tries_limits_and_counts() {
     }
 }
 
+/// A range of any length takes memory only for a few parts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_readers_get_long_ranges_in_parts() {
+    let object = large();
+    let liar = Liar::start(object.clone());
+    let path = Path::from("large.tet");
+    let end = object.len() as u64;
+    for (range, requests) in [(0..100_000, 1), (7..100_008, 2), (end - 250_000..end + 9, 3)] {
+        let asked = Arc::new(Mutex::new(vec![]));
+        let longest = Arc::clone(&asked);
+        liar.answer(Arc::new(move |_, range, object| {
+            longest.lock().unwrap().extend(range.map(|(first, end)| end - first));
+            vec![now(honest(range, object))]
+        }));
+        let (store, remote) = liar.checked();
+        let bytes = store.get_range(&path, range.clone()).await.unwrap();
+        let expected = range.start as usize..object.len().min(range.end as usize);
+        assert_eq!(bytes[..], object[expected], "{range:?}");
+        let asked = asked.lock().unwrap();
+        assert!(asked.len() == requests && asked.iter().all(|it| *it <= 100_000), "{asked:?}");
+        assert_eq!(remote.counts().requests, requests as u64);
+    }
+}
+
 /// Shows why gridfusion repeats requests itself: a store that does so takes any bytes as the rest of a reply that broke.
 /// If the second half of this test fails, stores compare them now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -45,3 +45,23 @@ async fn rows_without_a_match() {
         assert_eq!(rows_from(&ctx, &sql).await, expected, "{sql}");
     }
 }
+
+/// A filter over the key of rows that are returned must not reach another column of the side that only decides about them.
+#[tokio::test]
+async fn keys_of_semi_joins() {
+    let ctx = reducing(2, 100);
+    let other = format!(
+        "(SELECT time, CASE station WHEN 'Tromso' THEN 'Bergen' ELSE 'zz' END AS next, station FROM {P})"
+    );
+    let matches = "p.next = t.station AND p.station <> t.station || 'q'";
+    let rows =
+        format!("SELECT * FROM {T} t WHERE EXISTS (SELECT 1 FROM {other} p WHERE {matches})");
+    let expected =
+        rows_from(&ctx, &format!("SELECT count(*) FROM {T} WHERE station = 'Bergen'")).await;
+    assert_ne!(expected, [["0"]]);
+    ctx.sql("CREATE TABLE d AS SELECT column1 AS s FROM VALUES ('Bergen')").await.unwrap();
+    let joined = format!("SELECT count(*) FROM d JOIN ({rows}) a ON a.station = d.s");
+    assert_eq!(rows_from(&ctx, &joined).await, expected);
+    let sql = format!("SELECT count(*) FROM ({rows}) a WHERE a.station > 'A'");
+    assert_eq!(rows_from(&ctx, &sql).await, expected);
+}

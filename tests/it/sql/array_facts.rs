@@ -36,7 +36,9 @@ fn store(folder: &Path, shape: &[u64], stored: &[&str]) -> String {
         &json!({"_ARRAY_DIMENSIONS": &["x", "y"][..shape.len()], "scale": 0.5}),
     );
     for at in stored {
-        fs::write(store.join(format!("a/v/{at}")), [7]).unwrap();
+        let object = store.join(format!("a/v/{at}"));
+        fs::create_dir_all(object.parent().unwrap()).unwrap();
+        fs::write(object, [7]).unwrap();
     }
     store.to_str().unwrap().to_owned()
 }
@@ -133,6 +135,48 @@ async fn too_many_chunks_are_an_error() {
     assert!(error.contains("1048576") && error.contains("select only"), "{error}");
 }
 
+/// A chunk is absent only if nothing has its name, and no other names hide chunks.
+#[tokio::test]
+async fn absence_is_proven() {
+    let folder = tempfile::tempdir().unwrap();
+    let ctx = reducing(2, 8192);
+    let pieces = |place: &str| format!("SELECT pieces FROM array_chunks('{place}')");
+    // The names are those of another separator.
+    let place = store(folder.path(), &[2, 2], &["0/0", "0/1"]);
+    let error = query(&ctx, &pieces(&place)).await.unwrap_err().to_string();
+    assert!(error.contains("corrupt names of chunks"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let place = store(folder.path(), &[1, 3], &["0.0"]);
+    fs::create_dir(Path::new(&place).join("a/v/0.1")).unwrap();
+    assert_eq!(rows_from(&ctx, &pieces(&place)).await, [["1"], ["NULL"], ["0"]]);
+}
+
+/// One array that cannot be read does not hide the others. It is an error if the query names it.
+#[tokio::test]
+async fn unreadable_arrays_are_left_out_unless_they_are_named() {
+    let ctx = reducing(2, 8192);
+    for function in ["array_chunks", "array_attributes"] {
+        let all = format!("SELECT DISTINCT dataset FROM {function}('tests/data/tiledb')");
+        let found = rows_from(&ctx, &all).await;
+        assert!(found.len() > 3 && !found.contains(&vec!["encrypted".to_owned()]), "{found:?}");
+        let named = format!("SELECT * FROM {function}('tests/data/tiledb', 'encrypted')");
+        let error = query(&ctx, &named).await.unwrap_err().to_string();
+        assert!(error.contains("encrypted"), "{error}");
+    }
+}
+
+/// A name that is given twice is listed once.
+#[tokio::test]
+async fn names_are_listed_once() {
+    let ctx = reducing(2, 8192);
+    for function in ["array_info", "array_chunks", "array_attributes"] {
+        let count = |names: &str| {
+            format!("SELECT count(*) FROM {function}('examples/data/sea.zarr', '{names}')")
+        };
+        assert_eq!(rows_from(&ctx, &count("sst,sst")).await, rows_from(&ctx, &count("sst")).await);
+    }
+}
+
 /// References have chunks in the file itself, in other objects as a whole, and in parts of others.
 #[tokio::test]
 async fn references_have_places() {
@@ -149,15 +193,16 @@ async fn references_have_places() {
     let ctx = reducing(2, 8192);
     let place = folder.path().join("r.json");
     let sql = format!(
-        "SELECT pieces, regexp_replace(object, '.*/', ''), file_offset, stored_bytes FROM array_chunks('{}')",
+        "SELECT pieces, object, file_offset, stored_bytes FROM array_chunks('{}')",
         place.display()
     );
+    let data = folder.path().join("data.bin").display().to_string();
     assert_eq!(
         rows_from(&ctx, &sql).await,
         [
             ["1", "NULL", "NULL", "1"],
-            ["1", "data.bin", "0", "NULL"],
-            ["1", "data.bin", "2", "1"],
+            ["1", &data, "0", "NULL"],
+            ["1", &data, "2", "1"],
             ["0", "NULL", "NULL", "NULL"],
         ]
     );

@@ -141,15 +141,16 @@ async fn known_variable(
     let mut stored = None;
     if needs.stored {
         match of.store.stored(number).await {
-            Ok(totals) => stored = totals,
-            Err(error) => warnings.push(warning(error)),
-        }
-        // Where nothing was counted, looking takes a request.
-        if stored.is_none_or(|it| it.chunks == 0) {
-            match of.store.explain_absence(number).await {
-                Ok(warning) => warnings.extend(warning),
-                Err(error) => warnings.push(warning(error)),
+            Ok(Some(totals)) if totals.chunks > 0 => stored = Some(totals),
+            // Where nothing was counted, looking takes a request.
+            Ok(totals) => {
+                stored = totals;
+                match of.store.explain_absence(number).await {
+                    Ok(warning) => warnings.extend(warning),
+                    Err(error) => warnings.push(warning(error)),
+                }
             }
+            Err(error) => warnings.push(warning(error)),
         }
     }
     let grid = grid(variable).ok();

@@ -10,7 +10,7 @@
 //!
 //! A result counts only if nothing was missed, because a parser may have ignored the error.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +45,10 @@ pub(super) struct FileBlocks {
 struct BlockState {
     known: HashMap<u64, Bytes>,
     missed: BTreeSet<u64>,
+    /// The reads that failed since the last request, by position and length.
+    failed: HashSet<(u64, u64)>,
+    /// The bytes of all of them so far.
+    wanted: u64,
     /// The number of reads that failed because their bytes are not known.
     misses: u64,
     taken: u64,
@@ -128,18 +132,29 @@ impl FileBlocks {
             return Err(implausible());
         }
         let mut state = self.state();
+        let not_yet = || Error::internal("metadata that was not read yet");
+        if state.failed.contains(&(at, len)) {
+            // All records of a heap may try to read the same block before it is known.
+            state.misses += 1;
+            return Err(not_yet());
+        }
+        // Each byte may be a part of several objects, but not of thousands.
+        let most = MAX_TAKEN.min(self.size.saturating_mul(64).saturating_add(256 << 20));
         let blocks = at / BLOCK..(end - 1) / BLOCK + 1;
         let missing: Vec<u64> =
             blocks.clone().filter(|block| !state.known.contains_key(block)).collect();
         if !missing.is_empty() {
+            state.wanted = state.wanted.saturating_add(len);
+            if state.wanted > most {
+                return Err(implausible());
+            }
+            state.failed.insert((at, len));
             state.missed.extend(missing);
             state.misses += 1;
-            return Err(Error::internal("metadata that was not read yet"));
+            return Err(not_yet());
         }
-        // Each byte may be a part of several objects, but not of thousands. All records of a heap may try to read the same block
-        // before it is known, and take nothing.
         state.taken = state.taken.saturating_add(len);
-        if state.taken > MAX_TAKEN.min(self.size.saturating_mul(64).saturating_add(256 << 20)) {
+        if state.taken > most {
             return Err(implausible());
         }
         let mut parts = blocks.filter_map(|number| {
@@ -247,6 +262,7 @@ impl Replay {
     pub(super) fn request(&mut self) -> Result<Vec<Range<u64>>> {
         let mut state = self.blocks.state();
         let missed = std::mem::take(&mut state.missed);
+        state.failed.clear();
         let ahead = match missed.len() {
             // Scattered blocks belong to many small structures.
             0..=MOST_STRUCTURES => (1 << self.rounds.saturating_sub(2).min(8)).min(MAX_AHEAD),
@@ -326,6 +342,16 @@ mod tests {
         replay.supply(replies).unwrap();
         assert!((0..most).all(|_| blocks.read(0, BLOCK).is_ok()));
         assert_eq!(blocks.read(0, BLOCK).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn different_reads_of_unknown_bytes_are_limited() {
+        let replay = Replay::new(FileBlocks::new(BLOCK));
+        let most = (64 * BLOCK + (256 << 20)) / BLOCK;
+        let read = |at: u64| replay.blocks().read(at, BLOCK - at).unwrap_err().kind();
+        assert!((0..most).all(|at| read(at) == ErrorKind::Internal));
+        let last = (most..3 * most).map(read).last();
+        assert_eq!(last, Some(ErrorKind::Corrupt));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A query must not mix bytes of two versions of a file. So each file keeps a `Stamp` from when it was
 //! opened, and `unchanged` compares it with the present one after the bytes were used. `mmap.rs` also
-//! compares before each read, and `reopened.rs` when it opens a file again.
+//! compares before each read, and `open_files.rs` when it opens a file again.
 
 use std::fs::{File, Metadata};
 use std::ops::Range;

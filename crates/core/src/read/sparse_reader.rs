@@ -24,8 +24,8 @@ use crate::merge::{SortedRun, Window, overlapping_fragments, overlaps};
 /// The most cells that are compared at once. Each takes about 100 bytes.
 const MOST_COMPARED: usize = 1 << 24;
 
-/// A reader of the visible cells of a sparse array: of several cells with the same coordinates the newest, and none that is
-/// deleted. Cheap to clone.
+/// A reader of the visible cells of a sparse array: none that is deleted, and of several cells with the same coordinates the
+/// newest, unless the array allows duplicates. Cheap to clone.
 ///
 /// ```
 /// use arrow::array::{Int32Array, RecordBatch};

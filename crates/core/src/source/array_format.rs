@@ -249,9 +249,9 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// `array_attributes`. By default, these are the attributes of columns.
     ///
     /// # Errors
-    /// If an array cannot be read.
+    /// If an array cannot be read that is in `only`, or is the only one.
     async fn attributes(&self, only: Option<&[String]>) -> Result<Vec<KnownAttribute>> {
-        array_attributes(opened_among(self, only).await)
+        array_attributes(opened_among(self, only).await, only.is_some())
     }
 
     /// Returns the variables of the opened array `name` that are stored on their own, for `array_chunks`. By default,

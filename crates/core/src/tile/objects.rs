@@ -182,6 +182,15 @@ impl Objects {
         }
     }
 
+    /// Returns the path or URL of an object, as errors name it.
+    pub fn location_of(&self, at: &Location) -> String {
+        match self.member(at.member).map(|member| &member.0) {
+            Some(Kind::Many(OpenFolder { folder, .. })) => folder.location_of(&at.object),
+            Some(Kind::One(source)) => source.name().to_owned(),
+            _ => self.name().to_owned(),
+        }
+    }
+
     /// Returns the versions of objects that were opened one by one. Only a format knows what it has read of a folder.
     pub fn versions(&self) -> Vec<ObjectVersion> {
         match &self.0 {

@@ -73,14 +73,18 @@ fn newer_layout(
             let count = fields.uint(1)?;
             let address = fields.address(widths)?;
             Layout::Chunked {
-                chunk_shape: chunk_shape(&lens(fields, count, 4)?, rank)?,
+                chunk_shape: old_chunk_shape(&lens(fields, count, 4)?, rank)?,
                 index: IndexKind::BTree1,
                 address,
                 are_cut_chunks_plain: false,
             }
         }
         (2, _) => chunked(fields, rank, has_filters, widths)?,
-        (class, _) => return Err(fields.corrupt(format!("class {class}, expected 0 to 3"))),
+        (class, _) => {
+            return Err(
+                fields.corrupt(format!("class {class}, expected 0 to 2, or 3 in versions 4 and 5"))
+            );
+        }
     })
 }
 
@@ -94,7 +98,7 @@ fn old_layout(fields: &mut Fields<'_>, rank: usize, widths: Widths) -> Result<La
         0 => compact(fields, 4)?,
         1 => Layout::Contiguous { address },
         2 => Layout::Chunked {
-            chunk_shape: chunk_shape(&lens, rank)?,
+            chunk_shape: old_chunk_shape(&lens, rank)?,
             index: IndexKind::BTree1,
             address,
             are_cut_chunks_plain: false,
@@ -165,7 +169,9 @@ pub(super) fn virtual_layout(
 ) -> Result<Option<Layout>> {
     let message = layout_message(raw);
     let is_virtual = |it: &&RawMessage| {
-        it.bytes.first_chunk().is_some_and(|[version, class]| *version >= 4 && *class == 3)
+        it.bytes
+            .first_chunk()
+            .is_some_and(|[version, class]| (4..=5).contains(version) && *class == 3)
     };
     let message = message.filter(is_virtual);
     let Some(message) = message else { return Ok(None) };
@@ -176,6 +182,11 @@ pub(super) fn virtual_layout(
 /// Returns the message with the layout, if the header has it itself.
 fn layout_message(raw: &[RawMessage]) -> Option<&RawMessage> {
     raw.iter().find(|message| message.kind == LAYOUT && !message.is_shared)
+}
+
+/// As `chunk_shape`, in versions 1 to 3: the bytes of a cell follow the lengths.
+fn old_chunk_shape(lens: &[u64], rank: usize) -> Result<Vec<u64>> {
+    chunk_shape(if lens.len() > rank { lens } else { &[] }, rank)
 }
 
 /// Returns the lengths of chunks of a dataset with `rank` axes. Bytes of a cell may follow them.
@@ -275,6 +286,7 @@ mod tests {
                 vec![&head(3, 3)[..], &address, &lens],
                 vec![&head(3, 2)[..], &address, &lens[..8]],
                 vec![&head(1, 2)[..], &address, &lens],
+                vec![&head(2, 2)[..], &address, &lens],
                 vec![&head(1, 0)[..], &lens[..4], &[255; 4], b"ab"],
             ] {
                 assert_eq!(found(&wrong).unwrap_err().kind(), ErrorKind::Corrupt, "{wrong:?}");

@@ -33,6 +33,11 @@ pub trait Folder: Debug + Send + Sync {
     /// Returns the name of the folder in errors: a path or a URL.
     fn name(&self) -> &str;
 
+    /// Returns the path or URL of the object at `path`, as errors name it.
+    fn location_of(&self, path: &str) -> String {
+        format!("{}/{path}", self.name().trim_end_matches('/'))
+    }
+
     /// Whether reading the objects returns without waiting.
     fn is_resident(&self) -> bool {
         false

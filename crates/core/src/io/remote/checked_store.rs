@@ -1,9 +1,8 @@
 //! [`CheckedStore`]: a store for other readers, such as DataFusion's Parquet, whose reads are those of arrays.
 //!
 //! ```text
-//!   get a range     ─▶ RemoteStore ─▶ budget, tries, comparison of each reply with the request ─▶ store for reads
-//!   get an object   ─▶ ranges, two at a time ─┘
-//!   list, head, put, delete, copy, conditions  ─────────────────────────────────────────────────▶ store for the rest
+//!   get a range or an object ─▶ parts, two at a time ─▶ RemoteStore ─▶ budget, tries, comparison with the request ─▶ store for reads
+//!   list, head, put, delete, copy, conditions ──────────────────────────────────────────────────────────────────▶ store for the rest
 //! ```
 //!
 //! A store that repeats its requests itself does not compare the rest of a reply that broke with what it asked for. So the store
@@ -14,21 +13,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
-    ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload,
-    PutResult, RenameOptions, Result,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    Result,
 };
 
 use super::fault::Fault;
-use super::identity::Identity;
 use super::store::RemoteStore;
 use crate::io::ByteRange;
 
-/// The parts of a whole object that are requested at the same time.
+/// The parts of a range that are requested at the same time.
 const PARTS_AT_ONCE: usize = 2;
 
 /// Reads objects within the limits of a session, and compares each reply with the request. All else is left to a second store of
@@ -63,56 +60,48 @@ impl CheckedStore {
         Self { reads, rest }
     }
 
-    /// Reads a range.
-    async fn range(&self, location: &Path, range: &ByteRange) -> Result<GetResult> {
-        let got = self.reads.get(location, range, None, u64::MAX).await;
-        let (bytes, identity) = got.map_err(unreadable)?;
-        let meta = identity.object(location.clone());
-        let start = range.within(meta.size).start;
-        let range = start..start + bytes.len() as u64;
-        let payload = GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed());
-        Ok(GetResult { payload, meta, range, attributes: Default::default() })
-    }
-
-    /// Reads a whole object in parts. A server that cannot send parts sends it at once.
-    async fn whole(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let meta = self.rest.head(location).await?;
+    /// Reads a range in parts. The first tells what the object is, and the others must be of the same one.
+    async fn parts(&self, location: &Path, asked: Range<u64>) -> Result<GetResult, (Fault, usize)> {
         let most = self.reads.limits().merge.max(1);
-        let first = 0..meta.size.min(most);
-        if first.is_empty() {
-            return self.rest.get_opts(location, options).await;
-        }
-        let identity = Identity::from_object(&meta);
-        let begin = match self.reads.get_part(location, &identity, first.clone()).await {
-            Ok(begin) => begin,
-            Err((fault, _)) if fault.refuses_ranges() => {
-                return self.rest.get_opts(location, options).await;
-            }
-            Err(failed) => return Err(unreadable(failed)),
-        };
-        let (size, reads, path) = (meta.size, self.reads.clone(), location.clone());
-        let starts = (first.end..size).step_by(usize::try_from(most).unwrap_or(usize::MAX));
+        let first = asked.start..asked.end.min(asked.start.saturating_add(most));
+        let first = ByteRange::Bounded(first);
+        let (begin, identity) = self.reads.get(location, &first, None, u64::MAX).await?;
+        let range = asked.start..asked.end.min(identity.size);
+        let meta = identity.clone().object(location.clone());
+        let (reads, path, end) = (self.reads.clone(), location.clone(), range.end);
+        let starts = asked.start + begin.len() as u64..end;
+        let starts = starts.step_by(usize::try_from(most).unwrap_or(usize::MAX));
         let parts = stream::iter(starts).map(move |start| {
             let (reads, path, identity) = (reads.clone(), path.clone(), identity.clone());
-            let range: Range<u64> = start..size.min(start.saturating_add(most));
-            async move { reads.get_part(&path, &identity, range).await.map_err(unreadable) }
+            let part = ByteRange::Bounded(start..end.min(start.saturating_add(most)));
+            async move {
+                let got = reads.get(&path, &part, Some(identity), u64::MAX).await;
+                got.map(|(bytes, _)| bytes).map_err(unreadable)
+            }
         });
         let parts = stream::iter([Ok(begin)]).chain(parts.buffered(PARTS_AT_ONCE)).boxed();
         let payload = GetResultPayload::Stream(parts);
-        Ok(GetResult { payload, range: 0..size, meta, attributes: Default::default() })
+        Ok(GetResult { payload, range, meta, attributes: Default::default() })
     }
-}
 
-impl RemoteStore {
-    async fn get_part(
-        &self,
-        path: &Path,
-        identity: &Identity,
-        range: Range<u64>,
-    ) -> Result<Bytes, (Fault, usize)> {
-        let range = ByteRange::Bounded(range);
-        let got = self.get(path, &range, Some(identity.clone()), u64::MAX).await;
-        got.map(|(bytes, _)| bytes)
+    /// Reads bytes at the end of an object.
+    async fn suffix(&self, location: &Path, len: u64) -> Result<GetResult, (Fault, usize)> {
+        let range = ByteRange::Suffix(len);
+        let (bytes, identity) = self.reads.get(location, &range, None, u64::MAX).await?;
+        let range = range.within(identity.size);
+        let meta = identity.object(location.clone());
+        let payload = GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed());
+        Ok(GetResult { payload, range, meta, attributes: Default::default() })
+    }
+
+    /// Reads a whole object. A server that cannot send parts sends it at once, and an empty object has none.
+    async fn whole(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        match self.parts(location, 0..u64::MAX).await {
+            Err((fault, _)) if fault.refuses_ranges() || fault.may_be_beyond() => {
+                self.rest.get_opts(location, options).await
+            }
+            read => read.map_err(unreadable),
+        }
     }
 }
 
@@ -143,10 +132,10 @@ impl ObjectStore for CheckedStore {
         let is_plain = !head && texts.iter().all(|it| it.is_none()) && times == [None, None];
         match range {
             Some(GetRange::Bounded(range)) if is_plain && !range.is_empty() => {
-                self.range(location, &ByteRange::Bounded(range)).await
+                self.parts(location, range).await.map_err(unreadable)
             }
             Some(GetRange::Suffix(len)) if is_plain => {
-                self.range(location, &ByteRange::Suffix(len)).await
+                self.suffix(location, len).await.map_err(unreadable)
             }
             None if is_plain => self.whole(location, options).await,
             range => self.rest.get_opts(location, GetOptions { range, ..options }).await,

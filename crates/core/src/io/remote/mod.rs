@@ -1,7 +1,7 @@
 //! Objects of stores, over a network: few requests, a limited number at once, and no endless waiting.
 //!
 //! ```text
-//!   ObjectSource ─┐                  known: identities, parts of objects, listings
+//!   ObjectSource ─┐                  metadata_cache: identities, parts of objects, listings
 //!   StoreFolder ──┼─▶ RemoteStore ──┤
 //!   CheckedStore ─┘                  threads ─▶ budget ─▶ Get: tries ─▶ object_store ─▶ S3, HTTP, …
 //! ```

@@ -101,7 +101,7 @@ impl StoredFacts {
             (self.stored_bytes, self.raw_bytes) = (bytes, raw);
             self.codec = Some(payload.codec.to_string());
             let is_elsewhere = *payload.at.object != *NOTHING;
-            self.object = is_elsewhere.then(|| location_of(&payload.at.object, objects));
+            self.object = is_elsewhere.then(|| shown_location(&objects.location_of(&payload.at)));
             self.file_offset = payload.at.range.start().filter(|_| is_elsewhere);
         } else {
             self.stored_bytes = sum(self.stored_bytes, bytes);
@@ -133,15 +133,5 @@ impl ObjectSizes {
             Some(bytes) => Size::Bytes(bytes),
             None => self.of_object(&payload.at.object),
         }
-    }
-}
-
-/// Returns the path or URL of an object.
-fn location_of(object: &str, objects: &Objects) -> String {
-    let folder = shown_location(objects.name());
-    match object {
-        "" => folder,
-        url if url.contains("://") || url.starts_with('/') => shown_location(url),
-        path => format!("{}/{path}", folder.trim_end_matches('/')),
     }
 }

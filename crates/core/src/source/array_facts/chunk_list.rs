@@ -9,7 +9,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use super::chunk_facts::{KnownChunk, StoredFacts};
 use super::columns::Needs;
 use super::object_sizes::ObjectSizes;
-use crate::array::{GridArray, SparseArray, TileNumber, decimal};
+use crate::array::{FoundChunks, GridArray, SparseArray, TileNumber, decimal};
 use crate::error::{Error, Result};
 use crate::format::{ElementType, StoredChunk, ZoneBound, Zones};
 use crate::grid::{ChunkTask, Selection};
@@ -31,8 +31,9 @@ pub(super) fn chunk_list(
     only: Option<Vec<String>>,
     needs: Needs,
 ) -> BoxStream<'static, Result<Vec<KnownChunk>>> {
+    let leaves_out = only.is_none() && group.names().len() > 1;
     let names: VecDeque<String> = only.unwrap_or_else(|| group.names()).into();
-    let state = State { group, names, array: None, needs };
+    let state = State { group, names, leaves_out, array: None, needs };
     stream::try_unfold(state, |mut state| async move {
         let chunks = state.next().await?;
         Ok(chunks.map(|chunks| (chunks, state)))
@@ -44,6 +45,8 @@ struct State {
     group: Arc<dyn ArrayGroup>,
     /// The arrays that are not open yet.
     names: VecDeque<String>,
+    /// Whether arrays that cannot be opened are left out, because the query names none.
+    leaves_out: bool,
     array: Option<Listed>,
     needs: Needs,
 }
@@ -67,7 +70,14 @@ impl State {
                 return Ok(next);
             }
             let Some(name) = self.names.pop_front() else { return Ok(None) };
-            self.array = Some(match self.group.array(&name).await? {
+            let opened = match self.group.array(&name).await {
+                Err(error) if self.leaves_out => {
+                    log::warn!("\"{name}\" is left out: {error}");
+                    continue;
+                }
+                opened => opened?,
+            };
+            self.array = Some(match opened {
                 OpenedArray::Grid(array) => {
                     let values = self.group.listed_values(&name, &array);
                     let grid = ListedGrid::new(&name, array, values, self.needs).await?;
@@ -88,6 +98,8 @@ struct ListedGrid {
     at: (usize, u64),
     zones: Vec<Option<Arc<dyn Zones>>>,
     sizes: ObjectSizes,
+    /// Whether chunks of the variable were found. If none of the first ones was, the reason is looked for.
+    found: FoundChunks,
 }
 
 impl ListedGrid {
@@ -107,7 +119,7 @@ impl ListedGrid {
             });
         }
         let (dataset, sizes) = (name.into(), ObjectSizes::default());
-        Ok(Self { dataset, array, values, at: (0, 0), zones, sizes })
+        Ok(Self { dataset, array, values, at: (0, 0), zones, sizes, found: FoundChunks::default() })
     }
 
     async fn next(&mut self, needs: Needs) -> Result<Option<Vec<KnownChunk>>> {
@@ -153,6 +165,7 @@ impl ListedGrid {
         if !needs.stored || !value.is_located {
             return Ok(chunks.map(|_| None).collect());
         }
+        let is_first = chunks.start == 0;
         let tasks: Vec<ChunkTask> =
             chunks.map(|chunk| ChunkTask::whole(self.array.grid(), chunk)).collect();
         let located = self.array.locate(&tasks, &[value.number]).await?;
@@ -173,9 +186,21 @@ impl ListedGrid {
         let facts = located.iter().map(|it| {
             let facts = StoredFacts::new(it, objects, &self.sizes);
             let raw_bytes = facts.raw_bytes.and_then(|bytes| bytes.checked_mul(value.sharing));
-            Some(StoredFacts { raw_bytes, ..facts })
+            StoredFacts { raw_bytes, ..facts }
         });
-        Ok(facts.collect())
+        let facts: Vec<StoredFacts> = facts.collect();
+        if is_first {
+            // Chunks under other names would look as if they were absent.
+            for (chunk, facts) in located.iter().zip(&facts) {
+                let chunk = std::slice::from_ref(chunk);
+                self.found.note_requested(chunk);
+                if facts.pieces != Some(0) {
+                    self.found.note_found(chunk);
+                }
+            }
+            self.found.explain(&self.array, &[value.number]).await?;
+        }
+        Ok(facts.into_iter().map(Some).collect())
     }
 
     fn chunk(&self, chunk: u64, number: usize, stored: Option<StoredFacts>) -> KnownChunk {
@@ -256,6 +281,10 @@ impl ListedTiles {
         let stored = match needs.stored {
             true => {
                 let located = self.array.source().locate(self.next, &columns).await?;
+                if located.len() != columns.len() {
+                    let message = format!("{} places of {} columns", located.len(), columns.len());
+                    return Err(Error::internal(message));
+                }
                 let (objects, sizes) = (self.array.objects(), ObjectSizes::default());
                 located.iter().map(|it| Some(StoredFacts::new(it, objects, &sizes))).collect()
             }

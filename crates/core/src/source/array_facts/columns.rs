@@ -54,7 +54,7 @@ impl<R> fmt::Debug for Column<R> {
     }
 }
 
-/// The facts that take requests or time. A query that does not select their columns does not pay for them.
+/// The facts that take requests or time. A format need not find those whose columns a query does not select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
     /// The storage: places and lengths of chunks, or their number and bytes.

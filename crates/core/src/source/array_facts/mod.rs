@@ -13,6 +13,7 @@ mod chunk_list;
 mod columns;
 mod object_sizes;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
@@ -61,7 +62,11 @@ pub async fn array_facts(
     group: Arc<dyn ArrayGroup>,
     dataset: Option<&str>,
 ) -> Result<Arc<dyn FactTable>> {
-    let only = dataset.map(|names| names_in(names, |name| group.has(name)));
+    let mut only = dataset.map(|names| names_in(names, |name| group.has(name)));
+    if let Some(names) = &mut only {
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+    }
     if let Some(unknown) = only.iter().flatten().find(|name| !group.has(name)) {
         // The error of the group lists its names.
         group.arrays(std::slice::from_ref(unknown)).await?;

@@ -10,8 +10,8 @@ use crate::tile::Objects;
 /// The entries of some folders of an array: the names of objects, and their lengths.
 #[derive(Debug, Default)]
 pub(super) struct ObjectSizes {
-    /// By folder. `None` stands for a folder that cannot be listed, as on a web server.
-    folders: HashMap<String, Option<HashMap<String, u64>>>,
+    /// By folder. `None` stands for a folder that cannot be listed, as on a web server, or for an entry that is no object.
+    folders: HashMap<String, Option<HashMap<String, Option<u64>>>>,
 }
 
 /// Splits the path of an object into its folder and its name. `None` for an object outside of the array's folder.
@@ -49,10 +49,8 @@ impl ObjectSizes {
             Err(error) => return Err(error),
         };
         for (folder, entries) in unknown.into_iter().zip(listed) {
-            let sized = entries.map(|entries| {
-                let objects = entries.into_iter().filter_map(|it| Some((it.name, it.size?)));
-                objects.collect()
-            });
+            let sized =
+                entries.map(|entries| entries.into_iter().map(|it| (it.name, it.size)).collect());
             self.folders.insert(folder, sized);
         }
         Ok(())
@@ -62,7 +60,10 @@ impl ObjectSizes {
     pub(super) fn of_object(&self, object: &str) -> Size {
         let Some((folder, name)) = split(object) else { return Size::Unknown };
         match self.folders.get(folder) {
-            Some(Some(entries)) => entries.get(name).map_or(Size::Absent, |it| Size::Bytes(*it)),
+            Some(Some(entries)) => match entries.get(name) {
+                Some(size) => size.map_or(Size::Unknown, Size::Bytes),
+                None => Size::Absent,
+            },
             Some(None) | None => Size::Unknown,
         }
     }

@@ -73,13 +73,23 @@ fn sparse_info(name: &str, array: &SparseArray) -> Vec<KnownDataset> {
     info.collect()
 }
 
-/// Returns the attributes of the columns of each array, sorted by key.
-pub(crate) fn array_attributes(arrays: Vec<NamedArray>) -> Result<Vec<KnownAttribute>> {
+/// Returns the attributes of the columns of each array, sorted by key. One of several arrays that cannot be read is left out,
+/// unless they `are_named`.
+pub(crate) fn array_attributes(
+    arrays: Vec<NamedArray>,
+    are_named: bool,
+) -> Result<Vec<KnownAttribute>> {
+    let leaves_out = !are_named && arrays.len() > 1;
     let mut all = vec![];
     for (name, array) in arrays {
-        let schema = match array? {
-            OpenedArray::Grid(array) => Arc::clone(array.schema()),
-            OpenedArray::Sparse(array) => Arc::clone(array.schema()),
+        let schema = match array {
+            Ok(OpenedArray::Grid(array)) => Arc::clone(array.schema()),
+            Ok(OpenedArray::Sparse(array)) => Arc::clone(array.schema()),
+            Err(error) if leaves_out => {
+                log::warn!("\"{name}\" is left out: {error}");
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         for field in schema.fields() {
             let mut pairs: Vec<_> =
