@@ -31,7 +31,7 @@
 //! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
 //! | a session of chosen parts | [`gridfusion_rules`], [`functions`], [`GridfusionConfig`] |
 //! | workers in other processes | `codec`, with the feature of that name |
-//! | no need for SQL | the crates of the formats, such as `gridfusion-zarr`: labels, record batches and typed cells |
+//! | no need for SQL | the crates of the formats, [`cf`], [`tet`], [`tiledb`] and [`zarr`]: labels, record batches and typed cells |
 //! | files that may be damaged | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
 //! All entry points recognise the format of the arrays. [`ArrayOptions`] sets options, such as the dataset. The page
@@ -106,7 +106,9 @@ pub use exec::{
     gridfusion_rules,
 };
 pub use formats::built_in_formats;
-/// The crate of arrays without SQL. It has the types of signatures that this crate does not name itself.
+/// NetCDF and HDF5 files without SQL.
+pub use gridfusion_cf as cf;
+/// Arrays without SQL. This crate has the types of signatures that `gridfusion` does not name itself.
 pub use gridfusion_core as core;
 use gridfusion_core::error;
 #[doc(hidden)]
@@ -123,6 +125,14 @@ pub use gridfusion_core::source::{
 pub use gridfusion_core::{Error, ErrorKind, Result, verify};
 #[doc(hidden)]
 pub use gridfusion_core::{array, format, grid, io, merge, options, plan, reduce, source, tile};
+/// `.tet` files without SQL.
+pub use gridfusion_tet as tet;
+/// TileDB arrays without SQL.
+#[cfg(feature = "tiledb")]
+pub use gridfusion_tiledb as tiledb;
+/// Zarr stores without SQL.
+#[cfg(feature = "zarr")]
+pub use gridfusion_zarr as zarr;
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,

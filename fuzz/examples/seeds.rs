@@ -163,7 +163,7 @@ fn write_folder(corpus: &Corpus, folder: &Folder) -> Result<()> {
         for (path, stored) in &folder.0 {
             write_envelope(corpus, path, stored, key.as_ref())?;
         }
-        let options = OpenOptions { key: key.clone(), ..OpenOptions::default() };
+        let options = OpenOptions::default().with_key(key.clone());
         if let Ok(array) = folder.drive(OpenArray::new(options)) {
             corpus.write("tiledb_open", &whole(folder, key.as_ref()))?;
             let array = Arc::new(array);

@@ -115,7 +115,7 @@ fn timed_folder(folder: &str, mut input: Cut<'_>) -> Folder {
 pub fn commits(input: &[u8]) {
     let mut input = Cut(input);
     let (start, end, flags) = (input.number(1), input.number(1), input.byte());
-    let options = OpenOptions { start, end: (flags & 1 == 1).then_some(end), key: None };
+    let options = OpenOptions::new(start, (flags & 1 == 1).then_some(end));
     let kind = if flags & 2 == 2 { ArrayKind::Sparse } else { ArrayKind::Dense };
     let (root, commits) = (entries(&input.text()), entries(&input.text()));
     let [consolidated, ignored] = input.pieces().map(Bytes::copy_from_slice);

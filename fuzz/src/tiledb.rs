@@ -27,11 +27,8 @@ pub fn key() -> EncryptionKey {
 pub fn folder(input: &[u8]) {
     let mut input = Cut(input);
     let (flags, time) = (input.byte(), input.number(1));
-    let options = OpenOptions {
-        start: 0,
-        end: (flags & 1 == 1).then_some(time),
-        key: (flags & 2 == 2).then(key),
-    };
+    let options = OpenOptions::new(0, (flags & 1 == 1).then_some(time));
+    let options = options.with_key((flags & 2 == 2).then(key));
     let folder = Folder::cut(input);
     array(&folder, &options);
     check(folder.drive(ReadGroup::new(options)));

@@ -206,5 +206,5 @@ pub(super) fn open_options(options: &ResolvedOptions) -> Result<OpenOptions> {
     let key = options.secret("encryption_key");
     let key = key.map(|key| EncryptionKey::new(key.expose().as_bytes())).transpose()?;
     let start = options.number("timestamp_start").unwrap_or_default();
-    Ok(OpenOptions { start, end: options.number("timestamp"), key })
+    Ok(OpenOptions::new(start, options.number("timestamp")).with_key(key))
 }

@@ -5,6 +5,7 @@ use gridfusion_core::options::ResolvedOptions;
 
 /// The settings that decide which cells and types a table of a TileDB array shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct TileDbView {
     /// Shows the whole domain instead of the smallest box around all fragments. An array with a
     /// current domain always shows the current domain. Default: false.

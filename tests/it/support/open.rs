@@ -75,11 +75,9 @@ pub(crate) async fn verify(
 pub(crate) fn open_options(options: &ArrayOptions) -> OpenOptions {
     let options = resolved("tiledb", options).expect("valid options for TileDB");
     let key = options.secret("encryption_key");
-    OpenOptions {
-        start: options.number("timestamp_start").unwrap_or_default(),
-        end: options.number("timestamp"),
-        key: key.map(|key| EncryptionKey::new(key.expose().as_bytes()).expect("a valid key")),
-    }
+    let key = key.map(|key| EncryptionKey::new(key.expose().as_bytes()).expect("a valid key"));
+    let start = options.number("timestamp_start").unwrap_or_default();
+    OpenOptions::new(start, options.number("timestamp")).with_key(key)
 }
 
 /// How stored data of a `.tet` file becomes SQL values.

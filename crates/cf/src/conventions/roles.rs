@@ -189,15 +189,10 @@ mod tests {
     fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
         let attributes =
             attributes.iter().map(|(name, text)| ((*name).to_owned(), Attribute::from(*text)));
-        Variable {
-            path: path.to_owned(),
-            axes: axes.iter().map(|name| Axis::named(*name, 3)).collect(),
-            chunk_shape: vec![3; axes.len()],
-            cell: CellType::Number(ElementType::F32),
-            fill: vec![0; 4],
-            fill_is_missing: false,
-            attributes: Arc::new(attributes.collect()),
-        }
+        let axes = axes.iter().map(|&name| Axis::new(Some(name.to_owned()), 3)).collect();
+        let cell = CellType::Number(ElementType::F32);
+        let variable = Variable::new(path.to_owned(), axes, cell, vec![0; 4]);
+        Variable { attributes: Arc::new(attributes.collect()), ..variable }
     }
 
     #[test]

@@ -162,19 +162,9 @@ mod tests {
 
     /// Returns the names of axes, of which `""` has none in the file, and the number of remarks on them.
     fn names(axes: &[&str], given: &[&str]) -> (Vec<String>, usize) {
-        let axis = |name: &&str| match *name {
-            "" => Axis::unnamed(2),
-            name => Axis::named(name, 2),
-        };
-        let variable = Variable {
-            path: "v".to_owned(),
-            axes: axes.iter().map(axis).collect(),
-            chunk_shape: vec![2; axes.len()],
-            cell: CellType::Number(ElementType::F32),
-            fill: vec![0; 4],
-            fill_is_missing: false,
-            attributes: Arc::default(),
-        };
+        let axis = |&name: &&str| Axis::new((!name.is_empty()).then(|| name.to_owned()), 2);
+        let (axes, cell) = (axes.iter().map(axis).collect(), CellType::Number(ElementType::F32));
+        let variable = Variable::new("v".to_owned(), axes, cell, vec![0; 4]);
         let given: Vec<String> = given.iter().map(|&name| name.to_owned()).collect();
         let mut remarks = Remarks::default();
         let names = dimension_names(&variable, &given, &mut remarks);

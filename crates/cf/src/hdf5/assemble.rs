@@ -98,7 +98,7 @@ fn no_root() -> Error {
 
 fn unreadable(path: String, error: Error) -> Unreadable {
     let error = error.about(&format!("dataset {path:?}"));
-    Unreadable { path, error }
+    Unreadable::new(path, error)
 }
 
 fn has_netcdf_attributes(root: u64, parsed: &ParsedObjects) -> bool {

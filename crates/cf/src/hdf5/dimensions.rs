@@ -112,7 +112,7 @@ impl Dimensions {
             let scale = scales.get(number).copied().flatten();
             let Some(scale) = scale.and_then(|scale| self.scales.get(&scale)) else {
                 let name = names.get(number).filter(|name| !name.is_empty()).cloned();
-                return Axis { name, len, labels: None };
+                return Axis::new(name, len);
             };
             // The variables of an unlimited dimension may differ in length.
             let grows = most == u64::MAX && matches!(dataset.layout, Layout::Chunked { .. });

@@ -137,7 +137,7 @@ fn dimensions_of_netcdf() {
     let file = file("netcdf.nc");
     let axis = |name: &str, len, labels: Option<&str>| Axis {
         labels: labels.map(str::to_owned),
-        ..Axis::named(name, len)
+        ..Axis::new(Some(name.to_owned()), len)
     };
     let t2m = file.variable("t2m");
     assert_eq!(t2m.axes[0], axis("time", 6, Some("time")));

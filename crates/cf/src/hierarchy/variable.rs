@@ -9,6 +9,7 @@ use gridfusion_core::Error;
 
 /// The groups and variables of a file or a store.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Hierarchy {
     /// The variables, in the order of the file; a format locates chunks of them by their place here.
     pub variables: Vec<Variable>,
@@ -20,6 +21,7 @@ pub struct Hierarchy {
 
 /// An array that cannot be read, with the reason.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Unreadable {
     /// The path of the array, as [`Variable::path`].
     pub path: String,
@@ -29,6 +31,7 @@ pub struct Unreadable {
 
 /// An array with named dimensions.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Variable {
     /// The names of its groups and its own, with `/` between them: `forecast/t2m`.
     pub path: String,
@@ -48,6 +51,7 @@ pub struct Variable {
 
 /// An axis of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Axis {
     /// The name of its dimension; `None` if the file has no name for it.
     pub name: Option<String>,
@@ -58,19 +62,35 @@ pub struct Axis {
     pub labels: Option<String>,
 }
 
-impl Axis {
-    /// Returns an axis of this name and length.
-    pub fn named(name: impl Into<String>, len: u64) -> Self {
-        Self { name: Some(name.into()), len, labels: None }
+impl Unreadable {
+    /// Returns the array at a path, with the reason.
+    pub const fn new(path: String, error: Error) -> Self {
+        Self { path, error }
     }
+}
 
-    /// Returns an axis of this length, without a name.
-    pub fn unnamed(len: u64) -> Self {
-        Self { name: None, len, labels: None }
+impl Axis {
+    /// Returns an axis of this name, if it has one, and length. The file does not name its labels.
+    pub const fn new(name: Option<String>, len: u64) -> Self {
+        Self { name, len, labels: None }
     }
 }
 
 impl Variable {
+    /// Returns an array of one chunk, without attributes. `fill` has the bytes of a cell that was never written, which is not
+    /// missing data.
+    pub fn new(path: String, axes: Vec<Axis>, cell: CellType, fill: Vec<u8>) -> Self {
+        Self {
+            path,
+            chunk_shape: axes.iter().map(|axis| axis.len.max(1)).collect(),
+            axes,
+            cell,
+            fill,
+            fill_is_missing: false,
+            attributes: Arc::default(),
+        }
+    }
+
     /// Returns the number of elements along each axis.
     pub fn shape(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.len).collect()

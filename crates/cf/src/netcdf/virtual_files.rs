@@ -202,7 +202,7 @@ fn readable(
     grown: &HashMap<Key, Variable>,
     errors: &HashMap<Key, Error>,
 ) -> (Hierarchy, Vec<usize>) {
-    let same = |it: &Unreadable| Unreadable { path: it.path.clone(), error: it.error.clone() };
+    let same = |it: &Unreadable| Unreadable::new(it.path.clone(), it.error.clone());
     let mut hierarchy = Hierarchy {
         variables: vec![],
         unreadable: all.unreadable.iter().map(same).collect(),
@@ -212,7 +212,7 @@ fn readable(
     for (number, variable) in all.variables.iter().enumerate() {
         if let Some(error) = errors.get(&(0, number)) {
             let (path, error) = (variable.path.clone(), error.clone());
-            hierarchy.unreadable.push(Unreadable { path, error });
+            hierarchy.unreadable.push(Unreadable::new(path, error));
             continue;
         }
         numbers.push(number);

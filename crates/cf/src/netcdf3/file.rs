@@ -78,7 +78,7 @@ impl NetCdf3File {
                 }
                 Err(error) => {
                     let path = declared.name.clone();
-                    file.hierarchy.unreadable.push(Unreadable { path, error });
+                    file.hierarchy.unreadable.push(Unreadable::new(path, error));
                 }
             }
         }
@@ -171,7 +171,8 @@ impl NetCdf3File {
             _ => chunk_shape::of_run(&lens, width),
         };
         let axis = |(axis, (name, len)): (usize, &(&str, u64))| {
-            Axis::named(*name, if has_records && axis == 0 { self.records } else { *len })
+            let len = if has_records && axis == 0 { self.records } else { *len };
+            Axis::new(Some((*name).to_owned()), len)
         };
         let variable = Variable {
             path: name.clone(),

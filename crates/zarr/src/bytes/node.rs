@@ -175,7 +175,7 @@ impl ArrayMetadata<'_> {
         let names = names.filter(|names| names.len() == self.shape.len());
         let names = names.unwrap_or_else(|| vec![None; self.shape.len()]);
         let axes = names.into_iter().zip(&self.shape);
-        let axes = axes.map(|(name, &len)| Axis { name, len, labels: None }).collect();
+        let axes = axes.map(|(name, &len)| Axis::new(name, len)).collect();
         let chunk_shape = match &self.encoding.sharding {
             None => self.chunk_shape.clone(),
             Some(sharding) => {
@@ -188,15 +188,10 @@ impl ArrayMetadata<'_> {
                 sharding.chunk_shape.clone()
             }
         };
-        let variable = Variable {
-            path: self.path.to_owned(),
-            axes,
-            chunk_shape,
-            cell: self.cell,
-            fill: self.fill,
-            fill_is_missing: self.fill_is_missing,
-            attributes: self.attributes.into(),
-        };
+        let mut variable = Variable::new(self.path.to_owned(), axes, self.cell, self.fill);
+        variable.chunk_shape = chunk_shape;
+        variable.fill_is_missing = self.fill_is_missing;
+        variable.attributes = self.attributes.into();
         ZarrArray::new(variable, self.encoding, self.key, self.chunk_shape)
     }
 }

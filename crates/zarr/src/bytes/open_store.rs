@@ -174,7 +174,7 @@ impl ZarrStore {
             }
             Err(error) => {
                 let error = error.in_file(&object);
-                self.hierarchy.unreadable.push(Unreadable { path: path.to_owned(), error });
+                self.hierarchy.unreadable.push(Unreadable::new(path.to_owned(), error));
                 false
             }
         }

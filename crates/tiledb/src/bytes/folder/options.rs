@@ -11,6 +11,7 @@ pub(in crate::bytes) const SCHEMA_FOLDER: &str = "__schema";
 ///
 /// The window of time has both ends: a write at exactly `start` or `end` is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// Leaves out writes before this time, in milliseconds since 1970.
     pub start: u64,
@@ -22,6 +23,16 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
+    /// Returns options that read writes from `start` to `end`, or all after `start`.
+    pub const fn new(start: u64, end: Option<u64>) -> Self {
+        Self { start, end, key: None }
+    }
+
+    /// Sets the key of an encrypted array.
+    pub fn with_key(self, key: Option<EncryptionKey>) -> Self {
+        Self { key, ..self }
+    }
+
     /// Whether all times of `name` lie in the window. For a window from 5 to 9, times 5 to 9 do, and times
     /// 4 to 6 do not.
     pub(in crate::bytes) fn contains(&self, name: TimedName) -> bool {
