@@ -14,6 +14,7 @@
 //!   eager, align, window ─▶ reduce            rules: plans over rows that become reductions and scans
 //!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
 //!   single_labels                             rule: comparisons of labels of single precision
+//!   written_times                             rule: times without seconds, minutes or days
 //! ```
 //!
 //! All plan nodes share `operator`: properties, dynamic filters, statistics of partitions, metrics, `EXPLAIN`.
@@ -58,6 +59,7 @@ mod top;
 pub(crate) mod weighted_avg;
 mod window;
 mod write;
+mod written_times;
 mod yield_budget;
 
 pub use config::GridfusionConfig;
@@ -75,3 +77,4 @@ pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{JsonFloats, ParquetTypesRule, parquet_type};
+pub(crate) use written_times::WrittenTimesRule;

@@ -14,7 +14,8 @@ use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
 };
 use crate::exec::{
-    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner, SingleLabelRule, gridfusion_rules,
+    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner, SingleLabelRule, WrittenTimesRule,
+    gridfusion_rules,
 };
 use crate::functions::{GridfusionFunctions, read_array};
 
@@ -47,6 +48,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
+    /// - a rule that reads times without seconds, minutes or days, such as `'2022-07-01 12:00'` and `'2022-07'`
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
@@ -61,6 +63,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         let rules = &mut self.physical_optimizers().get_or_insert_default().rules;
         *rules = gridfusion_rules(std::mem::take(rules));
         add_analyzer_rule(&mut self, Arc::new(ParquetTypesRule));
+        add_analyzer_rule(&mut self, Arc::new(WrittenTimesRule));
         add_mended(&mut self);
         add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();

@@ -27,3 +27,5 @@ mod upstream;
 pub(crate) mod ways_in;
 /// Files that programs write.
 mod written;
+/// Times without seconds, minutes or days.
+mod written_times;
