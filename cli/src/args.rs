@@ -72,8 +72,8 @@ const AFTER_HELP: &str = r#"Examples:
     source <(gridfusion completions bash)
 
   Read a TileDB array as of a time, and inspect an older generation of a package:
-    gridfusion arrays/forecast -o timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
-    gridfusion info stations.tet.d -o generation=1
+    gridfusion arrays/forecast -O timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
+    gridfusion info stations.tet.d -O generation=1
 
   Run a query on two workers, started in other terminals or on other machines:
     gridfusion worker --token-file token --listen 127.0.0.1:7430
@@ -94,6 +94,7 @@ Environment:
                              Without credentials, requests are anonymous
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
   GRIDFUSION_HISTORY         History file of the prompt; if empty, no history is kept
+  GRIDFUSION_RC              Commands and SQL that the prompt runs first; without it ~/.gridfusionrc
   GRIDFUSION_PAGER, PAGER    Pager for results longer than the screen; if empty, no pager
   GRIDFUSION_TOKEN           Secret that coordinator and workers share
   RUST_LOG                   Log filter for standard error, for instance gridfusion=debug
@@ -115,7 +116,6 @@ Exit status:
     version,
     after_long_help = AFTER_HELP,
     args_conflicts_with_subcommands = true, // after a path, every word is a path
-    disable_help_subcommand = true,
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -137,7 +137,7 @@ pub(crate) struct Args {
     /// text_as_binary, text_encoding, time_as_integer. For every PATH: io, nan_as_null, fill_as_null,
     /// index_columns, trust_zone_maps. For all object stores of the session, also without a PATH: aws.NAME, azure.NAME,
     /// gcp.NAME and http.NAME, for instance `aws.region=eu-north-1`.
-    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// Run SQL, then exit; may be repeated, and may hold several statements separated by ';'
@@ -153,6 +153,12 @@ pub(crate) struct Args {
     /// The SQL of `-c` and `-f`, in the order of the command line.
     #[arg(skip)]
     pub(crate) scripts: Vec<Script>,
+
+    /// Write all results to a file, which appears when they are complete
+    ///
+    /// Without --format, the ending of FILE sets the format: .csv, .tsv, .json, .ndjson, .jsonl or .md. Options of a PATH are -O.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 
     /// Format of results; 'automatic' is a table
     #[arg(long, value_enum, ignore_case = true, default_value_t = Format::Automatic)]
@@ -186,8 +192,24 @@ impl Args {
         scripts.extend(places(&matches, "files").zip(files));
         scripts.sort_by_key(|(place, _)| *place);
         args.scripts = scripts.into_iter().map(|(_, script)| script).collect();
+        args.refuse_options_as_output()?;
         args.refuse_options_without_paths()?;
         Ok(args)
+    }
+
+    /// Refuses an option of a PATH in place of the output. The message leaves out its value, which may be a key.
+    fn refuse_options_as_output(&self) -> Result<(), clap::Error> {
+        let name = self.output.as_ref().and_then(|it| it.to_str()?.split_once('='));
+        let is_name = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+        match name {
+            Some((name, _)) if !name.is_empty() && name.chars().all(is_name) => {
+                let message = format!(
+                    "-o is the file for results; write option '{name}' as -O {name}=… or --option {name}=…"
+                );
+                Err(Self::command().error(ErrorKind::InvalidValue, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses options for paths if there is no path. Options of object stores need none.
@@ -235,7 +257,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) path: String,
 
     /// Options for PATH, as without `verify`, for instance `generation=1`; may be repeated
-    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// Read local files in this folder only; symbolic links must not lead out of it
@@ -261,7 +283,7 @@ pub(crate) struct InfoArgs {
     pub(crate) path: String,
 
     /// Options for PATH, as without `info`, for instance `timestamp=2024-03-01`; may be repeated
-    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// Read local files in this folder only; symbolic links must not lead out of it
@@ -389,7 +411,8 @@ mod tests {
         let Some(Task::Verify(verify)) = args.task else { panic!("{args:?}") };
         assert!(verify.path == "a.tet" && verify.deep && !verify.json);
         assert_eq!(parse(&["verify"]).unwrap_err().exit_code(), 2);
-        assert_eq!(parse(&["help"]).unwrap().paths, ["help"]);
+        assert_eq!(parse(&["help"]).unwrap_err().kind(), ErrorKind::DisplayHelp);
+        assert_eq!(parse(&["help", "info"]).unwrap_err().kind(), ErrorKind::DisplayHelp);
         for words in [&["info"][..], &["info", "a", "b"], &["info", "a", "-n", "3"]] {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
         }
@@ -398,22 +421,26 @@ mod tests {
     #[test]
     fn options_are_about_paths() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let args = parse(&["a", "-o", "io=pread", "b", "--option", "timestamp=7"]).unwrap();
+        let args = parse(&["a", "-O", "io=pread", "b", "--option", "timestamp=7"]).unwrap();
         assert_eq!(args.paths, ["a", "b"]);
         assert_eq!(args.options, [pair("io", "pread"), pair("timestamp", "7")]);
         let args = parse(&["plot", "SELECT 1", "a", "-o", "x.png", "--option", "io=mmap"]).unwrap();
         let Some(Task::Plot(plot)) = args.task else { panic!("{args:?}") };
         assert_eq!(plot.options, [pair("io", "mmap")]);
         for words in [
-            &["-o", "aws.region=x", "-c", "1"][..],
+            &["-O", "aws.region=x", "-c", "1"][..],
             &["plot", "1", "-o", "x.png", "--option", "aws.region=x"],
         ] {
             assert!(parse(words).is_ok(), "{words:?}");
         }
         let without_path = ["plot", "1", "-o", "x.png", "--option", "io=mmap"];
         assert_eq!(parse(&without_path).unwrap_err().exit_code(), 2);
-        for words in [&["-o", "io=pread", "-c", "1"][..], &["a", "-o", "io"], &["info", "a", "-o"]]
-        {
+        for words in [
+            &["-O", "io=pread", "-c", "1"][..],
+            &["a", "-O", "io"],
+            &["info", "a", "-O"],
+            &["a", "-o", "io=pread"],
+        ] {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
         }
     }

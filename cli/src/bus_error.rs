@@ -16,7 +16,7 @@ static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
 
 const ADVICE: &[u8] = b": a mapped part of the file is lost: the file was truncated or \
 overwritten during a query, or its disk failed; write new files beside the old ones and rename them, or \
-set io = 'pread' (SET gridfusion.io = 'pread', or -o io=pread)\n";
+set io = 'pread' (SET gridfusion.io = 'pread', or -O io=pread)\n";
 
 /// Installs the handler for SIGBUS.
 pub(crate) fn install() {

@@ -9,6 +9,8 @@ use datafusion::prelude::SessionContext;
 
 use crate::alike::{closest, did_you_mean, distance, is_like, meant};
 use crate::errors::describe;
+use crate::missing_column::with_columns;
+use crate::mistyped::with_column;
 use crate::store_hints::{self, without_xml};
 use crate::unique_names::is_clash_inside;
 use crate::{memory, missing_table};
@@ -52,6 +54,17 @@ const NO_MEMBERS: [(Text, &str); 2] = [
     (Text { before: "no dataset \"", after: "\"; the file has " }, "; the file has "),
     (Text { before: "no array \"", after: "\"; there is " }, "; there is "),
 ];
+
+/// Returns the error of the statement `sql` with what helps to mend it.
+pub(crate) async fn explained(
+    error: DataFusionError,
+    ctx: &SessionContext,
+    sql: &str,
+) -> DataFusionError {
+    let error = Box::pin(with_columns(error, ctx, sql)).await;
+    let error = Box::pin(with_column(error, ctx, sql)).await;
+    with_hint(error, ctx)
+}
 
 /// Appends a hint to the message of an error, if there is one.
 pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFusionError {

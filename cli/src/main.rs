@@ -35,13 +35,16 @@ mod bus_error;
 mod catalog;
 mod cluster;
 mod completions;
+mod draft;
 mod engine;
 mod errors;
 mod file_types;
+mod from_first;
 mod hints;
 mod info;
 mod lexer;
 mod memory;
+mod missing_column;
 mod missing_table;
 mod mistyped;
 mod options;
@@ -74,19 +77,21 @@ mod worker;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use datafusion::error::Result;
 use gridfusion::{without_panics, without_secrets};
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
+use crate::draft::Draft;
 use crate::hints::with_hint;
 use crate::options::PathOptions;
 use crate::printable::printable_lines;
 use crate::progress::Progress;
 use crate::requests::gridfusion_config;
 use crate::secrets::hide;
-use crate::session::Session;
+use crate::session::{Results, Session};
 
 /// mimalloc, because DataFusion allocates often and from many threads.
 #[global_allocator]
@@ -154,13 +159,19 @@ async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(&args.engine, is_stdin_sql, options.for_stores())?;
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
+    let draft = args.output.as_deref().map(Draft::beside).transpose()?;
+    if let Some((draft, path)) = draft.as_ref().zip(args.output.as_deref()) {
+        print.format = print.format.or_of_ending(path);
+        session.output.results = Results::AllIn(Arc::new(draft.open()?));
+    }
     let opening =
         session.output.progress.then(|| Progress::from_opening(&gridfusion_config(&session.ctx)));
     let opened = tables::register(&session, &args.paths, &options).await;
     drop(opening);
     opened.map_err(|error| with_hint(error, &session.ctx))?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
-        return prompt::run(&session.ctx, &mut session.output).await;
+        prompt::run(&session.ctx, &mut session.output).await?;
+        return draft.map_or(Ok(()), Draft::keep);
     }
     let piped = [Script::Stdin];
     let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };
@@ -168,7 +179,7 @@ async fn execute(args: &Args) -> Result<()> {
         let sql = script.read()?;
         run::run_sql(&session.ctx, &sql, &session.output).await?;
     }
-    Ok(())
+    draft.map_or(Ok(()), Draft::keep)
 }
 
 /// Libraries whose logs have the texts of statements.

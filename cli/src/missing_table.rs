@@ -6,12 +6,16 @@
 //! |---|---|
 //! | `FROM stations.tet` | put a path in single quotes |
 //! | `FROM stations`, beside the file `stations.tet` | name a file by its path |
+//! | `FROM 'years'`, a folder of files | a pattern for its files |
+//! | `FROM temperature`, with only the folder `years` on the command line | how its tables are named |
 //! | `FROM years.temperature`, with a catalog that has the schema `years` | the full name |
 //! | `FROM temprature` | the table with the most similar name |
 //! | `FROM zzz` | the tables of the schema, or else the schemas |
 
+use std::fs;
 use std::path::Path;
 
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
 use datafusion::common::utils::quote_identifier;
 use datafusion::prelude::SessionContext;
@@ -21,10 +25,60 @@ use gridfusion::source::Ending;
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
 use crate::file_types::writable;
 
+/// The most entries of a folder that a hint looks at.
+const MOST_ENTRIES: usize = 10_000;
+
 /// Suggests a correction for the name of a missing table, with or without catalog and schema.
 pub(crate) fn hint(name: &str, ctx: &SessionContext) -> Option<String> {
-    let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
-    hint.or_else(|| Tables::in_session(ctx)?.hint(name))
+    let hint = folder(name, ctx).or_else(|| path(name, ctx)).or_else(|| in_catalog(name, ctx));
+    let tables = || Tables::in_session(ctx);
+    hint.or_else(|| of_folders(ctx).filter(|_| tables().is_some_and(|it| it.are_none())))
+        .or_else(|| tables()?.hint(name))
+}
+
+/// Returns a name as the user wrote it: messages add the default catalog and schema.
+fn written<'a>(name: &'a str, ctx: &SessionContext) -> &'a str {
+    let config = ctx.copied_config();
+    let names = &config.options().catalog;
+    let mut written = name;
+    for default in [&names.default_catalog, &names.default_schema] {
+        let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        written = rest.unwrap_or(written);
+    }
+    written
+}
+
+/// Returns the hint for a folder in place of its files: the pattern of the most frequent ending.
+fn folder(name: &str, ctx: &SessionContext) -> Option<String> {
+    let folder = written(name, ctx);
+    let entries = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten();
+    let names: Vec<String> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
+    let opener = ArrayOpener::from_session(&ctx.state());
+    let endings = opener.formats().iter().flat_map(|format| format.endings());
+    let count = |it: &&Ending| names.iter().filter(|name| name.ends_with(it.ending)).count();
+    let most = endings.max_by_key(count).filter(|it| count(it) > 0);
+    let folder = folder.trim_end_matches('/');
+    Some(match most {
+        Some(it) => format!(
+            "'{folder}' is a folder; all its {ending} files are one table: FROM '{folder}/*{ending}'",
+            ending = it.ending
+        ),
+        None => format!("'{folder}' is a folder without files of arrays"),
+    })
+}
+
+/// Returns how the tables of folders are named that the command line gives, if there are any.
+fn of_folders(ctx: &SessionContext) -> Option<String> {
+    let config = ctx.copied_config();
+    let default = &config.options().catalog.default_catalog;
+    let name = ctx.catalog_names().into_iter().find(|it| it != default)?;
+    let schemas = ctx.catalog(&name)?.schema_names();
+    let schema = schemas.iter().find(|it| *it != INFORMATION_SCHEMA)?;
+    let example = TableReference::full(name.as_str(), schema.as_str(), "NAME").to_quoted_string();
+    Some(format!(
+        "the tables of a folder have the names FOLDER.FILE.NAME, as in {}; SHOW TABLES lists them, and a pattern such as 'FOLDER/*.nc' is all files as one table",
+        example.replace("\"NAME\"", "NAME")
+    ))
 }
 
 /// Suggests a correction for the name of a missing schema.
@@ -34,14 +88,7 @@ pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
 
 /// Returns the hint for the name of a file without its quotes or its ending.
 fn path(name: &str, ctx: &SessionContext) -> Option<String> {
-    let config = ctx.copied_config();
-    let names = &config.options().catalog;
-    // Messages name a table in full, although the user mostly wrote only its last part.
-    let mut written = name;
-    for default in [&names.default_catalog, &names.default_schema] {
-        let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
-        written = rest.unwrap_or(written);
-    }
+    let written = written(name, ctx);
     let opener = ArrayOpener::from_session(&ctx.state());
     let endings = opener.formats().iter().flat_map(|format| format.endings());
     let (folders, files): (Vec<&Ending>, Vec<&Ending>) = endings.partition(|it| it.folder);
@@ -107,14 +154,18 @@ impl Tables {
         })
     }
 
+    fn are_none(&self) -> bool {
+        self.schemas.iter().all(|(_, tables)| tables.is_empty())
+    }
+
     fn schemas(&self) -> impl Iterator<Item = &str> {
         self.schemas.iter().map(|(schema, _)| schema.as_str())
     }
 
     /// Returns the hint for a missing table, given by its full name or as the user wrote it.
     fn hint(&self, name: &str) -> Option<String> {
-        if self.schemas.iter().all(|(_, tables)| tables.is_empty()) {
-            let how = "quote a path, as in FROM 'stations.tet', give paths on the command line, \
+        if self.are_none() {
+            let how = "quote a path, as in FROM 'air.nc', give paths on the command line, \
                        or CREATE EXTERNAL TABLE";
             return Some(format!("the session has no tables: {how}"));
         }

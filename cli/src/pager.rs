@@ -4,8 +4,10 @@
 //! are printed without a pager.
 
 use std::env;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use datafusion::error::Result;
 
@@ -20,6 +22,8 @@ pub(crate) struct Pager {
     is_on: bool,
     /// Lines of the screen; `None` if standard output is no terminal, so that no output is held back.
     screen: Option<usize>,
+    /// The file that takes the place of screen and pager.
+    file: Option<Arc<File>>,
 }
 
 impl Pager {
@@ -32,7 +36,7 @@ impl Pager {
             Some(command) => Some(command).filter(|command| !command.trim().is_empty()),
             None => is_installed("less").then(|| LESS.to_owned()),
         };
-        Self { is_on: command.is_some(), command, screen: None }
+        Self { is_on: command.is_some(), command, screen: None, file: None }
     }
 
     /// Returns the command, if the pager is on.
@@ -53,6 +57,11 @@ impl Pager {
         self.screen = lines;
     }
 
+    /// Writes results to a file instead of the screen.
+    pub(crate) fn write_to(&mut self, file: Arc<File>) {
+        self.file = Some(file);
+    }
+
     /// Runs `print` on the screen or the pager. Returns `None` if the user quit the pager before the end.
     ///
     /// # Errors
@@ -68,16 +77,25 @@ impl Pager {
 
     /// Returns a writer to the screen or the pager. The caller must [close](Screen::close) it.
     pub(crate) fn open(&self) -> Screen<'_> {
-        let paged = self.command().zip(self.screen);
-        Screen { paged, held: vec![], lines: 0, child: None, is_left: false }
+        let paged = self.command().zip(self.screen).filter(|_| self.file.is_none());
+        Screen {
+            paged,
+            file: self.file.clone(),
+            held: vec![],
+            lines: 0,
+            child: None,
+            is_left: false,
+        }
     }
 }
 
-/// A writer to standard output or a pager, for one result.
+/// A writer to standard output, a pager or a file, for one result.
 pub(crate) struct Screen<'a> {
     /// The pager's command, and the number of lines that starts it. `None` without a pager, or if its start
     /// failed.
     paged: Option<(&'a str, usize)>,
+    /// The file that takes the place of standard output.
+    file: Option<Arc<File>>,
     /// Output that is not printed yet; always empty without a pager.
     held: Vec<u8>,
     /// Line feeds in `held`.
@@ -145,6 +163,9 @@ impl Write for Screen<'_> {
                 outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
             return outcome;
         }
+        if let Some(file) = &mut self.file {
+            return file.write(bytes);
+        }
         if self.paged.is_none() {
             return io::stdout().write(bytes);
         }
@@ -175,7 +196,7 @@ mod tests {
     use super::*;
 
     fn pager(command: String, lines: usize) -> Pager {
-        Pager { command: Some(command), is_on: true, screen: Some(lines) }
+        Pager { command: Some(command), is_on: true, screen: Some(lines), file: None }
     }
 
     #[test]

@@ -101,6 +101,12 @@ impl Query {
     ) -> Result<Self> {
         let kind = StatementKind::new(&statement);
         let mut print = output.print;
+        let mut pager = output.pager.clone();
+        if let Some(file) = output.results.file() {
+            // A file is for programs and editors, which need all rows and nothing else.
+            (print.quiet, print.maxrows) = (true, MaxRows::Unlimited);
+            pager.write_to(Arc::clone(file));
+        }
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
         }
@@ -119,7 +125,7 @@ impl Query {
             print.format = endless_format(print.format)?;
         }
         let context = Arc::new(context);
-        let (pager, progress, planning) = (output.pager.clone(), output.progress, start.elapsed());
+        let (progress, planning) = (output.progress, start.elapsed());
         Ok(Self {
             plan,
             context,
@@ -282,7 +288,7 @@ fn shows_all_rows(statement: &Statement) -> bool {
 fn endless_format(format: Format) -> Result<Format> {
     match format {
         Format::Automatic => Ok(Format::Csv),
-        Format::Table => {
+        Format::Table | Format::Box => {
             plan_err!(
                 "a table is printed after the last row, and this query may never end; use --format csv"
             )

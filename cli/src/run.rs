@@ -9,8 +9,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use gridfusion::without_panics;
 
-use crate::hints::with_hint;
-use crate::mistyped::with_column;
+use crate::hints::explained;
 use crate::query::Query;
 use crate::secrets::learn_sql;
 use crate::session::Output;
@@ -23,8 +22,7 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) ->
     learn_sql(sql);
     for text in statement::texts(ctx, sql)? {
         if let Err(error) = without_panics(Box::pin(run_text(ctx, &text, output))).await {
-            let error = Box::pin(with_column(error, ctx, &text)).await;
-            return Err(with_hint(error, ctx));
+            return Err(explained(error, ctx, &text).await);
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::{mem, slice};
 
@@ -21,7 +22,7 @@ use gridfusion::provider::qualify_by_shown_names;
 use gridfusion::{has_secrets, shown_location, without_secrets};
 
 use crate::store::{StoreOptions, Stores, is_of_store};
-use crate::{file_types, stdin, unique_names};
+use crate::{file_types, from_first, stdin, tables, unique_names};
 
 /// Returns the SQL dialect of the session, which a statement may change.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
@@ -31,7 +32,7 @@ fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
 
 /// Parses the statements of a text.
 pub(crate) fn parse(ctx: &SessionContext, sql: &str) -> Result<VecDeque<Statement>> {
-    DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)
+    DFParser::parse_sql_with_dialect(&from_first::with_select(sql), &*dialect(ctx)?)
 }
 
 /// Parses `sql`, which must be a single query.
@@ -97,6 +98,11 @@ pub(crate) async fn plan(
     ctx: &SessionContext,
     mut statement: Statement,
 ) -> Result<PlannedStatement> {
+    if let Statement::Statement(tables) = &statement
+        && matches!(**tables, SqlStatement::ShowTables { .. })
+    {
+        statement = parse_query(ctx, &tables::listed(ctx))?;
+    }
     qualify_by_shown_names(&mut statement);
     hide_in_explain(ctx, &mut statement)?;
     let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
@@ -145,6 +151,7 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
         }
         LogicalPlan::Copy(copy) => {
             refuse_stdout(&copy.output_url)?;
+            check_folder(&copy.output_url)?;
             configure_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
             copy.options.retain(|name, _| !is_of_store(name));
         }
@@ -208,6 +215,19 @@ fn refuse_stdout(target: &str) -> Result<()> {
             "COPY writes files, not standard output; run the query with --format csv, tsv, json or nd-json"
         ),
         false => Ok(()),
+    }
+}
+
+/// Refuses to write below a folder that does not exist, as a name with a mistake would. DataFusion makes all folders.
+fn check_folder(target: &str) -> Result<()> {
+    let path = target.strip_prefix("file://").unwrap_or(target);
+    let folder = Path::new(path).parent().filter(|it| !it.as_os_str().is_empty());
+    match folder.filter(|folder| !path.contains("://") && !folder.is_dir()) {
+        Some(folder) => plan_err!(
+            "cannot write '{target}': there is no folder '{}'; make it first",
+            folder.display()
+        ),
+        None => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
+use datafusion::prelude::SessionContext;
 use url::Url;
 
 use crate::options::PathOptions;
@@ -58,9 +59,34 @@ pub(crate) async fn register(
         .catalog
         .schema(name)
         .ok_or_else(|| plan_datafusion_err!("there is no schema \"{name}\""))?;
-    let bare = BareNames { inner, datasets: RwLock::new(datasets) };
-    session.catalog.register_schema(name, Arc::new(bare))?;
+    let bare = Arc::new(BareNames { inner, datasets: RwLock::new(datasets) });
+    session.catalog.register_schema(name, Arc::clone(&bare) as _)?;
+    session.ctx.state_ref().write().config_mut().set_extension(bare);
     Ok(())
+}
+
+/// Returns a query that lists each table once, by its shortest name, and leaves out the information schema.
+pub(crate) fn listed(ctx: &SessionContext) -> String {
+    let mut sql = format!(
+        "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables \
+         WHERE table_schema <> '{INFORMATION_SCHEMA}'"
+    );
+    let config = ctx.copied_config();
+    let Some(bare) = config.get_extension::<BareNames>() else { return sql };
+    let catalog = quoted(&config.options().catalog.default_catalog);
+    for (schema, datasets) in bare.listed_without_schema() {
+        let datasets = datasets.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(", ");
+        sql.push_str(&format!(
+            " AND NOT (table_catalog = {catalog} AND table_schema = {} AND table_name IN ({datasets}))",
+            quoted(&schema)
+        ));
+    }
+    sql
+}
+
+/// Returns a text as SQL writes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Returns the catalog name of a directory: its stem, with a number if that is taken.
@@ -130,6 +156,22 @@ impl BareNames {
     fn files_with(&self, dataset: &str) -> Vec<SourceFile> {
         let datasets = self.datasets.read().unwrap_or_else(PoisonError::into_inner);
         datasets.get(dataset).cloned().unwrap_or_default()
+    }
+}
+
+impl BareNames {
+    /// Returns the datasets that have bare names, by the schemas of their files.
+    fn listed_without_schema(&self) -> BTreeMap<String, Vec<String>> {
+        let datasets = self.datasets.read().unwrap_or_else(PoisonError::into_inner);
+        let mut listed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (dataset, files) in &*datasets {
+            if let [file] = files.as_slice()
+                && !self.inner.table_exist(dataset)
+            {
+                listed.entry(file.schema.clone()).or_default().push(dataset.clone());
+            }
+        }
+        listed
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct WorkerArgs {
     allow_files: bool,
 
     /// Options for object stores, for instance `aws.region=eu-north-1`; may be repeated
-    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     options: Vec<Setting>,
 
     /// Memory limit for all queries together, for instance 500m or 2g [default: no limit]

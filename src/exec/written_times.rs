@@ -9,6 +9,8 @@
 //! Arrow reads only times with seconds and dates with days. ISO 8601 lets a writer leave them out: then a time stands for its
 //! beginning. Texts that Arrow reads stay as they are.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -76,7 +78,7 @@ fn complete(expr: &Expr) -> Option<Expr> {
     let casts = |text: &str| ScalarValue::from(text).cast_to(time).is_ok_and(|it| !it.is_null());
     let completed = completed(text).filter(|it| !casts(text) && casts(it))?;
     let text = Box::new(Expr::Literal(ScalarValue::from(completed), metadata.clone()));
-    let field = field.clone();
+    let field = Arc::clone(field);
     Some(match expr {
         Expr::TryCast(_) => Expr::TryCast(TryCast { expr: text, field }),
         _ => Expr::Cast(Cast { expr: text, field }),

@@ -22,7 +22,7 @@ pub(crate) struct PlotArgs {
     pub(crate) paths: Vec<String>,
 
     /// Options for each PATH and for object stores, as without `plot`; may be repeated
-    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// File to write, .png or .svg

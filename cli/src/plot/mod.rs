@@ -8,7 +8,6 @@
 //! The crate `gridfusion-plot` draws the picture.
 
 pub(crate) mod args;
-mod draft;
 mod titles;
 
 use std::io::{self, Write};
@@ -25,8 +24,8 @@ use futures::TryStreamExt;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Title};
 
 use self::args::PlotArgs;
-use self::draft::Draft;
-use crate::hints::with_hint;
+use crate::draft::{Draft, refused};
+use crate::hints::{explained, with_hint};
 use crate::options::PathOptions;
 use crate::reads::Reads;
 use crate::requests::{Requests, remote_of};
@@ -46,7 +45,10 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let session = Session::new(&args.engine, false, options.for_stores())?;
     let opened = tables::register(&session, &args.paths, &options).await;
     opened.map_err(|error| with_hint(error, &session.ctx))?;
-    let columns = query(&session, args).await.map_err(|error| with_hint(error, &session.ctx))?;
+    let columns = match query(&session, args).await {
+        Err(error) => return Err(explained(error, &session.ctx, &args.sql).await),
+        columns => columns?,
+    };
     let failed = |error| failure(error, args);
     let picture = Picture::draw(&columns, &args.spec()).map_err(failed)?;
     draft.finish(&picture.encode(args.output.format).map_err(failed)?)?;
@@ -115,7 +117,7 @@ async fn collect(
 fn failure(error: Error, args: &PlotArgs) -> DataFusionError {
     match error {
         Error::Arrow(error) => error.into(),
-        Error::Paint(reason) => draft::refused(&args.output.path, &reason),
+        Error::Paint(reason) => refused(&args.output.path, &reason),
         error => plan_datafusion_err!("{error}"),
     }
 }

@@ -3,10 +3,13 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::writer::{JsonFormat, LineDelimited, WriterBuilder};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 use gridfusion::exec::JsonFloats;
+
+use super::RowPrinter;
 
 /// Prints rows as objects with all keys. A NULL is `null`, because a missing key would remove the column
 /// from that object.
@@ -24,20 +27,22 @@ impl Json {
     pub(super) fn lines() -> Self {
         Self { is_array: false, is_begun: false }
     }
+}
 
-    pub(super) fn write(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
+impl RowPrinter for Json {
+    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
         if !self.is_array {
-            return write::<LineDelimited>(out, batch);
+            return write::<LineDelimited>(out, &batch);
         }
         out.write_all(if self.is_begun { b"," } else { b"[" })?;
         self.is_begun = true;
-        write::<Elements>(out, batch)
+        write::<Elements>(out, &batch)
     }
 
-    pub(super) fn finish(self, out: &mut dyn Write) -> Result<()> {
+    fn finish(self: Box<Self>, out: &mut dyn Write, _: SchemaRef) -> Result<()> {
         if self.is_array {
             out.write_all(if self.is_begun { b"]\n" } else { b"[]\n" })?;
         }

@@ -1,7 +1,7 @@
-//! Prints results on standard output as a table, CSV, TSV or JSON.
+//! Prints results on standard output as a table, text, CSV, TSV or JSON.
 //!
 //! ```text
-//!   batches ──▶ Format ──▶ table.rs, separated values, JSON ──▶ standard output
+//!   batches ──▶ Format ──▶ RowPrinter: table, text, separated values, JSON ──▶ standard output
 //!                 └──────▶ number of rows and time, unless --quiet
 //! ```
 
@@ -9,8 +9,10 @@ mod json;
 mod max_rows;
 mod separated;
 mod table;
+mod text;
 
 use std::io::Write;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ use datafusion::error::Result;
 use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
 use self::separated::SeparatedPrinter;
+use self::table::Table;
+use self::text::{Lines, Markdown};
 
 /// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -32,6 +36,12 @@ pub(crate) enum Format {
     Tsv,
     /// A table with aligned columns
     Table,
+    /// A table with aligned columns and continuous lines
+    Box,
+    /// A Markdown table
+    Markdown,
+    /// A line for each value
+    Line,
     /// One JSON array of objects
     Json,
     /// One JSON object per line
@@ -39,6 +49,21 @@ pub(crate) enum Format {
     NdJson,
     /// A table, or CSV for a query that may never end
     Automatic,
+}
+
+impl Format {
+    /// Returns the format of a file with this ending, unless a format is set.
+    pub(crate) fn or_of_ending(self, path: &Path) -> Self {
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        match (self, ending.to_ascii_lowercase().as_str()) {
+            (Self::Automatic, "csv") => Self::Csv,
+            (Self::Automatic, "tsv") => Self::Tsv,
+            (Self::Automatic, "json") => Self::Json,
+            (Self::Automatic, "ndjson" | "jsonl") => Self::NdJson,
+            (Self::Automatic, "md") => Self::Markdown,
+            (format, _) => format,
+        }
+    }
 }
 
 impl FromStr for Format {
@@ -56,6 +81,8 @@ pub(crate) struct PrintOptions {
     pub(crate) format: Format,
     /// The maximum number of rows of a table; other formats print all rows.
     pub(crate) maxrows: MaxRows,
+    /// Prints the names of columns above CSV and TSV.
+    pub(crate) headers: bool,
     /// Prints rows only, without their number and the time.
     pub(crate) quiet: bool,
     /// Highlights SQL at the prompt.
@@ -65,15 +92,12 @@ pub(crate) struct PrintOptions {
 impl PrintOptions {
     /// Returns the maximum number of rows to print; more rows are only counted.
     pub(crate) fn printed_rows(&self) -> usize {
-        match self.format {
-            Format::Table | Format::Automatic => self.maxrows.count(),
-            _ => usize::MAX,
-        }
+        if self.is_by_row() { usize::MAX } else { self.maxrows.count() }
     }
 
     /// Whether rows can be printed as they arrive. A table needs all rows first, to align its columns.
     pub(crate) fn is_by_row(&self) -> bool {
-        !matches!(self.format, Format::Table | Format::Automatic)
+        !matches!(self.format, Format::Table | Format::Box | Format::Automatic)
     }
 
     /// Prints the number of rows and the time since the statement began, unless `quiet`.
@@ -97,50 +121,48 @@ impl PrintOptions {
     }
 }
 
+/// Prints rows in one format.
+trait RowPrinter {
+    /// Takes rows. Formats other than tables print them at once.
+    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()>;
+
+    /// Ends the result, which may have no rows.
+    fn finish(self: Box<Self>, out: &mut dyn Write, schema: SchemaRef) -> Result<()>;
+}
+
 /// Prints the batches of one result. A table is printed after its last batch.
 pub(crate) struct Printer<'a> {
     schema: SchemaRef,
-    maxrows: MaxRows,
-    values: &'a FormatOptions,
-    rows: Rows,
-}
-
-enum Rows {
-    Table(Vec<RecordBatch>),
-    Separated(SeparatedPrinter),
-    Json(Json),
+    rows: Box<dyn RowPrinter + Send + 'a>,
 }
 
 impl<'a> Printer<'a> {
-    /// Makes a printer for rows with this schema. `values` sets how a table shows values.
+    /// Makes a printer for rows with this schema. `values` sets how texts show values.
     pub(crate) fn new(
         options: &PrintOptions,
         schema: SchemaRef,
         values: &'a FormatOptions,
     ) -> Self {
-        let rows = match options.format {
-            Format::Table | Format::Automatic => Rows::Table(vec![]),
-            Format::Csv => Rows::Separated(SeparatedPrinter::new(b',')),
-            Format::Tsv => Rows::Separated(SeparatedPrinter::new(b'\t')),
-            Format::Json => Rows::Json(Json::array()),
-            Format::NdJson => Rows::Json(Json::lines()),
+        let (maxrows, has_header) = (options.maxrows, !options.headers);
+        let rows: Box<dyn RowPrinter + Send + 'a> = match options.format {
+            Format::Table | Format::Automatic => Box::new(Table::new(values, maxrows, false)),
+            Format::Box => Box::new(Table::new(values, maxrows, true)),
+            Format::Markdown => Box::new(Markdown { values, has_header: false }),
+            Format::Line => Box::new(Lines { values, is_begun: false }),
+            Format::Csv => Box::new(SeparatedPrinter { delimiter: b',', has_header }),
+            Format::Tsv => Box::new(SeparatedPrinter { delimiter: b'\t', has_header }),
+            Format::Json => Box::new(Json::array()),
+            Format::NdJson => Box::new(Json::lines()),
         };
-        Self { schema, maxrows: options.maxrows, values, rows }
+        Self { schema, rows }
     }
 
-    /// Takes rows. Formats other than tables print them at once.
+    /// Takes rows.
     ///
     /// # Errors
     /// If `out` cannot be written, or the format cannot show a value.
     pub(crate) fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        match &mut self.rows {
-            Rows::Table(batches) => {
-                batches.push(batch);
-                Ok(())
-            }
-            Rows::Separated(separated) => separated.write(out, &batch),
-            Rows::Json(json) => json.write(out, &batch),
-        }
+        self.rows.write(out, batch)
     }
 
     /// Ends the result: prints a table, or the end of the other formats. A statement without columns prints
@@ -149,15 +171,9 @@ impl<'a> Printer<'a> {
     /// # Errors
     /// As for [`Self::write`].
     pub(crate) fn finish(self, out: &mut dyn Write) -> Result<()> {
-        if self.schema.fields().is_empty() {
-            return Ok(());
-        }
-        match self.rows {
-            Rows::Table(batches) => {
-                table::write(out, self.schema, &batches, self.maxrows, self.values)
-            }
-            Rows::Separated(separated) => separated.finish(out, self.schema),
-            Rows::Json(json) => json.finish(out),
+        match self.schema.fields().is_empty() {
+            true => Ok(()),
+            false => self.rows.finish(out, self.schema),
         }
     }
 }
@@ -178,7 +194,13 @@ mod tests {
     }
 
     fn options(format: Format) -> PrintOptions {
-        PrintOptions { format, maxrows: MaxRows::Limited(3), quiet: false, color: false }
+        PrintOptions {
+            format,
+            maxrows: MaxRows::Limited(3),
+            headers: true,
+            quiet: false,
+            color: false,
+        }
     }
 
     fn print(format: Format, batches: &[RecordBatch]) -> String {
@@ -214,6 +236,23 @@ mod tests {
 +------+------+
 ";
         assert_eq!(print(Format::Table, &two), table);
+        let boxed = "\
+┌──────┬──────┐
+│ name │ v    │
+├──────┼──────┤
+│ Oslo │ 1.5  │
+│ NULL │ NULL │
+│ Oslo │ 1.5  │
+│ .           │
+│ .           │
+│ .           │
+└──────┴──────┘
+";
+        assert_eq!(print(Format::Box, &two), boxed);
+        let rows = "| Oslo | 1.5 |\n| NULL | NULL |\n".repeat(2);
+        assert_eq!(print(Format::Markdown, &two), format!("| name | v |\n|---|---:|\n{rows}"));
+        let lines = "name = Oslo\n   v = 1.5\n\nname = NULL\n   v = NULL\n";
+        assert_eq!(print(Format::Line, &two), format!("{lines}\n{lines}"));
     }
 
     /// Tables show what a terminal hides, in columns of the right width. Formats for programs keep the bytes.

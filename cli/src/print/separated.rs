@@ -7,29 +7,27 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 
-/// Prints a header with the column names, then one line per row.
+use super::RowPrinter;
+
+/// Prints a header with the column names, unless the result has one already, then one line per row.
 pub(super) struct SeparatedPrinter {
-    delimiter: u8,
-    has_header: bool,
+    pub(super) delimiter: u8,
+    pub(super) has_header: bool,
 }
 
-impl SeparatedPrinter {
-    pub(super) fn new(delimiter: u8) -> Self {
-        Self { delimiter, has_header: false }
-    }
-
-    pub(super) fn write(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
+impl RowPrinter for SeparatedPrinter {
+    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
         let builder = WriterBuilder::new().with_delimiter(self.delimiter);
         let mut writer = builder.with_header(!self.has_header).build(out);
         self.has_header = true;
-        Ok(writer.write(batch)?)
+        Ok(writer.write(&batch)?)
     }
 
-    pub(super) fn finish(mut self, out: &mut dyn Write, schema: SchemaRef) -> Result<()> {
+    fn finish(mut self: Box<Self>, out: &mut dyn Write, schema: SchemaRef) -> Result<()> {
         match self.has_header {
             true => Ok(()),
             // Without any batch, the header is still missing.
-            false => self.write(out, &RecordBatch::new_empty(schema)),
+            false => self.write(out, RecordBatch::new_empty(schema)),
         }
     }
 }

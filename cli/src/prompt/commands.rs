@@ -14,7 +14,7 @@ use datafusion::prelude::SessionContext;
 use crate::args::Script;
 use crate::print::{Format, MaxRows};
 use crate::run::unless_interrupted;
-use crate::session::Output;
+use crate::session::{Output, Results};
 
 /// A command, as `\?` lists it.
 pub(super) struct CommandInfo {
@@ -33,12 +33,20 @@ enum Command {
     Functions,
     Include,
     Set,
+    Mode,
     Timing,
+    Headers,
+    Output,
+    Once,
     Pager,
     Quiet,
+    Clear,
     Help,
     Quit,
 }
+
+/// The formats, as the argument of `.mode`.
+const FORMATS: &str = "[automatic|table|box|markdown|line|csv|tsv|json|nd-json]";
 
 pub(super) const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
@@ -67,12 +75,36 @@ pub(super) const COMMANDS: &[CommandInfo] = &[
     },
     CommandInfo {
         names: &["\\pset"],
-        argument: "[format automatic|table|csv|tsv|json|nd-json, or maxrows N|inf]",
+        argument: "[format FORMAT, or maxrows N|inf]",
         what: "show or set how results are printed",
         command: Command::Set,
     },
     CommandInfo {
-        names: &["\\timing"],
+        names: &[".mode"],
+        argument: FORMATS,
+        what: "show or set the format of results",
+        command: Command::Mode,
+    },
+    CommandInfo {
+        names: &[".headers"],
+        argument: "[on|off]",
+        what: "print the names of columns above CSV and TSV",
+        command: Command::Headers,
+    },
+    CommandInfo {
+        names: &[".output"],
+        argument: "[FILE]",
+        what: "write results to a file; without one, show them again",
+        command: Command::Output,
+    },
+    CommandInfo {
+        names: &[".once"],
+        argument: "FILE",
+        what: "write the result of the next statement to a file",
+        command: Command::Once,
+    },
+    CommandInfo {
+        names: &["\\timing", ".timer"],
         argument: "[on|off]",
         what: "report the time of each statement and what it read",
         command: Command::Timing,
@@ -88,6 +120,12 @@ pub(super) const COMMANDS: &[CommandInfo] = &[
         argument: "[on|off]",
         what: "print results only",
         command: Command::Quiet,
+    },
+    CommandInfo {
+        names: &["clear", "\\clear"],
+        argument: "",
+        what: "clear the screen; Ctrl-L does the same",
+        command: Command::Clear,
     },
     CommandInfo {
         names: &[".help", "\\?", "help"],
@@ -130,18 +168,25 @@ pub(super) async fn run_command(
     match info.command {
         Command::Quit => return Ok(Next::Quit),
         Command::Help => write!(io::stdout(), "{}", help())?,
-        Command::Tables => list(ctx, TABLES, output).await?,
-        Command::Columns if argument.is_empty() => list(ctx, TABLES, output).await?,
+        Command::Tables => list(ctx, "SHOW TABLES", output).await?,
+        Command::Columns if argument.is_empty() => list(ctx, "SHOW TABLES", output).await?,
         // A query of the information schema would open the datasets of all files.
         Command::Columns => list(ctx, &format!("DESCRIBE {argument}"), output).await?,
         Command::Functions => list(ctx, &functions(ctx, argument), output).await?,
         Command::Include if argument.is_empty() => return plan_err!("{name} needs a FILE"),
         Command::Include => {
-            let file = Path::new(argument.trim_matches('\''));
+            let file = Path::new(unquoted(argument));
             let sql = Script::from_file(file).read()?;
             unless_interrupted(ctx, &sql, output).await?;
         }
         Command::Set => set(name, argument, output)?,
+        Command::Mode => set(name, &format!("format {argument}"), output)?,
+        Command::Headers => switch(name, argument, &mut output.print.headers)?,
+        Command::Output if argument.is_empty() => output.results = Results::Shown,
+        Command::Output => output.results = Results::all_in(Path::new(unquoted(argument)))?,
+        Command::Once if argument.is_empty() => return plan_err!("{name} needs a FILE"),
+        Command::Once => output.results = Results::next_in(Path::new(unquoted(argument)))?,
+        Command::Clear => write!(io::stdout(), "\x1b[2J\x1b[H")?,
         Command::Timing => switch(name, argument, &mut output.timing)?,
         Command::Quiet => switch(name, argument, &mut output.print.quiet)?,
         Command::Pager => {
@@ -153,8 +198,10 @@ pub(super) async fn run_command(
     Ok(Next::Line)
 }
 
-const TABLES: &str = "SELECT table_catalog, table_schema, table_name, table_type \
-                      FROM information_schema.tables WHERE table_schema <> 'information_schema'";
+/// Returns the argument without the quotes that Tab and SQL put around paths.
+fn unquoted(argument: &str) -> &str {
+    argument.trim_matches(['\'', '"'])
+}
 
 /// Runs a query and shows all its rows.
 async fn list(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
@@ -259,10 +306,20 @@ mod tests {
             format: Format::Automatic,
             quiet: true,
             maxrows: MaxRows::Limited(40),
+            headers: true,
             color: false,
         };
         let pager = Pager::default();
-        Output { print, timing: false, progress: false, pager, retries: 0, has_workers: false }
+        let results = Results::Shown;
+        Output {
+            print,
+            timing: false,
+            progress: false,
+            pager,
+            results,
+            retries: 0,
+            has_workers: false,
+        }
     }
 
     #[tokio::test]
@@ -281,6 +338,10 @@ mod tests {
             ("\\pset", "format ND-json"),
             ("\\pset", "maxrows inf"),
             ("\\pset", ""),
+            (".mode", "box"),
+            (".mode", "nd-json"),
+            (".headers", "off"),
+            (".output", ""),
             ("\\timing", "on"),
             ("\\quiet", "off"),
             ("\\pager", "on"),
@@ -292,7 +353,7 @@ mod tests {
         }
         assert_eq!(output.print.format, Format::NdJson);
         assert!(matches!(output.print.maxrows, MaxRows::Unlimited));
-        assert!(output.timing && !output.print.quiet);
+        assert!(output.timing && !output.print.quiet && !output.print.headers);
         assert_eq!(output.pager.command(), Some("less -SFRX"));
         run_command(&ctx, "\\pager", "off", &mut output).await.unwrap();
         assert_eq!(output.pager.command(), None);
@@ -306,7 +367,14 @@ mod tests {
             ("\\", "", "is not a command"),
             (".tables", "x", "'.tables' takes no argument"),
             ("\\pset", "colour red", "'\\pset colour' is not a command"),
-            ("\\pset", "format xls", "the formats are csv, tsv, table, json, nd-json, automatic"),
+            (
+                "\\pset",
+                "format xls",
+                "the formats are csv, tsv, table, box, markdown, line, json, nd-json, automatic",
+            ),
+            (".mode", "xls", "'xls' is not a format"),
+            (".once", "", ".once needs a FILE"),
+            (".output", "nowhere/x.csv", "nowhere/x.csv: cannot write the file: "),
             ("\\pset", "maxrows many", "maxrows takes a number"),
             ("\\timing", "maybe", "\\timing takes on or off, not 'maybe'"),
             ("\\i", "", "\\i needs a FILE"),

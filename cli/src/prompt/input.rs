@@ -42,7 +42,8 @@ impl<'a> Input<'a> {
 
 /// Whether a line is for the prompt rather than for the engine.
 fn is_command(line: &str) -> bool {
-    let is_word = ["help", "exit", "quit"].iter().any(|word| line.eq_ignore_ascii_case(word));
+    let is_word =
+        ["help", "exit", "quit", "clear"].iter().any(|word| line.eq_ignore_ascii_case(word));
     // No statement begins with a dot. But a line inside a statement may begin with a number such as `.5`.
     let is_dotted =
         line.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphabetic));

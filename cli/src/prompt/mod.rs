@@ -28,11 +28,12 @@ use tokio::task::block_in_place;
 use self::commands::{Next, run_command};
 use self::helper::PromptHelper;
 use self::input::Input;
+use crate::args::Script;
 use crate::errors::{report, stdout_is_closed};
 use crate::pager::Pager;
 use crate::run::unless_interrupted;
 use crate::secrets::hide;
-use crate::session::Output;
+use crate::session::{Output, Results};
 
 type Prompt = Editor<PromptHelper, DefaultHistory>;
 
@@ -45,6 +46,9 @@ pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()>
         eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
     }
     output.pager = Pager::from_environment();
+    if let Some(path) = rc() {
+        run_first(ctx, &path, output).await?;
+    }
     let outcome = read_and_run(&mut prompt, ctx, output).await;
     if let Some(path) = history
         && let Err(error) = save(&mut prompt, &path)
@@ -60,6 +64,66 @@ fn history() -> Option<PathBuf> {
     match env::var_os("GRIDFUSION_HISTORY") {
         Some(path) => Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty()),
         None => dirs::data_dir().map(|folder| folder.join("gridfusion").join("history")),
+    }
+}
+
+/// Returns the file of commands and SQL to run first: `GRIDFUSION_RC`, none if that is empty, else a file in the user's home.
+fn rc() -> Option<PathBuf> {
+    match env::var_os("GRIDFUSION_RC") {
+        Some(path) => Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty()),
+        None => dirs::home_dir().map(|home| home.join(".gridfusionrc")).filter(|it| it.exists()),
+    }
+}
+
+/// Runs the commands and statements of a file. Only the prompt does so: what a script prints must not depend on such a file.
+async fn run_first(ctx: &SessionContext, path: &Path, output: &mut Output) -> Result<()> {
+    let text = match Script::from_file(path).read() {
+        Ok(text) => text,
+        Err(error) => {
+            log::warn!("{error}");
+            return Ok(());
+        }
+    };
+    let mut sql = String::new();
+    for line in text.lines() {
+        sql.push_str(line);
+        sql.push('\n');
+        if matches!(Input::new(&sql), Input::Unfinished) {
+            continue;
+        }
+        let outcome = run_input(ctx, &std::mem::take(&mut sql), output).await;
+        if !shown(outcome)? {
+            return Ok(());
+        }
+    }
+    shown(run_input(ctx, &sql, output).await).map(drop)
+}
+
+/// Prints the error of a statement or command. Returns false if it ends the prompt.
+fn shown(outcome: Result<Next>) -> Result<bool> {
+    match outcome {
+        Ok(Next::Line) => Ok(true),
+        Ok(Next::Quit) => Ok(false),
+        Err(error) if stdout_is_closed(&error) => Err(error),
+        Err(error) => {
+            report(&error);
+            Ok(true)
+        }
+    }
+}
+
+/// Runs a command, or SQL.
+async fn run_input(ctx: &SessionContext, text: &str, output: &mut Output) -> Result<Next> {
+    match Input::new(text) {
+        Input::Nothing => Ok(Next::Line),
+        Input::Command(name, argument) => Box::pin(run_command(ctx, name, argument, output)).await,
+        Input::Sql(_) | Input::Unfinished => {
+            let outcome = unless_interrupted(ctx, text, output).await;
+            if matches!(output.results, Results::NextIn(_)) {
+                output.results = Results::Shown;
+            }
+            outcome.map(|()| Next::Line)
+        }
     }
 }
 
@@ -109,20 +173,8 @@ async fn read_and_run(
         // The window may have changed its size. The prompt takes the last line.
         let lines = prompt.dimensions().map(|(_, rows)| usize::from(rows).saturating_sub(1));
         output.pager.set_screen(lines);
-        let outcome = match Input::new(&line) {
-            Input::Nothing => Ok(Next::Line),
-            Input::Command(name, argument) => {
-                Box::pin(run_command(ctx, name, argument, output)).await
-            }
-            Input::Sql(_) | Input::Unfinished => {
-                unless_interrupted(ctx, &line, output).await.map(|()| Next::Line)
-            }
-        };
-        match outcome {
-            Ok(Next::Line) => {}
-            Ok(Next::Quit) => return Ok(()),
-            Err(error) if stdout_is_closed(&error) => return Err(error),
-            Err(error) => report(&error),
+        if !shown(run_input(ctx, &line, output).await)? {
+            return Ok(());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   environment ─┐
-//!   -o NAME=VALUE┼─▶ StoreOptions ─▶ Stores: a store per server ─▶ build ─▶ object_store
+//!   -O NAME=VALUE┼─▶ StoreOptions ─▶ Stores: a store per server ─▶ build ─▶ object_store
 //!   OPTIONS (…) ─┘     names           │                           ├─ credentials: given, or anonymous
 //!                                      └─ URLs with secrets ───────┴─ signed: the secrets in each request
 //!                                                                        ├─ redirects: other servers get none

@@ -1,6 +1,7 @@
 //! Messages and exit codes of failed runs.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{
@@ -38,6 +39,15 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     assert!(message.ends_with("; the schemas are public, stations"), "{message}");
     let message = failure(&[], "SELECT * FROM temperature");
     assert!(message.contains("no tables: quote a path, as in FROM '"), "{message}");
+    let data = Path::new(STATIONS).parent().unwrap();
+    let years = data.join("years").to_str().unwrap().to_owned();
+    let message = failure(&[], &format!("SELECT * FROM '{years}'"));
+    assert!(message.ends_with(&format!("are one table: FROM '{years}/*.tet'")), "{message}");
+    let message = failure(&[&years], "SELECT * FROM temperature");
+    assert!(
+        message.contains("FOLDER.FILE.NAME, as in years.\"2022\".NAME; SHOW TABLES"),
+        "{message}"
+    );
     for name in ["nowhere.tet", "nowhere.tiledb"] {
         let message = failure(&[], &format!("SELECT * FROM {name}"));
         let hint = format!("; put a path in single quotes: FROM '{name}'");
@@ -48,7 +58,7 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
 #[test]
 fn other_names_are_guessed_too() {
     for (sql, meant) in [
-        ("SELECT statoin FROM temperature", "Did you mean 'temperature.station'?"),
+        ("SELECT statoin FROM temperature", "; did you mean station?"),
         ("SELECT coun(*) FROM temperature", "Did you mean 'count'?"),
         ("SELECT * FROM tet_inof('x')", "; did you mean tet_info?"),
         ("CREATE TABLE publik.t AS SELECT 1", "; did you mean public?"),

@@ -19,6 +19,7 @@ mod plot;
 #[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
 mod redirects;
+mod reflexes;
 mod secrets;
 mod sql;
 mod stores;

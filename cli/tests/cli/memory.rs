@@ -123,7 +123,7 @@ fn a_file_that_changed_is_an_error() {
             // An old modification time makes every change visible, however coarse the clock.
             let long_ago = std::time::SystemTime::UNIX_EPOCH;
             OpenOptions::new().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-            let args = [path.to_str().unwrap(), "-o", io, "-q", "-f", sql.to_str().unwrap()];
+            let args = [path.to_str().unwrap(), "-O", io, "-q", "-f", sql.to_str().unwrap()];
             let program = Running::start(&args);
             // The program opens its files before it reads the statements.
             let mut statements = open_pipe(&sql);

@@ -1,4 +1,4 @@
-//! `-o NAME=VALUE`: options for paths.
+//! `-O NAME=VALUE`: options for paths.
 
 use std::fs;
 use std::path::Path;
@@ -32,24 +32,24 @@ fn arrays_as_they_were_then() {
     let overlap = tiledb("overlap");
     for (options, rows) in [
         (&[][..], 42),
-        (&["-o", "timestamp=10"], 25),
+        (&["-O", "timestamp=10"], 25),
         (&["--option", "timestamp=1970-01-01 00:00:00.020"], 30),
-        (&["-o", "timestamp=20", "-o", "timestamp_start=20"], 15),
-        (&["--option=timestamp=10", "-o", "io=pread"], 25),
+        (&["-O", "timestamp=20", "-O", "timestamp_start=20"], 15),
+        (&["--option=timestamp=10", "-O", "io=pread"], 25),
     ] {
         assert_eq!(count(&overlap, "overlap", options), format!("n\n{rows}\n"), "{options:?}");
     }
-    let info = output(&["info", &overlap, "-o", "timestamp=20"]);
+    let info = output(&["info", &overlap, "-O", "timestamp=20"]);
     assert!(info.contains("2 fragments of 1970-01-01T00:00:00.010Z to "), "{info}");
-    let all = count(&tiledb(""), "overlap", &["-o", "timestamp=10"]);
+    let all = count(&tiledb(""), "overlap", &["-O", "timestamp=10"]);
     assert_eq!(all, "n\n25\n");
 }
 
 #[test]
 fn encrypted_arrays() {
     let encrypted = tiledb("encrypted");
-    assert_eq!(count(&encrypted, "encrypted", &["-o", KEY]), "n\n25\n");
-    let info = output(&["info", &encrypted, "-o", KEY]);
+    assert_eq!(count(&encrypted, "encrypted", &["-O", KEY]), "n\n25\n");
+    let info = output(&["info", &encrypted, "-O", KEY]);
     assert!(info.contains("1 fragment of 1970-01-01T00:00:00.010Z"), "{info}");
     let verified = output(&["verify", &encrypted, "--deep", "--option", KEY]);
     assert!(verified.contains("\nOK: 9 checks"), "{verified}");
@@ -58,7 +58,7 @@ fn encrypted_arrays() {
         assert_eq!(without.code, Some(1));
         assert!((without.stdout + &without.stderr).contains("is encrypted"), "{task}");
         let wrong = "0123456789abcdef0123456789ABCDEX";
-        let wrong_key = run(&[task, &encrypted, "-o", &format!("encryption_key={wrong}")]);
+        let wrong_key = run(&[task, &encrypted, "-O", &format!("encryption_key={wrong}")]);
         assert_eq!(wrong_key.code, Some(1));
         assert!(!(wrong_key.stdout + &wrong_key.stderr).contains(wrong), "{task}");
     }
@@ -68,14 +68,14 @@ fn encrypted_arrays() {
 fn generations_of_packages() {
     let folder = tempfile::tempdir().unwrap();
     let demo = changed_package(folder.path());
-    assert_eq!(count(&demo, "elevation", &["-o", "generation=2"]), "n\n6\n");
-    let info = output(&["info", &demo, "-o", "generation=1"]);
+    assert_eq!(count(&demo, "elevation", &["-O", "generation=2"]), "n\n6\n");
+    let info = output(&["info", &demo, "-O", "generation=1"]);
     assert!(info.contains("generation 1") && info.contains("\nland "), "{info}");
     for (generation, datasets) in [("generation=1", "3 datasets"), ("generation=2", "4 datasets")] {
-        let verified = run(&["verify", &demo, "-o", generation]);
+        let verified = run(&["verify", &demo, "-O", generation]);
         assert!(verified.stdout.contains(datasets), "{verified:?}");
     }
-    let message = failure(&[&demo, "-o", "generation=3"], "SELECT 1");
+    let message = failure(&[&demo, "-O", "generation=3"], "SELECT 1");
     assert!(message.contains("no generation 3; the package has 1, 2"), "{message}");
 }
 
@@ -88,7 +88,7 @@ fn directories_of_both_formats() {
     fs::copy(STATIONS, root.join("stations.tet")).unwrap();
     copy_folder(Path::new(&tiledb("overlap")), &root.join("overlap"));
     let root = root.to_str().unwrap();
-    let then = ["-o", "timestamp=10", "-o", "io=pread"];
+    let then = ["-O", "timestamp=10", "-O", "io=pread"];
     assert_eq!(count(root, "mixed.overlap.overlap", &then), "n\n25\n");
     assert_eq!(count(root, "mixed.stations.elevation", &then), "n\n6\n");
     let verified = output(&[&["verify", root][..], &then].concat());
@@ -112,9 +112,9 @@ fn values_change_what_tables_show() {
     let count = |options: &[&str]| {
         output(&[&[STATIONS, "-q", "--format", "csv", "-c", sql][..], options].concat())
     };
-    assert_ne!(count(&[]), count(&["-o", "nan_as_null=false", "-o", "fill_as_null=false"]));
+    assert_ne!(count(&[]), count(&["-O", "nan_as_null=false", "-O", "fill_as_null=false"]));
     let sql = "SELECT max(time_idx) AS n FROM temperature";
-    let args = [STATIONS, "-o", "index_columns=true", "-q", "--format", "csv", "-c", sql];
+    let args = [STATIONS, "-O", "index_columns=true", "-q", "--format", "csv", "-c", sql];
     assert_eq!(output(&args), "n\n1439\n");
     // With plot, `-o` is the picture, and options need `--option`.
     let folder = tempfile::tempdir().unwrap();
@@ -147,17 +147,17 @@ fn what_does_not_apply_is_refused_with_what_does() {
         (&overlap, "timestamp=noon", "option 'timestamp' is 'noon'"),
     ] {
         for args in [&[path, "-c", "SELECT 1"][..], &["info", path], &["verify", path]] {
-            let outcome = run(&[args, &["-o", option]].concat());
+            let outcome = run(&[args, &["-O", option]].concat());
             assert_eq!(outcome.code, Some(1), "{args:?} {option}");
             let printed = outcome.stdout + &outcome.stderr;
             assert!(printed.contains(expected), "{args:?} {option}: {printed}");
             assert!(!expected.contains("options here are") || printed.contains(both), "{printed}");
         }
     }
-    let twice = run(&["info", STATIONS, "-o", "io=mmap", "-o", "io=pread"]);
+    let twice = run(&["info", STATIONS, "-O", "io=mmap", "-O", "io=pread"]);
     assert!(twice.stderr.contains("option 'io' is given twice"), "{twice:?}");
     for args in
-        [&["-o", "io=pread", "-c", "SELECT 1"][..], &[STATIONS, "-o", "io", "-c", "SELECT 1"]]
+        [&["-O", "io=pread", "-c", "SELECT 1"][..], &[STATIONS, "-O", "io", "-c", "SELECT 1"]]
     {
         assert_eq!(run(args).code, Some(2), "{args:?}");
     }

@@ -293,7 +293,7 @@ fn what_cannot_be_plotted_is_explained_and_leaves_nothing() {
         ("SELECT 1, 2; SELECT 3, 4", &[], "one query is needed"),
         ("DROP TABLE temperature", &[], "one query is needed"),
         ("SELECT a, b FROM tempreture", &[], "did you mean temperature?"),
-        ("SELECT time, statoin FROM temperature", &[], "Did you mean"),
+        ("SELECT time, statoin FROM temperature", &[], "did you mean station?"),
     ] {
         let outcome = plot(sql, &file, more);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{sql}: {outcome:?}");
@@ -326,7 +326,7 @@ fn files_that_cannot_be_written_are_refused() {
         fs::create_dir_all(folder.file("folder.svg")).unwrap();
         let outcome = plot(sql, &folder.file(file), &[]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
-        let message = format!("{file}: cannot write the picture: {reason}");
+        let message = format!("{file}: cannot write the file: {reason}");
         assert!(outcome.stderr.contains(&message), "{outcome:?}");
     }
     for file in ["a.jpg", "a", ""] {

@@ -34,7 +34,7 @@ fn statements_and_commands() {
     let Some(shown) = typed(lines, folder.path(), history.to_str().unwrap()) else { return };
     for expected in [
         "| semicolon |",
-        "| stations     | precipitation |",
+        "| public       | precipitation |",
         "| value       | Float",
         "format is csv",
         "answer\n42\n",

@@ -40,8 +40,8 @@ fn a_redirect_to_another_server_takes_no_secrets_along() {
         ("s3://bucket/stations.tet".to_owned(), vec![&endpoint, &token]),
     ] {
         let sql = format!("SELECT count(value) AS n FROM '{url}#elevation'");
-        let mut args = vec!["-q", "--format", "csv", "-c", &sql, "-o", "aws.allow_http=true"];
-        options.iter().for_each(|option| args.extend(["-o", option]));
+        let mut args = vec!["-q", "--format", "csv", "-c", &sql, "-O", "aws.allow_http=true"];
+        options.iter().for_each(|option| args.extend(["-O", option]));
         let outcome = run(&args);
         assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "n\n6\n"), "{url}: {outcome:?}");
         let (asked, led) = (first.take(), other.take());
@@ -58,7 +58,7 @@ fn a_redirect_on_the_same_server_keeps_them() {
         is_moved.then(|| (307, "/new/stations.tet".to_owned()))
     });
     let url = format!("http://me:{SECRET}@{}/old/stations.tet", first.host());
-    let outcome = run(&["info", &url, "-o", &format!("http.header.X-Key={SECRET}")]);
+    let outcome = run(&["info", &url, "-O", &format!("http.header.X-Key={SECRET}")]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let asked = first.take();
     assert!(asked.iter().any(|head| head.line.contains("/new/")), "{asked:?}");
@@ -83,7 +83,7 @@ fn secrets_that_were_left_behind_stay_there() {
         (!is_back).then(|| (302, target.clone()))
     });
     let url = format!("http://{}/stations.tet?sig={SECRET}", start.host());
-    let outcome = run(&["info", &url, "-o", &format!("http.header.X-Key={SECRET}")]);
+    let outcome = run(&["info", &url, "-O", &format!("http.header.X-Key={SECRET}")]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(!first.take().iter().any(has_secrets) && !other.take().iter().any(has_secrets));
     assert!(start.take().iter().all(has_secrets));
@@ -111,7 +111,7 @@ fn quoted_urls_show_the_reason() {
     ] {
         for name in ["r", "r/stations", "rows.dat"] {
             let sql = format!("SELECT * FROM 'http://{server}/{name}?sig={SECRET}'");
-            let outcome = run(&["-q", "-c", &sql, "-o", "http.timeout=2s"]);
+            let outcome = run(&["-q", "-c", &sql, "-O", "http.timeout=2s"]);
             assert_eq!(outcome.code, Some(1), "{outcome:?}");
             assert!(outcome.stderr.contains(reason), "{sql}: {outcome:?}");
             assert!(!outcome.stderr.contains(SECRET), "{outcome:?}");
@@ -179,7 +179,7 @@ fn references_of_remote_files_reach_no_private_address() {
     }
     let file = remote(&format!("http://127.0.0.1:{port}/chunk"));
     let url = format!("http://{}/refs.json", file.host());
-    let outcome = sum(&url, &["-o", "http.allow_private_references=true"]);
+    let outcome = sum(&url, &["-O", "http.allow_private_references=true"]);
     assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "n\n10\n"), "{outcome:?}");
     // The services of clouds, which would answer with keys; no request leaves the program.
     for host in ["169.254.169.254", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16"] {
@@ -225,13 +225,13 @@ fn headers_go_to_named_servers_only() {
     let file = remote(&place);
     let url = format!("http://{}/refs.json", file.host());
     let header = format!("http.header.X-Key={SECRET}");
-    let allow = ["-o", "http.allow_private_references=true", "-o", &header];
+    let allow = ["-O", "http.allow_private_references=true", "-O", &header];
     assert_eq!(sum(&url, &allow).code, Some(0));
     assert!(file.take().iter().all(|head| head.header("x-key") == Some(SECRET)));
     let asked = chunks.take();
     assert!(!asked.is_empty() && !asked.iter().any(has_secrets), "{asked:?}");
     let origin = format!("http.header_origins=http://{}", chunks.host());
-    assert_eq!(sum(&url, &[&allow[..], &["-o", &origin]].concat()).code, Some(0));
+    assert_eq!(sum(&url, &[&allow[..], &["-O", &origin]].concat()).code, Some(0));
     assert!(chunks.take().iter().all(|head| head.header("x-key") == Some(SECRET)));
 }
 

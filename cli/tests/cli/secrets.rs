@@ -191,7 +191,7 @@ fn no_message_shows_a_secret() {
             (&["info", &url.replace("stations", "gone")], 1),
             (&["worker", "--listen", &url], 1),
             (&["--workers", &url, "-q", "-c", "SELECT 1"], 1),
-            (&["-o", &url, "-q", "-c", "SELECT 1"], 1),
+            (&["-O", &url, "-q", "-c", "SELECT 1"], 1),
             (&["-f", &url], 1),
             (&["verify", &url.replace("stations", "gone")], 1),
             (
@@ -253,13 +253,13 @@ fn options_and_variables_are_not_shown() {
     let header = format!("http.header.x-key={SECRET}");
     let args = [
         "-q",
-        "-o",
+        "-O",
         &endpoint,
-        "-o",
+        "-O",
         "aws.allow_http=true",
-        "-o",
+        "-O",
         &token,
-        "-o",
+        "-O",
         &header,
         "-c",
         sql,
@@ -275,7 +275,7 @@ fn options_and_variables_are_not_shown() {
     assert!(server.take().iter().any(|head| head.header("x-amz-security-token") == Some(SECRET)));
     assert_hidden(&outcome, "options");
     let key = format!("encryption_key={SECRET}");
-    let outcome = run(&["info", STATIONS, "-o", &key], &keys);
+    let outcome = run(&["info", STATIONS, "-O", &key], &keys);
     assert_hidden(&outcome, "encryption_key");
 }
 
@@ -313,7 +313,7 @@ fn workers_show_no_secrets() {
     fs::write(at("token"), token).unwrap();
     let key = format!("{SECRET}-of-the-worker");
     let header = format!("http.header.x-key={key}");
-    let args = ["--token-file", &at("token"), "--allow-files", "-o", &header];
+    let args = ["--token-file", &at("token"), "--allow-files", "-O", &header];
     let variables = [
         ("RUST_LOG", "trace"),
         ("NO_PROXY", "127.0.0.1"),

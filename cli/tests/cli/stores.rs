@@ -36,7 +36,7 @@ fn open_server() -> WebServer {
 /// Returns the options that make a server the endpoint of S3.
 fn endpoint(server: &WebServer) -> [String; 4] {
     let endpoint = format!("aws.endpoint=http://{}", server.host());
-    ["-o".into(), endpoint, "-o".into(), "aws.allow_http=true".into()]
+    ["-O".into(), endpoint, "-O".into(), "aws.allow_http=true".into()]
 }
 
 fn run_s3(server: &WebServer, args: &[&str]) -> Outcome {
@@ -118,7 +118,7 @@ fn options_of_the_command_line_hold_for_all_stores_of_the_session() {
         // Without credentials, no request is signed.
         assert!(heads.iter().all(|head| head.header("authorization").is_none()), "{heads:?}");
     }
-    let keys = ["-o", "aws.access_key_id=a", "-o", "aws.secret_access_key=b"];
+    let keys = ["-O", "aws.access_key_id=a", "-O", "aws.secret_access_key=b"];
     let args = [&["-q", "-c", query][..], &keys].concat();
     assert_eq!(run_s3(&server, &args).code, Some(0));
     let is_signed = |head: &Head| {
@@ -173,7 +173,7 @@ fn mistyped_options_are_refused_before_any_request() {
     for args in
         [&[&url[..], "-c", COUNT][..], &["info", &url], &["verify", &url], &["-c", "SELECT 1"]]
     {
-        let outcome = run(&[args, &["-o", "gcp.service_acount=x"]].concat());
+        let outcome = run(&[args, &["-O", "gcp.service_acount=x"]].concat());
         assert_eq!(outcome.code, Some(1), "{args:?} {outcome:?}");
         assert!(outcome.stderr.contains("did you mean gcp.service_account?"), "{outcome:?}");
     }
@@ -184,7 +184,7 @@ fn mistyped_options_are_refused_before_any_request() {
 fn options_of_web_servers_are_sent() {
     let server = open_server();
     let url = format!("http://{}/stations.tet", server.host());
-    let options = ["-o", "http.user_agent=tester/1", "-o", "http.header.X-Key=7"];
+    let options = ["-O", "http.user_agent=tester/1", "-O", "http.header.X-Key=7"];
     let outcome = run(&[&[&url[..], "-q", "-c", COUNT][..], &options].concat());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let heads = server.take();
@@ -217,7 +217,7 @@ fn a_refused_request_shows_what_to_set() {
         let location = "s3://bucket/stations.tet";
         let query = format!("SELECT * FROM '{location}#elevation'");
         for args in [&[location, "-c", COUNT][..], &["info", location], &["-c", &query]] {
-            let outcome = run_s3(&server, &[args, &["-o", "aws.region=us-east-1"]].concat());
+            let outcome = run_s3(&server, &[args, &["-O", "aws.region=us-east-1"]].concat());
             assert_eq!(outcome.code, Some(1), "{args:?} {outcome:?}");
             assert!(outcome.stderr.contains(expected), "{args:?} {outcome:?}");
             assert!(!outcome.stderr.contains("<?xml"), "{args:?} {outcome:?}");
@@ -231,7 +231,7 @@ fn urls_and_endpoints_that_cannot_work_are_refused() {
     let endpoint = format!("aws.endpoint=http://{}", server.host());
     for (args, expected) in [
         (
-            &["info", "s3://b/a.tet", "-o", &endpoint][..],
+            &["info", "s3://b/a.tet", "-O", &endpoint][..],
             "is not encrypted; if that is intended, set aws.allow_http=true",
         ),
         (&["info", "s3:///a.tet"], "'s3:///' names no bucket or container; write s3://NAME/PATH"),
@@ -250,7 +250,7 @@ fn urls_and_endpoints_that_cannot_work_are_refused() {
 fn the_metadata_service_is_asked_only_on_demand() {
     let server = open_server();
     let metadata = format!("aws.metadata_endpoint=http://{}", server.host());
-    let outcome = run_s3(&server, &["info", "s3://bucket/stations.tet", "-o", &metadata]);
+    let outcome = run_s3(&server, &["info", "s3://bucket/stations.tet", "-O", &metadata]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let heads = server.take();
     assert!(heads[0].line.contains("/latest/api/token"), "{heads:?}");

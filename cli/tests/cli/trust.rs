@@ -116,7 +116,7 @@ fn no_door_leads_out_of_the_root() {
     for sql in [
         format!("SELECT count(*) FROM '{root}/stations.tet#temperature'"),
         format!("SELECT * FROM '{root}/fine.csv'"),
-        format!("COPY (SELECT 1) TO '{root}/new/copy.parquet'"),
+        format!("COPY (SELECT 1) TO '{root}/copy.parquet'"),
         format!("SELECT * FROM '{root}/inside/../fine.csv'"),
     ] {
         let outcome = run(&["--root", &root, "-q", "-c", &sql]);

@@ -350,8 +350,8 @@ mod tests {
         let most = (64 * BLOCK + (256 << 20)) / BLOCK;
         let read = |at: u64| replay.blocks().read(at, BLOCK - at).unwrap_err().kind();
         assert!((0..most).all(|at| read(at) == ErrorKind::Internal));
-        let last = (most..3 * most).map(read).last();
-        assert_eq!(last, Some(ErrorKind::Corrupt));
+        let kinds: Vec<ErrorKind> = (most..3 * most).map(read).collect();
+        assert_eq!(kinds.last(), Some(&ErrorKind::Corrupt));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Replaces a file only when the new one is complete.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -9,7 +9,7 @@ use datafusion::error::{DataFusionError, Result};
 
 /// A temporary file beside the target, which replaces the target at the end.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     path: PathBuf,
     target: PathBuf,
 }
@@ -20,7 +20,7 @@ impl Draft {
     ///
     /// # Errors
     /// If `target` is a directory, or no file can be created beside it.
-    pub(super) fn beside(target: &Path) -> Result<Self> {
+    pub(crate) fn beside(target: &Path) -> Result<Self> {
         if target.is_dir() {
             return Err(refused(target, "Is a directory"));
         }
@@ -32,20 +32,37 @@ impl Draft {
         Ok(Self { path, target: target.to_owned() })
     }
 
+    /// Makes the temporary file, to be written until [`Self::keep`].
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn open(&self) -> Result<File> {
+        File::create(&self.path).map_err(|error| refused(&self.target, &error.to_string()))
+    }
+
+    /// Renames the temporary file, which is complete, to the target.
+    ///
+    /// # Errors
+    /// If that fails; an older target stays as it was.
+    pub(crate) fn keep(self) -> Result<()> {
+        let moved = fs::rename(&self.path, &self.target);
+        moved.map_err(|error| refused(&self.target, &error.to_string()))
+    }
+
     /// Writes the temporary file and renames it to the target.
     ///
     /// # Errors
     /// If either step fails; an older target stays as it was.
-    pub(super) fn finish(self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn finish(self, bytes: &[u8]) -> Result<()> {
         let written = fs::write(&self.path, bytes);
         let moved = written.and_then(|()| fs::rename(&self.path, &self.target));
         moved.map_err(|error| refused(&self.target, &error.to_string()))
     }
 }
 
-/// Returns the error for a picture that cannot be written.
-pub(super) fn refused(target: &Path, reason: &str) -> DataFusionError {
-    plan_datafusion_err!("{}: cannot write the picture: {reason}", target.display())
+/// Returns the error for a file that cannot be written.
+pub(crate) fn refused(target: &Path, reason: &str) -> DataFusionError {
+    plan_datafusion_err!("{}: cannot write the file: {reason}", target.display())
 }
 
 impl Drop for Draft {
@@ -72,7 +89,7 @@ mod tests {
         let draft = Draft::beside(&target).unwrap();
         fs::create_dir(&draft.path).unwrap();
         let error = draft.finish(b"two").unwrap_err();
-        assert!(error.to_string().contains("a.txt: cannot write the picture: "), "{error}");
+        assert!(error.to_string().contains("a.txt: cannot write the file: "), "{error}");
         fs::remove_dir(folder.path().join(format!(".{}.a.txt", process::id()))).unwrap();
         drop(Draft::beside(&target).unwrap());
         assert_eq!(fs::read_to_string(&target).unwrap(), "one");

@@ -1,0 +1,181 @@
+//! Habits from other programs: commands, names and formats that work here too.
+
+use std::fs;
+
+use crate::support::{STATIONS, failure, gridfusion, run};
+
+const SEA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/sea.zarr");
+
+/// Returns the output of a run that must succeed without messages.
+fn output(args: &[&str]) -> String {
+    let outcome = run(args);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+    outcome.stdout
+}
+
+#[test]
+fn from_first_shows_all_columns() {
+    let csv = |sql: &str| output(&[STATIONS, "-q", "--format", "csv", "-c", sql]);
+    for (from_first, select) in [
+        ("FROM elevation", "SELECT * FROM elevation"),
+        ("FROM temperature LIMIT 3", "SELECT * FROM temperature LIMIT 3"),
+        ("FROM elevation WHERE value > 50", "SELECT * FROM elevation WHERE value > 50"),
+        ("FROM elevation SELECT station", "SELECT station FROM elevation"),
+        ("SELECT count(*) AS n FROM (FROM elevation)", "SELECT count(*) AS n FROM elevation"),
+        (
+            "WITH e AS (FROM elevation) FROM e UNION ALL FROM e",
+            "SELECT * FROM elevation UNION ALL SELECT * FROM elevation",
+        ),
+    ] {
+        assert_eq!(csv(from_first), csv(select), "{from_first}");
+    }
+    let view = csv("CREATE VIEW high AS FROM elevation WHERE value > 90; FROM high");
+    assert_eq!(view, "station,value\nOslo,94.0\n");
+}
+
+#[test]
+fn formats_of_other_programs() {
+    let sql = "SELECT station, value, NULL AS note FROM elevation WHERE value > 53 ORDER BY value";
+    let shown = |format: &str| output(&[STATIONS, "-q", "--format", format, "-c", sql]);
+    let markdown = "| station | value | note |\n|---|---:|---|\n\
+                    | Torshavn | 54.0 | NULL |\n| Oslo | 94.0 | NULL |\n";
+    assert_eq!(shown("markdown"), markdown);
+    let lines = "station = Torshavn\n  value = 54.0\n   note = NULL\n\n\
+                 station = Oslo\n  value = 94.0\n   note = NULL\n";
+    assert_eq!(shown("line"), lines);
+    let boxed = "\
+┌──────────┬───────┬──────┐
+│ station  │ value │ note │
+├──────────┼───────┼──────┤
+│ Torshavn │ 54.0  │ NULL │
+│ Oslo     │ 94.0  │ NULL │
+└──────────┴───────┴──────┘
+";
+    assert_eq!(shown("box"), boxed);
+    // Cells that would end a cell or a row.
+    let cells = output(&["-q", "--format", "markdown", "-c", "SELECT 'a|b' AS x, E'c\\nd' AS y"]);
+    assert_eq!(cells, "| x | y |\n|---|---|\n| a\\|b | c<br>d |\n");
+    let empty = ["-q", "--format", "markdown", "-c", "SELECT 1 AS x WHERE false"];
+    assert_eq!(output(&empty), "| x |\n|---:|\n");
+}
+
+/// The file appears at the end, in the format of its ending.
+#[test]
+fn results_are_written_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let sql = "SELECT 1 AS x; SELECT 'a' AS y";
+    for (name, format, expected) in [
+        ("a.csv", None, "x\n1\ny\na\n"),
+        ("a.json", None, "[{\"x\":1}]\n[{\"y\":\"a\"}]\n"),
+        ("a.MD", None, "| x |\n|---:|\n| 1 |\n| y |\n|---|\n| a |\n"),
+        ("b.md", Some("tsv"), "x\n1\ny\na\n"),
+        ("a.txt", None, "+---+\n| x |\n+---+\n| 1 |\n+---+\n+---+\n| y |\n+---+\n| a |\n+---+\n"),
+    ] {
+        let format = format.map_or(vec![], |it| vec!["--format", it]);
+        let path = file(name);
+        let args = [&["-o", &path, "-c", sql][..], &format].concat();
+        assert_eq!(
+            (output(&args), fs::read_to_string(file(name)).unwrap()),
+            (String::new(), expected.to_owned())
+        );
+    }
+    let many = file("many.txt");
+    assert_eq!(output(&["-o", &many, "-c", "SELECT value FROM range(100)"]), "");
+    assert_eq!(fs::read_to_string(file("many.txt")).unwrap().lines().count(), 104);
+    // An error leaves the older file, and no other.
+    let message = failure(&["-o", &file("a.csv")], "SELECT 2 AS x; SELECT nothing");
+    assert!(message.contains("there is no column nothing"), "{message}");
+    assert_eq!(fs::read_to_string(file("a.csv")).unwrap(), "x\n1\ny\na\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
+    for (args, expected) in [
+        (["-o", "nowhere/a.csv", "-c", "SELECT 1"], "nowhere/a.csv: cannot write the file"),
+        (["-o", "timestamp=5", "-c", "SELECT 1"], "write option 'timestamp' as -O"),
+    ] {
+        let outcome = run(&args);
+        assert!(outcome.code != Some(0) && outcome.stderr.contains(expected), "{outcome:?}");
+    }
+    let outcome = run(&["-o", "encryption_key=0123secret", "-c", "SELECT 1"]);
+    assert!(outcome.code == Some(2) && !outcome.stderr.contains("0123secret"), "{outcome:?}");
+}
+
+#[test]
+fn help_is_a_command() {
+    let help = output(&["help"]);
+    assert!(help.contains("Usage: gridfusion") && help.contains("--format"), "{help}");
+    assert!(output(&["help", "info"]).contains("gridfusion info"));
+}
+
+/// A mistake in the name of a folder does not make a tree.
+#[test]
+fn copies_need_an_existing_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |target: &str| {
+        let sql = format!("COPY elevation TO '{target}'");
+        gridfusion(&[STATIONS, "-q", "-c", &sql]).current_dir(folder.path()).output().unwrap()
+    };
+    let full = folder.path().join("no/x.parquet");
+    for target in ["no/x.parquet", "no/where/x.csv", full.to_str().unwrap()] {
+        let failed = copy(target);
+        let message = String::from_utf8(failed.stderr).unwrap();
+        assert!(message.contains("there is no folder '") && !failed.status.success(), "{message}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+    fs::create_dir(folder.path().join("no")).unwrap();
+    for target in ["no/x.parquet", "y.csv", "./z.json", full.to_str().unwrap()] {
+        assert!(copy(target).status.success(), "{target}");
+    }
+    let sql = "COPY (SELECT station, value FROM elevation) TO 'parts/' STORED AS csv PARTITIONED BY (station)";
+    let parts = gridfusion(&[STATIONS, "-q", "-c", sql]).current_dir(folder.path()).output();
+    assert!(parts.unwrap().status.success() && folder.path().join("parts").is_dir());
+}
+
+#[test]
+fn tables_are_listed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.tet");
+    fs::copy(STATIONS, &other).unwrap();
+    let listed = |paths: &[&str], before: &str| {
+        let sql = format!("{before} SHOW TABLES");
+        let rows = output(&[paths, &["-q", "--format", "csv", "-c", &sql]].concat());
+        let name = |row: &str| row.split(',').skip(1).take(2).collect::<Vec<_>>().join(".");
+        let mut names: Vec<String> = rows.lines().skip(1).map(name).collect();
+        names.sort();
+        names
+    };
+    let bare = ["elevation", "precipitation", "temperature", "time"];
+    let of = |schema: &str| bare.map(|name| format!("{schema}.{name}"));
+    assert_eq!(listed(&[STATIONS], ""), of("public"));
+    // Two files have the names, so they need their schemas.
+    let both = [of("other"), of("stations")].concat();
+    assert_eq!(listed(&[STATIONS, other.to_str().unwrap()], ""), both);
+    let own = listed(&[STATIONS], "CREATE OR REPLACE TABLE temperature AS SELECT 1 AS x;");
+    let mut expected = of("public").to_vec();
+    expected.push("stations.temperature".to_owned());
+    assert_eq!(own, expected);
+    assert_eq!(listed(&[], ""), Vec::<String>::new());
+}
+
+#[test]
+fn missing_columns_are_explained() {
+    for (sql, expected) in [
+        (format!("SELECT sst FROM '{SEA}#sst'"), "sst is the column value of '"),
+        (format!("SELECT s.sst FROM '{SEA}#sst' AS s"), "sst is the column value of '"),
+        (format!("SELECT tmie FROM '{SEA}'"), "did you mean time?"),
+        (
+            format!("SELECT SST FROM '{SEA}' WHERE nothing > 1"),
+            "the columns are time, lat, lon, ssh, sst",
+        ),
+        (
+            "SELECT x FROM (SELECT 1 AS \"X\")".to_owned(),
+            "did you mean \"X\"? Names with capital letters need",
+        ),
+        (
+            format!("SELECT a.nothing FROM '{SEA}' a JOIN '{SEA}' b USING (time)"),
+            "there is no column a.nothing; the columns are a.time, ",
+        ),
+    ] {
+        let message = failure(&[], &sql);
+        assert!(message.contains(expected), "{sql}: {message}");
+    }
+}
