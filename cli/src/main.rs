@@ -161,7 +161,7 @@ async fn execute(args: &Args) -> Result<()> {
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
     let draft = args.output.as_deref().map(Draft::beside).transpose()?;
     if let Some((draft, path)) = draft.as_ref().zip(args.output.as_deref()) {
-        print.format = print.format.or_of_ending(path);
+        print.format = print.format.or_of_ending(path)?;
         session.output.results = Results::AllIn(Arc::new(draft.open()?));
     }
     let opening =

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::plan_err;
 use datafusion::config::FormatOptions;
 use datafusion::error::Result;
 
@@ -53,16 +54,28 @@ pub(crate) enum Format {
 
 impl Format {
     /// Returns the format of a file with this ending, unless a format is set.
-    pub(crate) fn or_of_ending(self, path: &Path) -> Self {
-        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-        match (self, ending.to_ascii_lowercase().as_str()) {
-            (Self::Automatic, "csv") => Self::Csv,
-            (Self::Automatic, "tsv") => Self::Tsv,
-            (Self::Automatic, "json") => Self::Json,
-            (Self::Automatic, "ndjson" | "jsonl") => Self::NdJson,
-            (Self::Automatic, "md") => Self::Markdown,
-            (format, _) => format,
+    ///
+    /// # Errors
+    /// If the ending is not one of text, such as `.parquet`.
+    pub(crate) fn or_of_ending(self, path: &Path) -> Result<Self> {
+        if self != Self::Automatic {
+            return Ok(self);
         }
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        Ok(match ending.to_ascii_lowercase().as_str() {
+            "csv" => Self::Csv,
+            "tsv" => Self::Tsv,
+            "json" => Self::Json,
+            "ndjson" | "jsonl" => Self::NdJson,
+            "md" => Self::Markdown,
+            "txt" | "" => self,
+            _ => {
+                return plan_err!(
+                    "{}: -o writes no .{ending} files; COPY (SELECT …) TO 'FILE' writes Parquet and Arrow, and --format sets a format of text",
+                    path.display()
+                );
+            }
+        })
     }
 }
 

@@ -90,6 +90,7 @@ fn results_are_written_to_a_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
     for (args, expected) in [
         (["-o", "nowhere/a.csv", "-c", "SELECT 1"], "nowhere/a.csv: cannot write the file"),
+        (["-o", "a.parquet", "-c", "SELECT 1"], "-o writes no .parquet files; COPY"),
         (["-o", "timestamp=5", "-c", "SELECT 1"], "write option 'timestamp' as -O"),
     ] {
         let outcome = run(&args);
