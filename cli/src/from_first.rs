@@ -18,28 +18,39 @@ const BEFORE_QUERIES: [&str; 8] =
 /// Words that combine a query with the next one.
 const BETWEEN_QUERIES: [&str; 3] = ["union", "intersect", "except"];
 
+/// How much of a query was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Nothing,
+    /// The names of `WITH`, which may end with a parenthesis: `WITH a AS (…) FROM a`.
+    With,
+    Query,
+}
+
 /// Puts `SELECT *` before each `FROM` that begins a query without `SELECT`.
 pub(crate) fn with_select(sql: &str) -> Cow<'_, str> {
     let pieces = code(sql);
     let mut places = vec![];
-    // Whether the query has begun, for each open parenthesis.
-    let mut begun = vec![false];
+    // For each open parenthesis.
+    let mut begun = vec![Begun::Nothing];
     for (at, piece) in pieces.iter().enumerate() {
         match piece.text {
-            "(" => begun.push(false),
+            "(" => begun.push(Begun::Nothing),
             ")" if begun.len() > 1 => drop(begun.pop()),
             _ => {}
         }
-        let Some(is_begun) = begun.last_mut() else { continue };
+        let Some(begun) = begun.last_mut() else { continue };
         if piece.text == ";" || BETWEEN_QUERIES.iter().any(|word| piece.is_word(word)) {
-            *is_begun = false;
+            *begun = Begun::Nothing;
+        } else if piece.is_word("with") && *begun == Begun::Nothing {
+            *begun = Begun::With;
         } else if piece.is_word("select") {
-            *is_begun = true;
+            *begun = Begun::Query;
         } else if piece.is_word("from")
-            && !*is_begun
-            && begins_query(pieces.get(at.wrapping_sub(1)))
+            && *begun != Begun::Query
+            && begins_query(pieces.get(at.wrapping_sub(1)), *begun)
         {
-            *is_begun = true;
+            *begun = Begun::Query;
             if !has_select(&pieces[at..]) {
                 places.push(piece.start);
             }
@@ -53,10 +64,12 @@ pub(crate) fn with_select(sql: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// Whether a query may begin behind this piece: `WITH a AS (…) FROM a` begins behind a parenthesis.
-fn begins_query(before: Option<&SqlToken<'_>>) -> bool {
-    before.is_none_or(|it| {
-        ["(", ")", ";"].contains(&it.text) || BEFORE_QUERIES.iter().any(|word| it.is_word(word))
+/// Whether a query may begin behind this piece. The `FROM` of `substring(upper(a) FROM 2)` begins none.
+fn begins_query(before: Option<&SqlToken<'_>>, begun: Begun) -> bool {
+    before.is_none_or(|it| match it.text {
+        "(" | ";" => true,
+        ")" => begun == Begun::With,
+        _ => BEFORE_QUERIES.iter().any(|word| it.is_word(word)),
     })
 }
 
@@ -107,6 +120,8 @@ mod tests {
             "SELECT a FROM (SELECT b FROM t) UNION SELECT c FROM u",
             "SELECT (SELECT max(x) FROM t) FROM u",
             "SELECT substring(a FROM 2) FROM t -- FROM u",
+            "SELECT substring(upper(a) FROM 2 FOR 3), trim(BOTH lower('X') FROM a) FROM t",
+            "UPDATE t SET a = (b) FROM u",
             "SELECT 'FROM t'",
             "DELETE FROM t",
             "",

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::{mem, slice};
 
@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::provider::qualify_by_shown_names;
 use gridfusion::{has_secrets, shown_location, without_secrets};
+use url::Url;
 
 use crate::store::{StoreOptions, Stores, is_of_store};
 use crate::{file_types, from_first, stdin, tables, unique_names};
@@ -151,8 +152,8 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
         }
         LogicalPlan::Copy(copy) => {
             refuse_stdout(&copy.output_url)?;
-            check_folder(&copy.output_url)?;
             configure_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
+            check_folder(&copy.output_url)?;
             copy.options.retain(|name, _| !is_of_store(name));
         }
         LogicalPlan::Statement(logical_expr::Statement::SetVariable(set)) => {
@@ -220,9 +221,14 @@ fn refuse_stdout(target: &str) -> Result<()> {
 
 /// Refuses to write below a folder that does not exist, as a name with a mistake would. DataFusion makes all folders.
 fn check_folder(target: &str) -> Result<()> {
-    let path = target.strip_prefix("file://").unwrap_or(target);
-    let folder = Path::new(path).parent().filter(|it| !it.as_os_str().is_empty());
-    match folder.filter(|folder| !path.contains("://") && !folder.is_dir()) {
+    let url = Url::parse(target).ok().filter(|it| it.scheme() == "file");
+    let path = match url {
+        Some(url) => url.to_file_path().unwrap_or_default(),
+        None if target.contains("://") => return Ok(()),
+        None => PathBuf::from(target),
+    };
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
         Some(folder) => plan_err!(
             "cannot write '{target}': there is no folder '{}'; make it first",
             folder.display()

@@ -21,6 +21,10 @@ fn from_first_shows_all_columns() {
         ("FROM temperature LIMIT 3", "SELECT * FROM temperature LIMIT 3"),
         ("FROM elevation WHERE value > 50", "SELECT * FROM elevation WHERE value > 50"),
         ("FROM elevation SELECT station", "SELECT station FROM elevation"),
+        (
+            "SELECT substring(upper(station) FROM 2 FOR 3) AS s FROM elevation",
+            "SELECT substr(upper(station), 2, 3) AS s FROM elevation",
+        ),
         ("SELECT count(*) AS n FROM (FROM elevation)", "SELECT count(*) AS n FROM elevation"),
         (
             "WITH e AS (FROM elevation) FROM e UNION ALL FROM e",
@@ -126,6 +130,10 @@ fn copies_need_an_existing_folder() {
     for target in ["no/x.parquet", "y.csv", "./z.json", full.to_str().unwrap()] {
         assert!(copy(target).status.success(), "{target}");
     }
+    let spaced = folder.path().join("a b");
+    fs::create_dir(&spaced).unwrap();
+    let url = format!("file://{}/a%20b/x.csv", folder.path().display());
+    assert!(copy(&url).status.success() && spaced.join("x.csv").exists());
     let sql = "COPY (SELECT station, value FROM elevation) TO 'parts/' STORED AS csv PARTITIONED BY (station)";
     let parts = gridfusion(&[STATIONS, "-q", "-c", sql]).current_dir(folder.path()).output();
     assert!(parts.unwrap().status.success() && folder.path().join("parts").is_dir());
