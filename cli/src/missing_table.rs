@@ -24,6 +24,7 @@ use gridfusion::source::Ending;
 
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
 use crate::file_types::writable;
+use crate::requests::gridfusion_config;
 
 /// The most entries of a folder that a hint looks at.
 const MOST_ENTRIES: usize = 10_000;
@@ -51,6 +52,11 @@ fn written<'a>(name: &'a str, ctx: &SessionContext) -> &'a str {
 /// Returns the hint for a folder in place of its files: the pattern of the most frequent ending.
 fn folder(name: &str, ctx: &SessionContext) -> Option<String> {
     let folder = written(name, ctx);
+    // A hint must not tell what is outside of the root.
+    let root = gridfusion_config(ctx).root;
+    if root.is_some_and(|root| root.check(Path::new(folder)).is_err()) {
+        return None;
+    }
     let entries = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten();
     let names: Vec<String> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
     let opener = ArrayOpener::from_session(&ctx.state());

@@ -43,6 +43,12 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     let years = data.join("years").to_str().unwrap().to_owned();
     let message = failure(&[], &format!("SELECT * FROM '{years}'"));
     assert!(message.ends_with(&format!("are one table: FROM '{years}/*.tet'")), "{message}");
+    // A hint does not tell what is outside of the root.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = ["--root", elsewhere.path().to_str().unwrap(), "-q", "-c", "SELECT * FROM years"];
+    let message = gridfusion(&root).current_dir(data).output().unwrap().stderr;
+    let message = String::from_utf8(message).unwrap();
+    assert!(message.contains("table 'years' not found; the session has no tables"), "{message}");
     let message = failure(&[&years], "SELECT * FROM temperature");
     assert!(
         message.contains("FOLDER.FILE.NAME, as in years.\"2022\".NAME; SHOW TABLES"),
