@@ -9,9 +9,12 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
+use crate::calendar::Calendar;
+use crate::calendar_units::CalendarUnits;
 use crate::error::{Result, refuse};
-use crate::invisible::is_invisible;
+use crate::role::Role;
 use crate::spec::Format;
+use crate::title::{Title, printable};
 
 /// The most characters of a name that are shown.
 const LONGEST_NAME: usize = 28;
@@ -20,25 +23,10 @@ const LONGEST_NAME: usize = 28;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Numbers,
-    /// Microseconds since 1970.
-    Times,
+    /// Microseconds since 1970 of a calendar.
+    Times(Calendar),
     /// Indices into this list of names, which is in order of appearance.
     Names(Vec<String>),
-}
-
-/// The name of a column, and the unit of its values if that is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Title {
-    /// The text beside the axis, or in the legend.
-    pub name: String,
-    /// The unit of the values, which the axis shows in brackets behind the name.
-    pub unit: Option<String>,
-}
-
-impl Title {
-    fn printable(&self) -> Self {
-        Self { name: printable(&self.name), unit: self.unit.as_deref().map(printable) }
-    }
 }
 
 /// A column of a result.
@@ -53,35 +41,27 @@ pub(crate) struct Column {
 impl Column {
     /// Returns the label of its axis. Times have no unit there, because ticks show them as dates.
     pub(crate) fn label(&self) -> String {
-        match (&self.title.unit, &self.values) {
+        // Maps show the usual sign instead of `degrees_east`.
+        let unit = self.title.unit.as_ref().map(|unit| match self.title.role {
+            Role::Longitude if unit.starts_with("degree") => "°E",
+            Role::Latitude if unit.starts_with("degree") => "°N",
+            _ => unit.as_str(),
+        });
+        match (unit, &self.values) {
             (Some(unit), Values::Numbers) => format!("{} [{unit}]", self.title.name),
             _ => self.title.name.clone(),
         }
-    }
-
-    /// Returns the least and the greatest finite number; `None` if there is none.
-    pub(crate) fn range(&self) -> Option<(f64, f64)> {
-        range(&self.data)
     }
 
     /// Fails if its values are times or text.
     pub(crate) fn need_numbers(&self) -> Result<()> {
         let what = match self.values {
             Values::Numbers => return Ok(()),
-            Values::Times => "times",
+            Values::Times(_) => "times",
             Values::Names(_) => "text",
         };
         refuse(format!("column \"{}\" is {what}, and a value must be a number", self.title.name))
     }
-}
-
-/// Returns the least and the greatest finite number; `None` if there is none.
-pub(crate) fn range(data: &[f64]) -> Option<(f64, f64)> {
-    let finite = data.iter().copied().filter(|value| value.is_finite());
-    finite.fold(None, |range, value| match range {
-        None => Some((value, value)),
-        Some((low, high)) => Some((value.min(low), value.max(high))),
-    })
 }
 
 /// The columns of a result with at least one row.
@@ -157,6 +137,8 @@ struct Builder {
     column: Column,
     /// The index of each name in the list of names.
     places: HashMap<String, usize>,
+    /// How numbers become times.
+    units: Option<CalendarUnits>,
 }
 
 impl Builder {
@@ -165,13 +147,19 @@ impl Builder {
             DataType::Dictionary(_, of) => of.as_ref(),
             other => other,
         };
+        let mut units = None;
         let values = match data_type {
-            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Values::Times,
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
+                Values::Times(Calendar::Gregorian)
+            }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => {
                 Values::Names(vec![])
             }
             DataType::Null => Values::Numbers,
-            numeric if numeric.is_numeric() => Values::Numbers,
+            numeric if numeric.is_numeric() => {
+                units = title.calendar;
+                units.map_or(Values::Numbers, |units| Values::Times(units.calendar))
+            }
             other => {
                 return refuse(format!(
                     "column \"{}\" is of type {other}, which cannot be plotted; \
@@ -181,22 +169,23 @@ impl Builder {
             }
         };
         let column = Column { title: title.printable(), values, data: vec![] };
-        Ok(Self { column, places: HashMap::new() })
+        Ok(Self { column, places: HashMap::new(), units })
     }
 
     fn append(&mut self, array: &dyn Array) -> Result<()> {
         let data = &mut self.column.data;
         match &mut self.column.values {
-            Values::Numbers => {
-                let array = cast(array, &DataType::Float64)?;
-                let numbers = array.as_primitive::<Float64Type>();
-                data.extend(numbers.iter().map(|number| number.unwrap_or(f64::NAN)));
-            }
-            Values::Times => {
+            Values::Times(_) if self.units.is_none() => {
                 let array = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
                 let times = array.as_primitive::<TimestampMicrosecondType>();
                 let times = times.reinterpret_cast::<Int64Type>();
                 data.extend(times.iter().map(|time| time.map_or(f64::NAN, |time| time as f64)));
+            }
+            Values::Numbers | Values::Times(_) => {
+                let array = cast(array, &DataType::Float64)?;
+                let numbers = array.as_primitive::<Float64Type>().iter();
+                let value = |number: f64| self.units.map_or(number, |units| units.micros(number));
+                data.extend(numbers.map(|number| number.map_or(f64::NAN, value)));
             }
             Values::Names(names) => {
                 let array = cast(array, &DataType::Utf8View)?;
@@ -226,20 +215,6 @@ fn short(name: &str) -> String {
     name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }
 
-/// Escapes control characters, which are invalid in SVG and are commands to a terminal, and those that show nothing or turn the
-/// text around.
-pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            c if c.is_control() => shown.extend(c.escape_default()),
-            c if is_invisible(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -249,7 +224,7 @@ mod tests {
     use super::*;
 
     fn title(name: &str) -> Title {
-        Title { name: name.to_owned(), unit: None }
+        Title::new(name)
     }
 
     #[test]

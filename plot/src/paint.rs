@@ -5,8 +5,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, FontTransform, TextStyle};
 
 use crate::error::{Error, Result};
+use crate::polygon;
 use crate::scene::{Anchor, Clip, Color, Mark, Scene, WHITE};
-use crate::stroke::runs;
+use crate::stroke::{PixelRun, runs};
 
 /// A PNG is painted larger by this factor and then shrunk, so that edges are smooth.
 const OVERSAMPLING: u32 = 2;
@@ -19,21 +20,43 @@ pub(crate) fn svg(scene: &Scene) -> Result<String> {
     paint(scene, &mut backend, correction)?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
-    Ok(with_lines_clipped(&text, scene.clip))
+    Ok(with_details(&text, &scene.marks))
 }
 
-/// Gives the lines of an SVG round joins, and clips them. plotters writes neither.
-fn with_lines_clipped(svg: &str, clip: Clip) -> String {
+/// Gives the lines of an SVG round joins, and clips them. Gives polygons sharp edges, so that neighbours have no gap. plotters writes
+/// none of these.
+fn with_details(svg: &str, marks: &[Mark]) -> String {
     const LINE: &str = "<polyline ";
-    let Some((head, marks)) = svg.split_once(LINE) else { return svg.to_owned() };
-    let Clip { left, right, top, bottom } = clip;
-    let (width, height) = (right - left, bottom - top);
-    let area = format!(
-        "<clipPath id=\"frame\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/></clipPath>\n"
-    );
-    let line = format!("{LINE}clip-path=\"url(#frame)\" stroke-linejoin=\"round\" ");
-    // Texts have no `<` of their own: it is escaped.
-    format!("{head}{area}{line}{}", marks.replace(LINE, &line))
+    const POLYGON: &str = "<polygon ";
+    // Texts have no `<` of their own: it is escaped. So each part begins with a line.
+    let mut parts = svg.split(LINE);
+    let head = parts.next().unwrap_or_default();
+    let clips = marks.iter().filter_map(|mark| match mark {
+        Mark::Path { clip, .. } => Some(*clip),
+        _ => None,
+    });
+    let (mut areas, mut lines) = (vec![], String::new());
+    for (part, clip) in parts.zip(clips) {
+        let number = areas.iter().position(|area| *area == clip).unwrap_or(areas.len());
+        if number == areas.len() {
+            areas.push(clip);
+            let Clip { left, right, top, bottom } = clip;
+            let (width, height) = (right - left, bottom - top);
+            lines += &format!(
+                "<clipPath id=\"{}\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/></clipPath>\n",
+                name(number)
+            );
+        }
+        lines +=
+            &format!("{LINE}clip-path=\"url(#{})\" stroke-linejoin=\"round\" {part}", name(number));
+    }
+    let whole = format!("{head}{lines}");
+    whole.replace(POLYGON, &format!("{POLYGON}shape-rendering=\"crispEdges\" "))
+}
+
+/// Returns the name of a clip in an SVG.
+fn name(number: usize) -> String {
+    if number == 0 { "frame".to_owned() } else { format!("frame{number}") }
 }
 
 /// Paints a scene as PNG.
@@ -121,15 +144,23 @@ fn paint<B: DrawingBackend>(
                 let corner = |x: i32, y: i32| pixel((f64::from(x), f64::from(y)));
                 backend.draw_rect(corner(x.0, y.0), corner(x.1, y.1), &color.filled(), true)
             }
-            Mark::Path { points, width, color } if strokes => {
+            Mark::Path { points, width, color, clip } if strokes => {
                 let points = points.iter().map(|(x, y)| (x * factor, y * factor));
-                let clip = scene.clip.enlarged(factor);
+                let clip = clip.enlarged(factor);
                 stroke(backend, points, (width * factor).max(1.0), *color, clip)?;
                 continue;
             }
-            Mark::Path { points, width, color } => {
+            Mark::Path { points, width, color, .. } => {
                 let style = color.stroke_width(size(*width).max(1.0) as u32);
                 backend.draw_path(points.iter().copied().map(pixel), &style)
+            }
+            Mark::Polygon { points, color } if strokes => {
+                let points: Vec<_> = points.iter().map(|(x, y)| (x * factor, y * factor)).collect();
+                fill(backend, polygon::runs(&points), *color)?;
+                continue;
+            }
+            Mark::Polygon { points, color } => {
+                backend.fill_polygon(points.iter().copied().map(pixel), &color.filled())
             }
             Mark::Dot { at, radius, color } => {
                 backend.draw_circle(pixel(*at), size(*radius) as u32, &color.filled(), true)
@@ -158,10 +189,20 @@ fn stroke<B: DrawingBackend>(
     clip: Clip,
 ) -> Result<()> {
     for (from, to) in points.clone().zip(points.skip(1)) {
-        for run in runs(from, to, width, clip) {
-            let (from, to) = ((run.x, run.top), (run.x + 1, run.bottom));
-            backend.draw_rect(from, to, &color.filled(), true).map_err(Error::paint)?;
-        }
+        fill(backend, runs(from, to, width, clip), color)?;
+    }
+    Ok(())
+}
+
+/// Paints runs of pixels.
+fn fill<B: DrawingBackend>(
+    backend: &mut B,
+    runs: impl Iterator<Item = PixelRun>,
+    color: Color,
+) -> Result<()> {
+    for run in runs {
+        let (from, to) = ((run.x, run.top), (run.x + 1, run.bottom));
+        backend.draw_rect(from, to, &color.filled(), true).map_err(Error::paint)?;
     }
     Ok(())
 }
@@ -184,10 +225,11 @@ mod tests {
 
     fn scene() -> Scene {
         load_fonts().unwrap();
-        let mut scene = Scene::new(40, 30);
+        let mut scene = Scene::new(40, 30, 1.0);
         scene.rect((10.0, 20.0), (5.0, 15.0), RED);
         scene.rect((20.0, 21.0), (5.0, 15.0), Color(0, 0, 255));
-        scene.path(vec![(0.0, 29.0), (40.0, 29.0)], 1.0, RED);
+        let all = Clip { left: 0.0, right: 40.0, top: 0.0, bottom: 30.0 };
+        scene.path(vec![(0.0, 29.0), (40.0, 29.0)], 1.0, RED, all);
         scene
     }
 

@@ -1,12 +1,16 @@
 //! Draws columns as a picture, and encodes the picture as a file.
 
-use std::collections::HashSet;
-
-use crate::column::{Column, Columns, Values, printable};
+use crate::column::{Column, Columns};
 use crate::error::{Result, refuse};
-use crate::scene::{Scene, load_fonts};
+use crate::facet::{self, Panel};
+use crate::frame::label_font;
+use crate::heading::Heading;
+use crate::layout::{Layout, Needs};
+use crate::paint;
+use crate::plan::Plan;
+use crate::scene::{Anchor, Scene, load_fonts, scale_of};
 use crate::spec::{Format, PlotKind, Spec};
-use crate::{heatmap, lines, paint};
+use crate::title::printable;
 
 /// A picture that is drawn, but not painted yet.
 #[derive(Debug)]
@@ -21,23 +25,49 @@ impl Picture {
     ///
     /// # Errors
     /// `Usage` if a side is not in [`Spec::SIDES`] or the columns do not suit the kind of picture. Also
-    /// if there are too many lines, or nothing to draw.
+    /// if there are too many lines or panels, or nothing to draw.
     pub fn draw(columns: &Columns, spec: &Spec) -> Result<Self> {
         if [spec.width, spec.height].iter().any(|side| !Spec::SIDES.contains(side)) {
             let (least, most) = Spec::SIDES.into_inner();
             return refuse(format!("width and height must be {least} to {most} pixels"));
         }
         load_fonts()?;
-        let columns = &columns.columns[..];
-        let kind = choose(spec.kind, columns)?;
-        let mut scene = Scene::new(spec.width, spec.height);
+        let panels = facet::split(&columns.columns, spec.facet)?;
+        let is_shown = |(at, _): &(usize, &Column)| spec.facet != Some(*at);
+        let whole = columns.columns.iter().enumerate().filter(is_shown);
+        let whole: Vec<Column> = whole.map(|(_, column)| column.clone()).collect();
+        let scale = scale_of(spec.width, spec.height);
+        let plan = Plan::new(&whole, &panels, spec, scale)?;
         let title = spec.title.as_deref().map(printable);
-        let title = title.as_deref();
-        let values = match (kind, columns) {
-            (PlotKind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
-            _ => lines::draw(&mut scene, title, kind, columns)?,
+        let heading = Heading::new(title.as_deref(), &plan.names, spec.width, scale);
+        let needs = Needs {
+            width: spec.width,
+            height: spec.height,
+            scale,
+            above: heading.height(),
+            right: plan.key.as_ref().map_or(0.0, |key| key.room(scale)),
+            panels: panels.len(),
+            aspect: plan.aspect,
+            fits: (spec.fits_map && plan.aspect.is_some()).then(|| heading.least_width()),
         };
-        Ok(Self { scene, kind, values })
+        let layout = Layout::new(&needs, &plan.x, &plan.y);
+        let mut scene = Scene::new(layout.width, layout.height, scale);
+        heading.draw(&mut scene);
+        let mut values = 0;
+        for (number, (frame, panel)) in layout.frames.iter().zip(&panels).enumerate() {
+            values += plan.draw(&mut scene, frame, number, &panel.columns)?;
+            draw_name(&mut scene, panel, frame.width(), frame.height().0);
+        }
+        layout.draw_titles(&mut scene, &plan.x, &plan.y);
+        if let Some(key) = &plan.key {
+            key.draw(&mut scene, layout.area);
+        }
+        Ok(Self { scene, kind: plan.kind(), values })
+    }
+
+    /// The width and the height in pixels.
+    pub fn size(&self) -> (u32, u32) {
+        (self.scene.width, self.scene.height)
     }
 
     /// The kind of picture, requested or chosen.
@@ -62,28 +92,12 @@ impl Picture {
     }
 }
 
-/// Returns the kind of picture that was requested, or one that suits the columns.
-fn choose(asked: Option<PlotKind>, columns: &[Column]) -> Result<PlotKind> {
-    let count = columns.len();
-    let [x, _, ..] = columns else {
-        return refuse(format!("a plot needs x and a value, and the query has {count} column"));
-    };
-    let repeats = || {
-        let mut seen = HashSet::new();
-        x.data.iter().any(|value| value.is_finite() && !seen.insert(value.to_bits()))
-    };
-    let kind = match asked {
-        Some(kind) => kind,
-        None if count == 3 && repeats() => PlotKind::Heatmap,
-        None if repeats() => PlotKind::Scatter,
-        None if matches!(x.values, Values::Names(_)) => PlotKind::Bars,
-        None => PlotKind::Line,
-    };
-    match kind {
-        PlotKind::Heatmap if count != 3 => refuse(format!(
-            "a heat map needs three columns, x, y and a value, and the query has {count}"
-        )),
-        kind => Ok(kind),
+/// Draws the name of a panel above it.
+fn draw_name(scene: &mut Scene, panel: &Panel, (left, right): (f64, f64), top: f64) {
+    if let Some(name) = &panel.name {
+        let scale = scene.scale;
+        let at = (f64::midpoint(left, right), top - 11.0 * scale);
+        scene.text(name, at, label_font(scale), Anchor::Middle);
     }
 }
 
@@ -95,11 +109,12 @@ mod tests {
     use arrow::datatypes::Schema;
 
     use super::*;
+    use crate::scene::Mark;
     use crate::{ColumnsBuilder, Error, Title};
 
     fn titles(schema: &Schema) -> Vec<Title> {
         let names = schema.fields().iter().map(|field| field.name().clone());
-        names.map(|name| Title { name, unit: None }).collect()
+        names.map(Title::new).collect()
     }
 
     fn draw(rows: &RecordBatch, spec: &Spec) -> Result<Picture> {
@@ -176,7 +191,11 @@ mod tests {
             let least = values.iter().copied().fold(f64::MAX, f64::min);
             let most = values.iter().copied().fold(f64::MIN, f64::max);
             // The axis is longer than the range by a twentieth at both ends.
-            let clip = picture.scene.clip;
+            let clip = picture.scene.marks.iter().find_map(|mark| match mark {
+                Mark::Path { clip, .. } => Some(*clip),
+                _ => None,
+            });
+            let clip = clip.unwrap();
             let per_value = (clip.bottom - clip.top) / ((most - least) * 1.1);
             let [high, low] = [most, least]
                 .map(|it| clip.bottom - (it - least + (most - least) * 0.05) * per_value);

@@ -5,8 +5,8 @@ use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
 
 pub(crate) use plotters::style::RGBColor as Color;
 
-use crate::column::printable;
 use crate::error::{Error, Result};
+use crate::title::printable;
 
 pub(crate) const WHITE: Color = Color(255, 255, 255);
 /// The colour of titles and labels.
@@ -23,15 +23,17 @@ pub(crate) const NOTHING: Color = Color(225, 225, 228);
 pub(crate) enum Mark {
     /// A filled rectangle: the pixels from the first number of a pair up to, but without, the second.
     Rect { x: (i32, i32), y: (i32, i32), color: Color },
-    /// A line through points, which the scene's clip limits.
-    Path { points: Vec<(f64, f64)>, width: f64, color: Color },
+    /// A line through points, of which only the part in the clip shows.
+    Path { points: Vec<(f64, f64)>, width: f64, color: Color, clip: Clip },
+    /// A filled polygon.
+    Polygon { points: Vec<(f64, f64)>, color: Color },
     /// A filled circle.
     Dot { at: (f64, f64), radius: f64, color: Color },
     /// A line of text.
     Text { text: String, at: (f64, f64), font: Font, anchor: Anchor, color: Color },
 }
 
-/// An area in pixels, which lines must not leave.
+/// An area in pixels, such as one that lines must not leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Clip {
     pub(crate) left: f64,
@@ -45,6 +47,18 @@ impl Clip {
     pub(crate) fn enlarged(self, factor: f64) -> Self {
         let Self { left, right, top, bottom } = self;
         let [left, right, top, bottom] = [left, right, top, bottom].map(|at| at * factor);
+        Self { left, right, top, bottom }
+    }
+
+    /// Whether a point is in the area.
+    pub(crate) fn holds(self, (x, y): (f64, f64)) -> bool {
+        (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
+    }
+
+    /// Returns the nearest area whose edges are between pixels.
+    pub(crate) fn rounded(self) -> Self {
+        let Self { left, right, top, bottom } = self;
+        let [left, right, top, bottom] = [left, right, top, bottom].map(f64::round);
         Self { left, right, top, bottom }
     }
 }
@@ -107,21 +121,19 @@ pub(crate) fn load_fonts() -> Result<()> {
 pub(crate) struct Scene {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// The area of lines; at first, the whole picture.
-    pub(crate) clip: Clip,
+    /// The factor for sizes of text and lines.
+    pub(crate) scale: f64,
     pub(crate) marks: Vec<Mark>,
 }
 
-impl Scene {
-    pub(crate) fn new(width: u32, height: u32) -> Self {
-        let (right, bottom) = (f64::from(width), f64::from(height));
-        let clip = Clip { left: 0.0, right, top: 0.0, bottom };
-        Self { width, height, clip, marks: vec![] }
-    }
+/// Returns the factor for sizes of text and lines, relative to a picture of 1000 by 620 pixels.
+pub(crate) fn scale_of(width: u32, height: u32) -> f64 {
+    (f64::from(width) / 1000.0).min(f64::from(height) / 620.0).clamp(0.6, 3.0)
+}
 
-    /// The factor for sizes of text and lines, relative to a picture of 1000 by 620 pixels.
-    pub(crate) fn scale(&self) -> f64 {
-        (f64::from(self.width) / 1000.0).min(f64::from(self.height) / 620.0).clamp(0.6, 3.0)
+impl Scene {
+    pub(crate) fn new(width: u32, height: u32, scale: f64) -> Self {
+        Self { width, height, scale, marks: vec![] }
     }
 
     pub(crate) fn rect(&mut self, x: (f64, f64), y: (f64, f64), color: Color) {
@@ -129,8 +141,12 @@ impl Scene {
         self.marks.push(Mark::Rect { x: whole(x), y: whole(y), color });
     }
 
-    pub(crate) fn path(&mut self, points: Vec<(f64, f64)>, width: f64, color: Color) {
-        self.marks.push(Mark::Path { points, width, color });
+    pub(crate) fn path(&mut self, points: Vec<(f64, f64)>, width: f64, color: Color, clip: Clip) {
+        self.marks.push(Mark::Path { points, width, color, clip });
+    }
+
+    pub(crate) fn polygon(&mut self, points: Vec<(f64, f64)>, color: Color) {
+        self.marks.push(Mark::Polygon { points, color });
     }
 
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: Color) {

@@ -4,17 +4,18 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::error::{Result, refuse};
+use crate::settings::{AxisSettings, ColorSettings};
 
 /// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlotKind {
     /// Lines through the values, by x.
     Line,
-    /// A point for each value.
+    /// A point for each value; with a third column, coloured by it.
     Scatter,
     /// A bar for each value.
     Bars,
-    /// A coloured cell for each x and y.
+    /// A coloured cell for each x and y: of a grid, or between neighbouring points of a curvilinear grid.
     Heatmap,
 }
 
@@ -77,6 +78,18 @@ pub struct Spec {
     pub width: u32,
     /// Height in pixels, one of [`Spec::SIDES`].
     pub height: u32,
+    /// Whether a map may be smaller than width and height, so that it has no empty margins.
+    pub fits_map: bool,
+    /// The axis from left to right.
+    pub x: AxisSettings,
+    /// The upright axis.
+    pub y: AxisSettings,
+    /// The colours of values.
+    pub color: ColorSettings,
+    /// Whether coastlines are drawn; `None` draws them if x and y are longitude and latitude.
+    pub coastlines: Option<bool>,
+    /// The number of the column whose values get a panel each.
+    pub facet: Option<usize>,
 }
 
 impl Spec {
@@ -85,7 +98,18 @@ impl Spec {
 
     /// A picture of this size in pixels, without a title and of a kind that suits the columns.
     pub fn new(width: u32, height: u32) -> Self {
-        Self { kind: None, title: None, width, height }
+        Self {
+            kind: None,
+            title: None,
+            width,
+            height,
+            fits_map: false,
+            x: AxisSettings::default(),
+            y: AxisSettings::default(),
+            color: ColorSettings::default(),
+            coastlines: None,
+            facet: None,
+        }
     }
 }
 

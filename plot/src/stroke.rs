@@ -37,7 +37,7 @@ pub(crate) fn runs(
 }
 
 /// Returns the pixels with centres between two places.
-fn pixels(from: f64, to: f64) -> std::ops::Range<i32> {
+pub(crate) fn pixels(from: f64, to: f64) -> std::ops::Range<i32> {
     (from - 0.5).ceil() as i32..((to - 0.5).floor() as i32).saturating_add(1)
 }
 

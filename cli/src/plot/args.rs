@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::RangedI64ValueParser;
 use clap::{ValueEnum, value_parser};
+use datafusion::arrow::datatypes::Schema;
+use datafusion::error::DataFusionError;
 use gridfusion_plot::{self as plot, Format, Spec};
 
+use super::look::Look;
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 
@@ -41,9 +44,12 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "PIXELS", default_value = "1000", value_parser = side())]
     pub(crate) width: u32,
 
-    /// Height of the picture in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "620", value_parser = side())]
-    pub(crate) height: u32,
+    /// Height of the picture in pixels [default: 620; a map has the height that suits it]
+    #[arg(long, value_name = "PIXELS", value_parser = side())]
+    pub(crate) height: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
 
     #[command(flatten)]
     pub(crate) engine: Engine,
@@ -51,17 +57,24 @@ pub(crate) struct PlotArgs {
 
 impl PlotArgs {
     /// Returns the settings of the picture.
-    pub(crate) fn spec(&self) -> Spec {
-        let mut spec = Spec::new(self.width, self.height);
+    ///
+    /// # Errors
+    /// If `--facet` names no column of the query.
+    pub(crate) fn spec(&self, schema: &Schema) -> Result<Spec, DataFusionError> {
+        let mut spec = Spec::new(self.width, self.height.unwrap_or(620));
+        spec.fits_map = self.height.is_none();
         spec.kind = self.kind.map(PlotKind::drawn);
         spec.title.clone_from(&self.title);
-        spec
+        self.look.apply(&mut spec, schema)?;
+        Ok(spec)
     }
 }
 
 const AFTER_HELP: &str = r#"Columns:
   x, y                  a line; points if a value of x repeats; bars if x is text
-  x, y, value           a heat map, if a value of x repeats
+  x, y, value           a heat map, if a value of x repeats or the rows are a curvilinear grid;
+                        points coloured by value if x and y are no grid, or with --kind scatter
+  lon, lat, value       a map with coastlines
   x, y, y, ...          a line for each y; also points or bars
   x, text, y            a line for each text, with --kind line
   Values are numbers. The x of every plot and the y of a heat map may also be times or text.
@@ -70,14 +83,16 @@ Examples:
   gridfusion plot "SELECT lon, lat, avg(value) FROM temperature GROUP BY lon, lat" climate.tet -o map.png
   gridfusion plot "SELECT date_trunc('day', time) AS day, min(value), max(value)
                    FROM temperature GROUP BY day" stations.tet -o days.svg --title "Six stations"
-  gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o lines.png --kind line"#;
+  gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o lines.png --kind line
+  gridfusion plot "SELECT longitude, latitude, rain FROM 'rain.nc'" -o rain.png --log color --color-limits 0.1..100
+  gridfusion plot "SELECT month, lon, lat, avg(value) FROM sst GROUP BY ALL" sst.zarr -o months.png --facet month"#;
 
 /// The kind of plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlotKind {
     /// Lines through the values, in order of x
     Line,
-    /// A point for each value
+    /// A point for each value; of three columns, the third is the colour
     Scatter,
     /// A bar for each value
     Bars,

@@ -8,6 +8,7 @@
 //! The crate `gridfusion-plot` draws the picture.
 
 pub(crate) mod args;
+mod look;
 mod titles;
 
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
-use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Title};
+use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Spec, Title};
 
 use self::args::PlotArgs;
 use crate::draft::{Draft, refused};
@@ -45,15 +46,15 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let session = Session::new(&args.engine, false, options.for_stores())?;
     let opened = tables::register(&session, &args.paths, &options).await;
     opened.map_err(|error| with_hint(error, &session.ctx))?;
-    let columns = match query(&session, args).await {
+    let (columns, spec) = match query(&session, args).await {
         Err(error) => return Err(explained(error, &session.ctx, &args.sql).await),
-        columns => columns?,
+        drawn => drawn?,
     };
     let failed = |error| failure(error, args);
-    let picture = Picture::draw(&columns, &args.spec()).map_err(failed)?;
+    let picture = Picture::draw(&columns, &spec).map_err(failed)?;
     draft.finish(&picture.encode(args.output.format).map_err(failed)?)?;
     if !args.engine.quiet {
-        let (width, height) = (args.width, args.height);
+        let (width, height) = picture.size();
         let what = match picture.kind() {
             PlotKind::Line => "lines",
             PlotKind::Scatter => "points",
@@ -66,8 +67,8 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     Ok(())
 }
 
-/// Runs the query and returns its columns.
-async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
+/// Runs the query, and returns its columns and the settings of the picture.
+async fn query(session: &Session, args: &PlotArgs) -> Result<(Columns, Spec)> {
     let start = Instant::now();
     let remote = remote_of(&session.ctx);
     let earlier = remote.counts();
@@ -75,6 +76,7 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let PlannedStatement { logical, physical: plan, context } =
         statement::plan(&session.ctx, query).await?;
     let titles = titles::of(&logical);
+    let spec = args.spec(&plan.schema())?;
     let planning = start.elapsed();
     let begin = Instant::now();
     let context = Arc::new(context);
@@ -86,7 +88,7 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
         let requests = Requests(remote.counts().since(&earlier));
         Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }
-    Ok(columns)
+    Ok((columns, spec))
 }
 
 /// Runs a plan and keeps its rows.

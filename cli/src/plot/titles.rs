@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::common::JoinType;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
-use gridfusion_plot::Title;
+use gridfusion_plot::{CalendarUnits, Role, Title};
 
 /// Aggregates whose results have the unit of their argument.
 const KEEP_UNIT: [&str; 11] = [
@@ -34,7 +34,10 @@ pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
     let names = plan.schema().fields().iter().map(|field| field.name());
     let title = |(at, name): (usize, &String)| {
         let title = Trace::from_plan(plan, at).map(|trace| trace.title(name));
-        title.unwrap_or_else(|| Title { name: name.clone(), unit: None })
+        title.unwrap_or_else(|| Title {
+            role: Role::from_attributes(name, |_| None),
+            ..Title::new(name)
+        })
     };
     names.enumerate().map(title).collect()
 }
@@ -118,11 +121,21 @@ impl<'a> Trace<'a> {
             let long = attribute("long_name").cloned();
             long.or_else(standard).unwrap_or_else(|| plain.to_owned())
         };
-        let name = match (self.is_renamed, self.aggregate) {
+        let shown = match (self.is_renamed, self.aggregate) {
             (true, _) => name.to_owned(),
             (false, None) => described(),
             (false, Some(aggregate)) => format!("{aggregate}({})", described()),
         };
-        Title { name, unit: attribute("units").cloned() }
+        let role =
+            |name: &str| Role::from_attributes(name, |key| attribute(key).map(String::as_str));
+        let keeps_values = !matches!(self.aggregate, Some("stddev" | "stddev_pop" | "sum"));
+        let role = [name, self.field.name()].map(role).into_iter().find(|it| *it != Role::Other);
+        let calendar = || CalendarUnits::parse(attribute("units")?, attribute("calendar")?);
+        Title {
+            name: shown,
+            unit: attribute("units").cloned(),
+            role: role.filter(|_| keeps_values).unwrap_or_default(),
+            calendar: calendar().filter(|_| keeps_values),
+        }
     }
 }

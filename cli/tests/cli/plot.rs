@@ -71,7 +71,9 @@ impl Svg {
             height: number(mark, "height"),
             fill: attribute(mark, "fill").to_owned(),
         };
-        self.marks("rect").into_iter().map(rect).collect()
+        // The areas that clip lines have no colour.
+        let marks = self.marks("rect").into_iter().filter(|mark| mark.contains("fill="));
+        marks.map(rect).collect()
     }
 
     /// Returns the background of the plot, and the cells of the heat map.
@@ -111,8 +113,7 @@ fn a_heat_map_has_a_cell_for_each_value() {
 
 #[test]
 fn cells_end_half_way_and_axes_go_upwards() {
-    let sql =
-        "SELECT * FROM (VALUES (4, 90, 1), (1, 90, 2), (0, 90, 3), (4, -90, 4)) t(lon, lat, v)";
+    let sql = "SELECT * FROM (VALUES (4, 90, 1), (1, 90, 2), (0, 90, 3), (4, -90, 4)) t(x, y, v)";
     let svg = svg(sql, &["--width", "700"]);
     let (ground, mut cells) = svg.cells();
     cells.sort_by_key(|cell| (cell.y, cell.x));
@@ -227,6 +228,106 @@ fn columns_decide_the_kind_unless_it_is_given() {
     assert!(by_station.texts().contains(&"Reykjavik"));
     let all = svg(&format!("SELECT v, w, w AS z {table}"), &["--kind", "heatmap"]);
     assert_eq!(all.cells().1.len(), 3);
+}
+
+/// A grid of 30 × 40 points whose rows and columns are bent, as of a regional model.
+const BENT: &str = "SELECT 10 + i * 0.5 + j * 0.1 AS \"LON\", 45 + j * 0.3 - (i - 20) * (i - 20) * 0.01 AS \"LAT\", i + j AS v
+    FROM (SELECT value AS i FROM generate_series(0, 39)), (SELECT value AS j FROM generate_series(0, 29)) ORDER BY j, i";
+
+#[test]
+fn curvilinear_grids_are_maps_of_cells() {
+    let map = svg(BENT, &[]);
+    assert_eq!(map.marks("polygon").len(), 1200);
+    assert!(map.marks("polyline").len() > 5, "no coast");
+    let (ground, _) = map.cells();
+    // 24 degrees of longitude at 46.8° north, and 13 of latitude.
+    let aspect = f64::from(ground.width) / f64::from(ground.height);
+    assert!((aspect - 22.9 * 47.4_f64.to_radians().cos() / 13.0).abs() < 0.1, "{aspect}");
+    let plain = svg(BENT, &["--coastlines", "off", "--height", "620"]);
+    assert_eq!((plain.marks("polygon").len(), plain.marks("polyline").len()), (1200, 0));
+    // Without a height, the picture is as narrow as the map.
+    let width = "width=\"1000\"";
+    assert!(plain.0.contains(width) && !map.0.contains(width));
+    let points = svg(BENT, &["--kind", "scatter"]);
+    assert_eq!(points.marks("circle").len(), 1200);
+}
+
+#[test]
+fn axes_take_limits_scales_and_directions() {
+    let table = "FROM (VALUES (1, 1), (10, 100), (100, 10000)) t(x, y)";
+    let xs = |more: &[&str]| -> Vec<f64> {
+        let more = [&["--kind", "scatter"], more].concat();
+        let svg = svg(&format!("SELECT x, y {table}"), &more);
+        svg.marks("circle").iter().map(|it| attribute(it, "cx").parse().unwrap()).collect()
+    };
+    let log = xs(&["--log", "x,y"]);
+    assert!((log[1] - f64::midpoint(log[0], log[2])).abs() <= 1.0, "{log:?}");
+    let linear = xs(&[]);
+    assert!(linear[1] - linear[0] < (linear[2] - linear[0]) / 8.0, "{linear:?}");
+    assert!(xs(&["--invert", "x"]).is_sorted_by(|one, next| one > next));
+    assert_eq!(xs(&["--x-limits", "-5..50"]).len(), 2);
+    assert_eq!(xs(&["--x-limits", "5.."]).len(), 2);
+    let sql = "SELECT time, value FROM temperature WHERE station = 'Oslo'";
+    let texts = svg(sql, &["--x-limits", "2024-01-05..2024-01-07 12:00"]).texts().join("|");
+    assert!(texts.contains("2024-01-06") && !texts.contains("2024-01-09"), "{texts}");
+    let folder = Folder::new();
+    let refused = |more: &[&str]| plot(sql, &folder.file("a.svg"), more);
+    for (more, code, reason) in [
+        (&["--x-limits", "5"][..], 2, "LOW..HIGH"),
+        (&["--x-limits", "a..b"], 1, "limit a is not a date or time"),
+        (&["--y-limits", "0..9", "--log", "y"], 1, "limits are positive there"),
+        (&["--coastlines", "on"], 1, "coastlines need longitudes and latitudes"),
+        (&["--facet", "ship"], 1, "--facet needs the name of one column of the query: time, value"),
+    ] {
+        let outcome = refused(more);
+        assert_eq!(outcome.code, Some(code), "{more:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(reason), "{more:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn colours_follow_the_options() {
+    let sql = "SELECT * FROM (VALUES (0, 1, -1), (0, 2, 0), (1, 1, 3)) t(x, y, v)";
+    let fills = |more: &[&str]| -> Vec<String> {
+        svg(sql, more).cells().1.into_iter().map(|cell| cell.fill).collect()
+    };
+    let [least, _, greatest] = &fills(&[])[..] else { panic!() };
+    assert_eq!([least.as_str(), greatest], ["#440154", "#FDE725"]);
+    let [least, _, greatest] = &fills(&["--colors", "cividis", "--color-limits", "-1..1"])[..]
+    else {
+        panic!()
+    };
+    assert_eq!([least.as_str(), greatest], ["#00224E", "#FEE838"]);
+    let categories = fills(&["--colors", "categories"]);
+    assert_eq!(categories, ["#0072B2", "#D55E00", "#009E73"]);
+    // Zero is grey, and the background has another colour.
+    let diverging = svg(sql, &["--colors", "diverging"]);
+    let fill = |fill: &str| diverging.rects().iter().any(|rect| rect.fill == fill);
+    assert!(fill("#DDDDDD") && fill("#B40426") && !fill("#E1E1E4"), "{:?}", diverging.rects());
+    assert_eq!(fills(&["--log", "color"]).len(), 1);
+}
+
+#[test]
+fn panels_have_the_values_of_a_column() {
+    let sql = "SELECT station, time, value FROM temperature WHERE time < '2024-01-03'";
+    let panels = svg(sql, &["--facet", "station"]);
+    let texts = panels.texts();
+    for station in ["Bergen", "Oslo", "Reykjavik", "Tromso"] {
+        assert_eq!(texts.iter().filter(|it| **it == station).count(), 1, "{texts:?}");
+    }
+    assert_eq!(panels.0.matches("<clipPath ").count(), 6);
+}
+
+#[test]
+fn times_of_other_calendars_have_years() {
+    let folder = Folder::new();
+    let file = folder.file("a.svg");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/model.tet");
+    let sql = "SELECT model_time, value FROM projection";
+    let outcome = run(&["plot", sql, model, "-q", "-o", file.to_str().unwrap()]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let texts = Svg(fs::read_to_string(file).unwrap()).texts().join("|");
+    assert!(texts.contains("2050-07") || texts.contains("2051"), "{texts}");
 }
 
 #[test]
