@@ -23,6 +23,7 @@
 //! |---|---|
 //! | the aggregate `weighted_avg(value, weight)` | [`weighted_avg_udaf`] |
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
+//! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
 //! | scalar functions of DataFusion, for all years | [`date_trunc`], [`date_bin`] |
 //! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`] |
 //! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], and those of a format by [`format_table_functions`] |
@@ -43,6 +44,7 @@ use datafusion::functions_aggregate::{
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
 use crate::exec::mended;
+use crate::exec::nearest::nearest_udf;
 use crate::exec::own_functions::{own_aggregate, own_scalar_named};
 pub use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::provider::ArrayFunction;
@@ -118,6 +120,28 @@ pub fn date_trunc() -> Option<Arc<ScalarUDF>> {
 #[must_use]
 pub fn date_bin() -> Option<Arc<ScalarUDF>> {
     own_scalar_named("date_bin")
+}
+
+/// Returns `nearest(dimension, value[, tolerance])`, the label of a dimension of an array that is nearest to a value. It is NULL if none is
+/// within the tolerance: a number, or an interval for times.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.enable_gridfusion();
+/// ctx.register_array("sea", "examples/data/sea.zarr", ArrayOptions::default()).await?;
+/// let near = "SELECT count(*) FROM sea WHERE lat = nearest(lat, 59.9) AND lon = nearest(lon, 10.7, 5)";
+/// assert!(ctx.sql(near).await?.to_string().await?.contains("60"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn nearest() -> Arc<ScalarUDF> {
+    nearest_udf()
 }
 
 /// Returns `gridfusion_interval_length(interval)`, the length of an interval in nanoseconds. Rewritten plans call it to compare
@@ -293,7 +317,7 @@ impl GridfusionFunctions {
         let mut aggregate = own_aggregates();
         aggregate.push(weighted_avg_udaf());
         Self {
-            scalar: own.chain([interval_length(), time_of_day()]).collect(),
+            scalar: own.chain([nearest(), interval_length(), time_of_day()]).collect(),
             aggregate,
             table: ArrayFunction::all(formats).into_iter().map(table_function).collect(),
         }

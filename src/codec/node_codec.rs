@@ -14,6 +14,7 @@ use super::converters::{Decoder, Encoder};
 use super::declarations::Declarations;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
+use super::known_files::{label_bytes, labels_of};
 use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
@@ -24,6 +25,7 @@ use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::mended;
+use crate::exec::nearest::{NearestLabels, nearest_among, nearest_labels};
 use crate::exec::operator::Operator;
 use crate::exec::own_functions::{
     is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
@@ -159,11 +161,21 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             bytes.extend_from_slice(OWN);
         } else if mended::functions().iter().any(|it| **it == *function) {
             bytes.extend_from_slice(MENDED);
+        } else if let Some(known) = nearest_labels(function) {
+            let Some(labels) = label_bytes(known.labels()) else {
+                return not_impl_err!("nearest among too many labels to send them");
+            };
+            bytes.extend_from_slice(NEAREST);
+            bytes.extend(labels);
         }
         Ok(())
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        if let Some(labels) = bytes.strip_prefix(NEAREST) {
+            let labels = NearestLabels::try_new(&labels_of(labels)?)?;
+            return Ok(nearest_among(Arc::new(labels)));
+        }
         let function = match bytes {
             OWN => own_scalar_named(name),
             MENDED => mended::functions().into_iter().find(|it| it.name() == name),
@@ -217,6 +229,9 @@ const OWN: &[u8] = b"gridfusion";
 
 /// The bytes of a function that takes the place of one of DataFusion in some plans, beside its name.
 const MENDED: &[u8] = b"gridfusion mended";
+
+/// The first bytes of `nearest` among labels, which follow.
+const NEAREST: &[u8] = b"gridfusion nearest";
 
 fn no_function(name: &str) -> DataFusionError {
     not_impl_datafusion_err!("{name} is no function of gridfusion")

@@ -14,6 +14,7 @@
 //!   eager, align, window ─▶ reduce            rules: plans over rows that become reductions and scans
 //!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
 //!   single_labels                             rule: comparisons of labels of single precision
+//!   nearest                                   function: the label that is nearest to a value
 //!   written_times                             rule: times without seconds, minutes or days
 //! ```
 //!
@@ -40,6 +41,7 @@ mod matching;
 pub(crate) mod mended;
 mod metrics;
 mod nans;
+pub(crate) mod nearest;
 pub(crate) mod operator;
 mod order;
 mod order_keys;

@@ -11,6 +11,7 @@
 //! | `session`, `session_state` | methods that add gridfusion to a session |
 //! | `factory` | `CREATE EXTERNAL TABLE` |
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
+//! | `nearest_rule` | `nearest(dimension, …)` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
@@ -27,6 +28,7 @@ mod factory;
 mod grid_catalog;
 mod lazy_schema;
 mod named_arguments;
+mod nearest_rule;
 mod opener;
 mod panics;
 mod reopen;

@@ -8,6 +8,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
+use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
 use crate::exec::mended::{MendedEnd, MendedLogic, WhenExecuted};
 use crate::exec::own_functions::{
@@ -48,6 +49,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
+    /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension
     /// - a rule that reads times without seconds, minutes or days, such as `'2022-07-01 12:00'` and `'2022-07'`
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
@@ -64,6 +66,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         *rules = gridfusion_rules(std::mem::take(rules));
         add_analyzer_rule(&mut self, Arc::new(ParquetTypesRule));
         add_analyzer_rule(&mut self, Arc::new(WrittenTimesRule));
+        add_analyzer_rule(&mut self, Arc::new(NearestRule));
         add_mended(&mut self);
         add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();

@@ -13,6 +13,8 @@ mod in_subqueries;
 mod mistakes;
 /// The sign of NaN.
 mod nan;
+/// The label that is nearest to a value.
+mod nearest;
 /// The table of options.
 mod options;
 /// Locations, formats and options of opened tables.
