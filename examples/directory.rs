@@ -10,7 +10,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let years = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/years");
+    let years = concat!(env!("CARGO_MANIFEST_DIR"), "/data/years");
     let ctx = SessionContext::new();
     ctx.enable_gridfusion();
 

@@ -11,7 +11,8 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 #[tokio::main]
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    ctx.enable_gridfusion();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stations.tet");
     // Opening reads the directory, the labels and no payload: every dataset becomes a table.
     ctx.register_array_schema("stations", path, ArrayOptions::default()).await?;
     let wet_and_cold = ctx

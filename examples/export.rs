@@ -13,7 +13,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     ctx.enable_gridfusion();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stations.tet");
     let options = ArrayOptions::default().with_dataset("temperature");
     ctx.register_array("temperature", path, options).await?;
 

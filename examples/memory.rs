@@ -18,12 +18,13 @@ use url::Url;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let store = InMemory::new();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stations.tet");
     store.put(&"2024/stations.tet".into(), std::fs::read(path)?.into()).await?;
 
     // Register any `ObjectStore` for the scheme and host of its URLs. Queries fetch only the byte ranges of
     // the object that they need.
     let ctx = SessionContext::new();
+    ctx.enable_gridfusion();
     ctx.register_object_store(&Url::parse("memory://archive")?, Arc::new(store));
 
     let options = ArrayOptions::default().with_dataset("temperature");

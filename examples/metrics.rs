@@ -15,7 +15,8 @@ use gridfusion::{ArrayOptions, GridScanExec, GridfusionSessionContextExt};
 #[tokio::main]
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    ctx.enable_gridfusion();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stations.tet");
     let options = ArrayOptions::default().with_dataset("temperature");
     ctx.register_array("temperature", path, options).await?;
 

@@ -27,7 +27,7 @@ async fn main() -> Result<()> {
     let ctx = SessionContext::new_with_state(state);
 
     // `with_gridfusion` also adds tables and table functions to SQL.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stations.tet");
     let create = format!(
         "CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION '{path}'
          OPTIONS ('dataset' 'temperature')"

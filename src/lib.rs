@@ -78,6 +78,7 @@
 //!
 //! | program | shows |
 //! |---|---|
+//! | `netcdf`, `zarr` | a first question to a file, and to a store |
 //! | `embed` | a file as a schema, and its datasets joined |
 //! | `directory` | many files as one table, and a catalog with a schema per file |
 //! | `memory` | an object in a store, here in memory |
