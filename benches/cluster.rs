@@ -160,7 +160,8 @@ fn overhead(runtime: &Runtime, workers: &[Worker; 2], figures: &mut Figures) {
     let labels: Vec<String> = (0..10).map(|i| format!("ST{i:05}")).collect();
     let metadata =
         json!({"dim_names": ["time", "station"], "coords": {"station": {"labels": labels}}});
-    let value = TestDataset::new("t", F32, &[100, 10], &[25, 10], cells).with_metadata(metadata);
+    let value =
+        TestDataset::new("value", F32, &[100, 10], &[25, 10], cells).with_metadata(metadata);
     let file = TempTet::new(&tet_bytes(&[value], &layout()));
     let (alone, together) = (reducing(2, 8192), coordinator(&[&workers[0], &workers[1]], 1));
     for ctx in [&alone, &together] {

@@ -373,7 +373,7 @@ fn file(field: &Field) -> TempTet {
     attributes["units"] = json!("K");
     let metadata = json!({"dim_names": ["time", "lat", "lon"], "attrs": attributes});
     let value =
-        TestDataset::new("sst", field.tag, &[times, lats, lons], &chunk, field.bytes.clone())
+        TestDataset::new("value", field.tag, &[times, lats, lons], &chunk, field.bytes.clone())
             .with_metadata(metadata);
     let hours = (0..times as i32).flat_map(|at| (at * 6).to_le_bytes()).collect();
     let time = TestDataset::new("time", I32, &[times], &[times], hours).with_metadata(
@@ -454,8 +454,9 @@ fn stations(runtime: &Runtime, figures: &mut Figures) {
     let data = values();
     let (hours, stations, chunk) = size();
     let metadata = json!({"dim_names": ["time", "station"], "attrs": {"_FillValue": "NaN"}});
-    let value = TestDataset::new("t", F32, &[hours, stations], &[chunk, stations], data.clone())
-        .with_metadata(metadata);
+    let value =
+        TestDataset::new("value", F32, &[hours, stations], &[chunk, stations], data.clone())
+            .with_metadata(metadata);
     let since = (0..hours as i32).flat_map(i32::to_le_bytes).collect();
     let time = TestDataset::new("time", I32, &[hours], &[hours], since).with_metadata(
         json!({"dim_names": ["time"], "attrs": {"units": "hours since 1990-01-01"}}),

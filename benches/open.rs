@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 fn many_chunks() -> TempTet {
     let chunks: u64 = if is_small() { 1_000 } else { 1_000_000 };
     let data = (0..chunks as i32).flat_map(i32::to_le_bytes).collect();
-    let dataset = TestDataset::new("t", I32, &[chunks], &[1], data);
+    let dataset = TestDataset::new("value", I32, &[chunks], &[1], data);
     TempTet::new(&tet_bytes(&[dataset], &Layout::default()))
 }
 
@@ -40,7 +40,7 @@ fn many_chunks() -> TempTet {
 fn large() -> TempTet {
     let (rows, chunk) = if is_small() { (4_096, 512) } else { (262_144, 4_096) };
     let data = (0..rows * 256).flat_map(|i| ((i % 9_973) as f32).to_le_bytes()).collect();
-    let dataset = TestDataset::new("t", F32, &[rows, 256], &[chunk, 256], data).with_zstd(true);
+    let dataset = TestDataset::new("value", F32, &[rows, 256], &[chunk, 256], data).with_zstd(true);
     TempTet::new(&tet_bytes(&[dataset], &Layout::default()))
 }
 

@@ -185,7 +185,7 @@ fn sum_latitudes(bytes: &[u8]) {
 fn rank_3_file(data: &[u8]) -> TempTet {
     let (shape, chunk) = rank_3();
     let bytes = shape.iter().product::<u64>() as usize * 4;
-    let value = TestDataset::new("t", F32, &shape, &chunk, data[..bytes].to_vec())
+    let value = TestDataset::new("value", F32, &shape, &chunk, data[..bytes].to_vec())
         .with_metadata(json!({"dim_names": ["day", "lat", "lon"]}));
     let coordinate = |name: &str, len: u64| {
         let data = (0..len).flat_map(|at| (at as f64 / 2.0 - 45.0).to_le_bytes()).collect();
@@ -264,7 +264,7 @@ fn main() {
 
 fn small_file() -> TempTet {
     let data = (0..1000).flat_map(|cell| (cell as f32).to_le_bytes()).collect();
-    let value = TestDataset::new("t", F32, &[10, 100], &[5, 100], data)
+    let value = TestDataset::new("value", F32, &[10, 100], &[5, 100], data)
         .with_metadata(json!({"dim_names": ["a", "b"]}));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     TempTet::new(&tet_bytes(&[value], &layout))

@@ -116,10 +116,10 @@ fn files(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let (hours, count) = (hours(), 64);
     let of_file = hours / count;
     let whole = folder.join("whole.tet");
-    write(&whole, &[variable("t", hours, [of_file, STATIONS], false), time(0, hours)]);
+    write(&whole, &[variable("value", hours, [of_file, STATIONS], false), time(0, hours)]);
     for number in 0..count {
         let path = folder.join(format!("part-{number:02}.tet"));
-        let part = variable("t", of_file, [of_file, STATIONS], false);
+        let part = variable("value", of_file, [of_file, STATIONS], false);
         write(&path, &[part, time(number * of_file, of_file)]);
     }
     let ctx = reducing(2, 8192);
@@ -151,7 +151,7 @@ fn files(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
 fn thousand(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let (count, of_file) = (if is_small() { 20 } else { 1000 }, 24);
     for number in 0..count {
-        let part = variable("t", of_file, [of_file, STATIONS], true);
+        let part = variable("value", of_file, [of_file, STATIONS], true);
         write(
             &folder.join(format!("day-{number:04}.tet")),
             &[part, time(number * of_file, of_file)],

@@ -126,7 +126,7 @@
 //! ctx.enable_gridfusion();
 //! ctx.register_array_format(Arc::new(Flat));
 //! ctx.register_array("squares", path.display().to_string(), ArrayOptions::default()).await?;
-//! let found = ctx.sql("SELECT sum(value) FROM squares WHERE place >= 8").await?.collect().await?;
+//! let found = ctx.sql("SELECT sum(cells) FROM squares WHERE place >= 8").await?.collect().await?;
 //! assert_eq!(found[0].column(0).to_data().buffers()[0].typed_data::<f64>(), [64.0 + 81.0]);
 //! # Ok(())
 //! # }

@@ -134,7 +134,7 @@ pub fn date_bin() -> Option<Arc<ScalarUDF>> {
 /// let ctx = SessionContext::new();
 /// ctx.enable_gridfusion();
 /// ctx.register_array("sea", "examples/data/sea.zarr", ArrayOptions::default()).await?;
-/// let near = "SELECT count(*) FROM sea WHERE lat = nearest(lat, 59.9) AND lon = nearest(lon, 10.7, 5)";
+/// let near = "SELECT count(*) FROM sea WHERE lat = nearest(lat, 59.9) AND lon = nearest(lon, 10.7, 15)";
 /// assert!(ctx.sql(near).await?.to_string().await?.contains("60"));
 /// # Ok(())
 /// # }

@@ -66,7 +66,7 @@ pub(crate) fn file(data: Vec<u8>, zstd: bool) -> TempTet {
     let labels: Vec<String> = (0..stations).map(|i| format!("ST{i:05}")).collect();
     let metadata =
         json!({"dim_names": ["time", "station"], "coords": {"station": {"labels": labels}}});
-    let value = TestDataset::new("t", F32, &[hours, stations], &[chunk, stations], data)
+    let value = TestDataset::new("value", F32, &[hours, stations], &[chunk, stations], data)
         .with_zstd(zstd)
         .with_metadata(metadata);
     let hours_since = (0..hours as i32).flat_map(i32::to_le_bytes).collect();
@@ -106,7 +106,7 @@ pub(crate) fn sst() -> TempTet {
     });
     let shape = [times, lats, lons];
     let chunk = [times.div_ceil(60), lats.div_ceil(2), lons.div_ceil(2)];
-    let dataset = TestDataset::new("sst", F32, &shape, &chunk, data.collect());
+    let dataset = TestDataset::new("value", F32, &shape, &chunk, data.collect());
     let layout = Layout { history_version: Some(1), ..Layout::default() };
     TempTet::new(&tet_bytes(&[dataset.with_metadata(metadata)], &layout))
 }

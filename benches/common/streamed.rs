@@ -56,10 +56,10 @@ impl Streamed {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
         let rows = if self.has_payloads { self.chunks() } else { 0 };
         let mut directory = Vec::new();
-        for field in [1, F32, 2, 0] {
+        for field in [5, F32, 2, 0] {
             directory.extend(u32::to_le_bytes(field)); // name length, type, rank, flags
         }
-        directory.extend(b"t\0\0\0\0\0\0\0");
+        directory.extend(b"value\0\0\0");
         directory.extend(self.shape.iter().chain(&self.chunk).flat_map(|len| len.to_le_bytes()));
         let index_at = 40 + directory.len() as u64;
         let payloads_at = index_at + 32 + 104 * rows;
@@ -110,7 +110,7 @@ impl Streamed {
         let labels: Vec<String> = (0..self.shape[1]).map(|i| format!("ST{i:05}")).collect();
         let dims = json!({"dim_names": ["time", "station"], "attrs": {},
             "coords": {"station": {"labels": labels}}});
-        let mut footer = json!({"history": [], "metadata": {"datasets": {"t": dims}}});
+        let mut footer = json!({"history": [], "metadata": {"datasets": {"value": dims}}});
         if self.has_zones {
             let zones = format!("{{\"version\":1,\"chunks\":[{zones}]}}");
             footer["zone_maps_ref"] = json!({"offset": at, "len": zones.len()});

@@ -1,7 +1,8 @@
 //! Explains columns that no table of a statement has.
 //!
 //! DataFusion's error repeats the table before each column, which may be a long path. Here a message names the table only where
-//! columns of several tables are listed. It tells where a variable is the column `value`, as in the table of one dataset.
+//! columns of several tables are listed. A variable's own name and `value`, the column of one dataset, are easily confused, so the
+//! message tells which of them a table has.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use datafusion::common::utils::quote_identifier;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use gridfusion::array::ColumnSource;
 use gridfusion::{GridTable, shown_location};
 
 use crate::alike::{closest, did_you_mean, list};
@@ -75,17 +77,28 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the hint for a variable's name in the table of one dataset, whose column is `value`.
+/// Returns the hint for a variable's name in the table of one dataset, or for `value` in another table.
 async fn of_variable(missing: &str, ctx: &SessionContext, text: &str) -> Result<Option<String>> {
     for statement in parse(ctx, text)? {
         for table in ctx.state().resolve_table_references(&statement)? {
             let Ok(provider) = ctx.table_provider(table.clone()).await else { continue };
             let Some(grid) = provider.downcast_ref::<GridTable>() else { continue };
             let array = grid.array();
+            let is_value = |it: &&ColumnSource| matches!(it, ColumnSource::Value(_));
+            let mut values = array.columns().iter().zip(array.schema().fields());
+            let value = values.find(|(source, _)| is_value(source)).map(|(_, it)| it.name());
+            let is_only = array.columns().iter().filter(is_value).count() == 1;
+            let Some(value) = value.filter(|_| is_only) else { continue };
             let own = array.name().rsplit('/').next().unwrap_or_default();
-            if missing == own && array.schema().column_with_name("value").is_some() {
+            if missing == own && value == "value" {
                 let table = shown_location(table.table());
                 return Ok(Some(format!("{own} is the column value of '{table}'")));
+            }
+            if missing == "value" {
+                let value = quote_identifier(value);
+                return Ok(Some(format!(
+                    "the column of a variable has its name, here {value}; it is value in the table of one dataset, as in 'x.nc#t2m'"
+                )));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Opens the paths and URLs of the command line.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use datafusion::execution::context::SessionContext;
 use gridfusion::source::Ending;
@@ -11,7 +12,7 @@ use crate::options::PathOptions;
 /// The arrays at a path or URL.
 pub(crate) enum OpenedPlace {
     /// A file, a package, an array, or a group of arrays.
-    Group(ArraySchema),
+    Group(Arc<ArraySchema>),
     /// A directory of files, packages, arrays and groups.
     Directory(GridCatalog),
 }
@@ -52,7 +53,7 @@ impl OpenedPlace {
         }
         let name = format.as_ref().map(|format| format.name());
         let schema = opener.schema(path, name, array_options).await;
-        Ok(Self::Group(schema.map_err(|error| error.in_file(path))?))
+        Ok(Self::Group(Arc::new(schema.map_err(|error| error.in_file(path))?)))
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn register(
     for path in paths {
         let tables: Arc<dyn SchemaProvider> =
             match OpenedPlace::open(path, options, &session.ctx).await? {
-                OpenedPlace::Group(schema) => Arc::new(schema),
+                OpenedPlace::Group(schema) => schema,
                 OpenedPlace::Directory(files) => {
                     session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
                     continue;

@@ -150,7 +150,7 @@ fn grid_of(message: &GridOf) -> Result<ChunkGrid> {
 }
 
 /// Returns labels as bytes; `None` if they are too many.
-fn label_bytes(labels: &ArrayRef) -> Option<Vec<u8>> {
+pub(super) fn label_bytes(labels: &ArrayRef) -> Option<Vec<u8>> {
     if labels.len() > MOST_LABELS {
         return None;
     }
@@ -173,7 +173,7 @@ fn label_bytes(labels: &ArrayRef) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// `Corrupt` for bytes that hold no labels.
-fn labels_of(bytes: &[u8]) -> Result<ArrayRef> {
+pub(super) fn labels_of(bytes: &[u8]) -> Result<ArrayRef> {
     let damaged = |what: String| Error::corrupt_region("plan", format!("its labels: {what}"));
     let LabelsOf { list, of_differences } =
         unseal(bytes).map_err(|error| damaged(error.to_string()))?;

@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
 use super::array_table::ArrayTable;
-use crate::source::{ArrayGroup, TableOrigin};
+use crate::source::{ArrayGroup, MosaicOptions, TableOrigin};
 
 /// The arrays of one file, package or group as tables. An array is opened when its table is first needed.
 ///
@@ -20,19 +20,21 @@ pub struct ArraySchema {
     group: Arc<dyn ArrayGroup>,
     /// The origin of the group, without a dataset; `None` if the caller opened the group.
     origin: Option<TableOrigin>,
+    /// How an array and the coordinates beside it become one table.
+    beside: MosaicOptions,
     opened: Mutex<HashMap<String, ArrayTable>>,
 }
 
 impl ArraySchema {
     /// Makes a schema of an opened group.
     pub fn new(group: Arc<dyn ArrayGroup>) -> Self {
-        Self { group, origin: None, opened: Mutex::default() }
+        Self { group, origin: None, beside: MosaicOptions::default(), opened: Mutex::default() }
     }
 
-    /// Sets the origin that each table reports, apart from its dataset.
+    /// Sets the origin that each table reports, apart from its dataset, and how columns are combined.
     #[must_use]
-    pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
-        Self { origin: Some(origin), ..self }
+    pub(super) fn with_origin(self, origin: TableOrigin, beside: MosaicOptions) -> Self {
+        Self { origin: Some(origin), beside, ..self }
     }
 
     /// The arrays behind the tables.
@@ -52,7 +54,8 @@ impl ArraySchema {
         if held.is_some() {
             return Ok(held);
         }
-        let mut table = ArrayTable::new(self.group.array(name).await?);
+        let arrays = self.group.columns(Some(name)).await?;
+        let mut table = ArrayTable::from_place(arrays, &self.beside)?;
         if let Some(origin) = &self.origin {
             table = table.with_origin(origin.of_dataset(name));
         }

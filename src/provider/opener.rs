@@ -286,7 +286,8 @@ impl ArrayOpener {
         let group = self.formats.open(&format, &place, &resolved).await?;
         let place = OriginPlace::new(location, &*format);
         let origin = TableOrigin::new(location.into(), place, options, &self.defaults, &resolved);
-        Ok(ArraySchema::new(group).with_origin(origin))
+        let beside = Chosen { format, options: Arc::new(resolved) }.mosaic();
+        Ok(ArraySchema::new(group).with_origin(origin, beside))
     }
 }
 

@@ -67,7 +67,7 @@ def frame(path, variables):
     names = [name.rpartition("/")[2] for name in variables] or [it for it in data.data_vars if data[it].ndim == most]
     dims = [str(it) for it in data[names[0]].dims]
     rows = data[names].to_dataframe().reset_index()[[*dims, *names]]
-    rows = rows.rename(columns={names[0]: "value"}) if len(names) == 1 else rows
+    rows = rows.rename(columns={names[0]: "value"}) if len(variables) == 1 else rows
     for name in rows.columns:
         if rows[name].dtype.kind == "M":
             rows[name] = rows[name].astype("datetime64[us]")

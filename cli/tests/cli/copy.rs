@@ -132,9 +132,9 @@ fn labels_of_single_precision_keep_their_bits() {
             let copy = target.path().join(format!("{name}.{ending}"));
             let copy = copy.display();
             let sql = format!(
-                "COPY (SELECT lat, lon, value FROM '{grid}') TO '{copy}';
+                "COPY (SELECT lat, lon, t AS value FROM '{grid}') TO '{copy}';
                  SELECT arrow_typeof(min(lat)) FROM '{copy}';
-                 SELECT count(*), sum(g.value - s.value) FROM '{grid}' g JOIN '{copy}' s USING (lat, lon);
+                 SELECT count(*), sum(g.t - s.value) FROM '{grid}' g JOIN '{copy}' s USING (lat, lon);
                  SELECT DISTINCT CAST(CAST(lat AS FLOAT) AS DOUBLE) FROM '{copy}' ORDER BY 1"
             );
             let outcome = run(&["-q", "--format", "csv", "-c", &sql]);

@@ -162,3 +162,27 @@ fn what_does_not_apply_is_refused_with_what_does() {
         assert_eq!(run(args).code, Some(2), "{args:?}");
     }
 }
+
+/// Coordinates of other dimensions are columns beside the variable, as in a quoted path, under the same names.
+#[test]
+fn coordinates_are_columns_of_tables_of_a_path() {
+    let wrf = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/curvilinear_nc4.nc");
+    let columns = |args: &[&str], table: &str| {
+        let sql = format!("DESCRIBE {table}");
+        let rows = output(&[args, &["-q", "--format", "csv", "-c", &sql]].concat());
+        let names = rows.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let plain = columns(&[wrf], "t");
+    let beside = columns(&[wrf, "-O", "coordinates=true"], "t");
+    assert_eq!(beside[..plain.len()], plain[..]);
+    assert!(beside.len() > plain.len() && plain.last().unwrap() == "value", "{beside:?}");
+    let sql = "SELECT count(*) AS n FROM t WHERE lat > 60";
+    let rows =
+        |args: &[&str], sql: &str| output(&[args, &["-q", "--format", "csv", "-c", sql]].concat());
+    let of_path = rows(&[wrf, "-O", "coordinates=true"], sql);
+    let of_function = format!(
+        "SELECT count(*) AS n FROM read_netcdf('{wrf}', 't', coordinates => true) WHERE lat > 60"
+    );
+    assert_eq!(of_path, rows(&[], &of_function));
+}

@@ -158,7 +158,7 @@ fn remote(place: &str) -> WebServer {
 }
 
 fn sum(location: &str, options: &[&str]) -> Outcome {
-    let sql = format!("SELECT sum(value) AS n FROM read_zarr('{location}')");
+    let sql = format!("SELECT sum(a) AS n FROM read_zarr('{location}')");
     run(&[&["-q", "--format", "csv", "-c", &sql], options].concat())
 }
 

@@ -1,6 +1,7 @@
 //! Habits from other programs: commands, names and formats that work here too.
 
 use std::fs;
+use std::path::Path;
 
 use crate::support::{STATIONS, failure, gridfusion, run};
 
@@ -166,10 +167,29 @@ fn tables_are_listed_once() {
 }
 
 #[test]
-fn missing_columns_are_explained() {
+fn variables_have_their_names() {
+    let csv = |sql: &str| output(&["-q", "--format", "csv", "-c", sql]);
+    let header = |sql: &str| csv(sql).lines().next().unwrap().to_owned();
+    let data = Path::new(STATIONS).parent().unwrap();
+    let land = data.join("land.tet");
+    let land = land.to_str().unwrap();
+    // One variable, in a file, a pattern, a function and a table; and one of several.
+    assert_eq!(header(&format!("FROM '{land}' LIMIT 1")), "lat,lon,land");
+    assert_eq!(header(&format!("FROM '{land}#land' LIMIT 1")), "lat,lon,value");
+    assert_eq!(header(&format!("FROM read_array('{land}') LIMIT 1")), "lat,lon,land");
+    assert_eq!(header(&format!("FROM '{SEA}#sst' LIMIT 1")), "time,lat,lon,value");
+    assert_eq!(header(&format!("FROM '{SEA}#sst, ssh' LIMIT 1")), "time,lat,lon,sst,ssh");
+    let table =
+        format!("CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION '{land}'; FROM t LIMIT 1");
+    assert_eq!(header(&table), "lat,lon,land");
+    let table = format!(
+        "CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION '{land}' OPTIONS (dataset 'land'); FROM t LIMIT 1"
+    );
+    assert_eq!(header(&table), "lat,lon,value");
     for (sql, expected) in [
         (format!("SELECT sst FROM '{SEA}#sst'"), "sst is the column value of '"),
         (format!("SELECT s.sst FROM '{SEA}#sst' AS s"), "sst is the column value of '"),
+        (format!("SELECT max(value) FROM '{land}'"), "has its name, here land"),
         (format!("SELECT tmie FROM '{SEA}'"), "did you mean time?"),
         (
             format!("SELECT SST FROM '{SEA}' WHERE nothing > 1"),

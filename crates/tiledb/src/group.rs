@@ -53,11 +53,6 @@ impl TileDbGroup {
         Ok(Self { place: place.clone(), members, reading })
     }
 
-    /// Whether the place is itself an array.
-    pub(super) fn is_array(&self) -> bool {
-        self.members.arrays.values().any(|location| location == self.place.location())
-    }
-
     /// Opens the array with this name.
     async fn reader(&self, name: &str) -> Result<TileDbReader> {
         self.reading.open(&self.place_of(name)?).await
@@ -89,6 +84,10 @@ impl ArrayGroup for TileDbGroup {
 
     fn has(&self, name: &str) -> bool {
         self.members.arrays.contains_key(name)
+    }
+
+    fn is_array(&self) -> bool {
+        self.members.arrays.values().any(|location| location == self.place.location())
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {

@@ -22,7 +22,7 @@ fn array(
     cell: impl FnMut(usize) -> Cell,
 ) -> Logical {
     let count = axes.iter().map(|axis| axis.labels.len() as usize).product();
-    let values = Values { name: "value", element, cells: (0..count).map(cell).collect() };
+    let values = Values { name, element, cells: (0..count).map(cell).collect() };
     Logical { name, axes, values: vec![values] }
 }
 

@@ -200,6 +200,10 @@ impl ArrayGroup for BlocksArray {
         &self.location
     }
 
+    fn is_array(&self) -> bool {
+        true
+    }
+
     fn names(&self) -> Vec<String> {
         vec![self.header.name.clone()]
     }

@@ -212,24 +212,24 @@ async fn it_is_described_without_a_word_of_its_own() {
 async fn notes_answer_extremes() {
     let subject = subject("counts");
     let ctx = subject.table(1, 8192).await;
-    let sql = "SELECT max(value) FROM t";
+    let sql = "SELECT max(counts) FROM t";
     let found = ctx.sql(sql).await.unwrap().collect().await.unwrap();
     assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), 5106);
     let [bytes] = metrics(&ctx, sql, ["bytes_read"]).await;
     assert_eq!(bytes, 2 * 4 * 6 * 8);
-    let [read] = metrics(&ctx, "SELECT * FROM t WHERE value > 5100", ["chunks_read"]).await;
+    let [read] = metrics(&ctx, "SELECT * FROM t WHERE counts > 5100", ["chunks_read"]).await;
     assert!((1..=3).contains(&read), "{read}");
 }
 
 #[tokio::test]
 async fn a_chunk_of_another_length_is_named() {
     let subject = subject("counts");
-    let file = subject.path().join("c/value/1/0");
+    let file = subject.path().join("c/counts/1/0");
     std::fs::write(&file, [0; 16]).unwrap();
     let ctx = subject.table(1, 8192).await;
     let error = query(&ctx, "SELECT * FROM t").await.unwrap_err();
     let root = error.find_root().to_string();
-    assert!(root.contains("c/value/1/0") && root.contains("chunk [1, 0] of \"counts\""), "{root}");
+    assert!(root.contains("c/counts/1/0") && root.contains("chunk [1, 0] of \"counts\""), "{root}");
     let group = open::open(&subject.location(), &ArrayOptions::default(), &ctx).await.unwrap();
     let report = crate::conformance::doors::verify(&ctx, group.location()).await;
     assert_eq!(report.check("chunk_decode").unwrap().findings().len(), 1, "{report:#?}");
@@ -257,10 +257,10 @@ async fn too_many_chunks_are_a_warning() {
 #[tokio::test]
 async fn a_chunk_with_a_note_and_no_object_is_an_error() {
     let subject = subject("holes");
-    std::fs::remove_file(subject.path().join("c/value/0/0")).unwrap();
+    std::fs::remove_file(subject.path().join("c/holes/0/0")).unwrap();
     let ctx = subject.table(1, 8192).await;
     let error = query(&ctx, "SELECT * FROM t").await.unwrap_err();
-    assert!(error.to_string().contains("c/value/0/0"), "{error}");
+    assert!(error.to_string().contains("c/holes/0/0"), "{error}");
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ fn of_values(array: &Logical, values: &Values) -> Variable {
     };
     let cell = |cell: &Cell| values.element.bytes(*cell).into_iter().rev();
     Variable {
-        name: if array.values.len() == 1 { array.name } else { values.name }.to_owned(),
+        name: values.name.to_owned(),
         kind,
         dimensions: (0..array.axes.len()).collect(),
         attributes: vec![("_FillValue", kind, cell(&Cell::Fill).collect())],

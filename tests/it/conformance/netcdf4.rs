@@ -54,8 +54,7 @@ fn file(array: &Logical) -> Vec<u8> {
     let scales: Vec<u64> = array.dimensions().iter().map(|it| address(&members, it)).collect();
     for (number, values) in array.values.iter().enumerate() {
         let dataset = of_values(&mut file, array, values, number, &scales);
-        let name = if array.values.len() == 1 { array.name } else { values.name };
-        members.push((name.to_owned(), file.dataset(&dataset)));
+        members.push((values.name.to_owned(), file.dataset(&dataset)));
     }
     let last = array.shape().len() - 1;
     members.push(diagnostics(&mut file, scales[last], array.shape()[last]));

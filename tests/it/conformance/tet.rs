@@ -39,10 +39,15 @@ impl FormatUnderTest for Tet {
             .values
             .iter()
             .map(|values| {
-                let name = if array.values.len() == 1 { array.name } else { values.name };
-                TestDataset::new(name, tag(values.element), &shape, &chunk, values.bytes(&places))
-                    .with_zstd(values.element.is_float())
-                    .with_metadata(metadata(array, values))
+                TestDataset::new(
+                    values.name,
+                    tag(values.element),
+                    &shape,
+                    &chunk,
+                    values.bytes(&places),
+                )
+                .with_zstd(values.element.is_float())
+                .with_metadata(metadata(array, values))
             })
             .collect();
         datasets.extend(array.axes.iter().filter_map(|axis| labels(axis.name, &axis.labels)));

@@ -245,7 +245,7 @@ fn of_values(array: &Logical, values: &Values, number: usize) -> Variable {
     let fill: Value = serde_json::from_str(&element.fill()).unwrap();
     let cell = |cell: &Cell| (*cell != Cell::Fill).then(|| element.bytes(*cell));
     Variable {
-        name: if array.values.len() == 1 { array.name } else { values.name }.to_owned(),
+        name: values.name.to_owned(),
         dims: array.dimensions(),
         shape: array.shape(),
         chunk: array.axes.iter().map(|axis| axis.chunk).collect(),

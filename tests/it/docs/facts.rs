@@ -216,8 +216,6 @@ docs/limits.md: | 2²², or as many as its => crates/tet/src/reader.rs: MAX_MISS
 docs/limits.md: | 2²², or as many as were => crates/tiledb/src/chunks.rs: MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
 docs/limits.md: at most 2²⁸. It => crates/core/src/source/mosaic/concat_axis.rs: MOST: u64 = 1 << 28;
 docs/limits.md: within 64 MiB => crates/core/src/source/mosaic/options.rs: chunk_bytes: 1 << 26,
-docs/tiledb.md: at most 2²², or => crates/tiledb/src/chunks.rs: MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
-docs/tiledb.md: more than 2²⁸ coordinates => src/exec/pruning/scope.rs: MAX_LABELS: u64 = 1 << 28;
 docs/group-by.md: more than 2²⁴ selected => src/exec/matching/axis_labels.rs: MAX_LABELS: u64 = 1 << 24;
 docs/group-by.md: more than 65536 possible => src/exec/reduce/strategy.rs: SMALL: u64 = 1 << 16;
 docs/many-files.md: 32 files at a time => crates/core/src/io/mod.rs: MAX_CONCURRENT_IO: usize = 32;

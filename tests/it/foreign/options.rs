@@ -112,7 +112,7 @@ async fn joined_and_beside(
         values.join(", ")
     );
     let beside = format!(
-        "SELECT time, y, x, t, {} FROM read_array('{path}', 't', coordinates => true) {end}",
+        "SELECT * FROM (SELECT time, y, x, value AS t, {} FROM read_array('{path}', 't', coordinates => true)) {end}",
         names.join(", ")
     );
     [rows_from(ctx, &joined).await, rows_from(ctx, &beside).await]

@@ -176,7 +176,7 @@ async fn files_of_several_formats_are_one_table() {
         .map(|name| shipped(&format!("tests/data/foreign/{name}")));
     let list = format!("['{}']", files.join("', '"));
     let sql = format!(
-        "SELECT date_part('month', time), count(*), min(value), max(value) FROM read_array({list}) GROUP BY 1 ORDER BY 1"
+        "SELECT date_part('month', time), count(*), min(level), max(level) FROM read_array({list}) GROUP BY 1 ORDER BY 1"
     );
     let expected = [
         ["1", "12", "100.0", "111.0"],

@@ -15,7 +15,7 @@ use crate::support::{I32, Layout, TempTet, TestDataset, cell, query, session, te
 
 fn many_chunks(chunks: u64, layout: &Layout) -> Vec<u8> {
     let data = (0..chunks as i32).flat_map(i32::to_le_bytes).collect();
-    tet_bytes(&[TestDataset::new("v", I32, &[chunks], &[1], data)], layout)
+    tet_bytes(&[TestDataset::new("value", I32, &[chunks], &[1], data)], layout)
 }
 
 /// Chunks are found in an index in the writer's order, and in a shuffled index.
@@ -25,7 +25,7 @@ async fn any_index_order_finds_its_chunks() {
     for layout in [Layout::default(), Layout { shuffle, ..Layout::default() }] {
         let file = Arc::new(MemorySource::new("many.tet", many_chunks(20_000, &layout)));
         let opened = TetReader::open(file).await.unwrap();
-        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT value FROM t WHERE dim_0 = 12345").await, "12345");
@@ -41,14 +41,14 @@ async fn duplicates_and_holes() {
     let row = |number: usize| 80 + 32 + 104 * number;
     file[row(3) + 8] = 1; // the row of chunk 3 is now another one for chunk 1
     let opened = TetReader::open(Arc::new(MemorySource::new("dup.tet", file))).await.unwrap();
-    let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     for _ in 0..2 {
         assert_eq!(cell(&ctx, "SELECT sum(value) FROM t WHERE dim_0 < 3").await, "3");
         let error =
             query(&ctx, "SELECT value FROM t WHERE dim_0 = 3").await.unwrap_err().to_string();
-        assert!(error.contains("no row for chunk [3] of dataset \"v\""), "{error}");
+        assert!(error.contains("no row for chunk [3] of dataset \"value\""), "{error}");
     }
 }
 
@@ -56,7 +56,7 @@ async fn duplicates_and_holes() {
 #[tokio::test]
 async fn memory_is_accounted() {
     let data = vec![0_u8; 4 * 1_000_000];
-    let dataset = TestDataset::new("v", I32, &[1_000_000], &[100_000], data).with_zstd(true);
+    let dataset = TestDataset::new("value", I32, &[1_000_000], &[100_000], data).with_zstd(true);
     let temp = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
     for (limit, io, fits) in [
         (300_000, IoMode::Mmap, false),

@@ -88,7 +88,7 @@ impl Operation {
             Self::Open => Ok(format!("{:?}", file.dataset_names())),
             Self::Describe => describe(&file).await.map_err(|error| text(&error)),
             Self::Query(sql) => {
-                let array = open_dataset(&file, "v", &ReadOptions::default()).await;
+                let array = open_dataset(&file, "value", &ReadOptions::default()).await;
                 let array = array.map_err(|error| text(&error))?;
                 let ctx = reducing(2, 16);
                 ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
@@ -127,7 +127,7 @@ pub(super) fn file(zstd: bool) -> Vec<u8> {
     let labels: Vec<String> = (0..50).map(|i| format!("S{i:02}")).collect();
     let metadata =
         json!({"dim_names": ["day", "station"], "coords": {"station": {"labels": labels}}});
-    let dataset = TestDataset::new("v", F32, &[30, 50], &[3, 13], data)
+    let dataset = TestDataset::new("value", F32, &[30, 50], &[3, 13], data)
         .with_zstd(zstd)
         .with_metadata(metadata);
     let shuffle = Some(rand::rngs::StdRng::seed_from_u64(7));

@@ -21,7 +21,7 @@ const CELLS: usize = 500_000;
 /// A file of `CELLS` doubles, in chunks of `chunk` cells.
 fn file(chunk: u64, zstd: bool) -> TempTet {
     let data = (0..CELLS).flat_map(|at| (at as f64).to_le_bytes()).collect();
-    let dataset = TestDataset::new("t", F64, &[CELLS as u64], &[chunk], data).with_zstd(zstd);
+    let dataset = TestDataset::new("value", F64, &[CELLS as u64], &[chunk], data).with_zstd(zstd);
     TempTet::new(&tet_bytes(&[dataset], &Layout::default()))
 }
 

@@ -27,7 +27,7 @@ fn counting(shape: [u64; 2], storage: Storage, order: ByteOrder) -> Vec<u8> {
     };
     let mut file = File::new();
     let address = file.dataset(&dataset);
-    let root = file.group(&[("v", address)], &[]);
+    let root = file.group(&[("value", address)], &[]);
     file.finish(root)
 }
 
@@ -117,7 +117,7 @@ fn classic() -> Vec<u8> {
         word(0),
         word(11),
         word(1),
-        name("v"),
+        name("value"),
         word(2),
         word(0),
         word(1),

@@ -25,7 +25,7 @@ const ANSWERED: usize = 8;
 fn file() -> Vec<u8> {
     let cells = (CHUNKS * CHUNK / 4) as u64;
     let dataset =
-        TestDataset::new("v", I32, &[cells], &[CHUNK as u64 / 4], vec![7; CHUNKS * CHUNK]);
+        TestDataset::new("value", I32, &[cells], &[CHUNK as u64 / 4], vec![7; CHUNKS * CHUNK]);
     tet_bytes(&[dataset], &Layout { history_version: Some(2), ..Layout::default() })
 }
 

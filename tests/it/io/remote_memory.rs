@@ -28,7 +28,8 @@ fn file(chunks: usize) -> Vec<u8> {
     let chunk: Vec<u8> =
         (0..CHUNK / 4).flat_map(|_| i32::from(rng.random::<u16>()).to_le_bytes()).collect();
     let cells = (chunks * CHUNK / 4) as u64;
-    let dataset = TestDataset::new("v", I32, &[cells], &[CHUNK as u64 / 4], chunk.repeat(chunks));
+    let dataset =
+        TestDataset::new("value", I32, &[cells], &[CHUNK as u64 / 4], chunk.repeat(chunks));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     tet_bytes(&[dataset.with_zstd(true)], &layout)
 }

@@ -23,8 +23,9 @@ fn file() -> Vec<u8> {
     let labels: Vec<String> = (0..50).map(|i| format!("S{i:02}")).collect();
     let metadata =
         json!({"dim_names": ["day", "station"], "coords": {"station": {"labels": labels}}});
-    let dataset =
-        TestDataset::new("v", F32, &[6, 50], &[2, 7], data).with_zstd(true).with_metadata(metadata);
+    let dataset = TestDataset::new("value", F32, &[6, 50], &[2, 7], data)
+        .with_zstd(true)
+        .with_metadata(metadata);
     let shuffle = Some(rand::rngs::StdRng::seed_from_u64(7));
     tet_bytes(&[dataset], &Layout { shuffle, history_version: Some(2), ..Layout::default() })
 }
@@ -59,14 +60,14 @@ async fn byte_sources_agree() {
     for source in sources {
         let how = format!("{source:?}").split_whitespace().next().unwrap_or_default().to_owned();
         let opened = TetReader::open(source).await.unwrap();
-        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
         for (partitions, batch_size) in [(1, 8192), (3, 16)] {
             let ctx = session(partitions, batch_size);
-            let table = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+            let table = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
             ctx.register_table("t", Arc::new(GridTable::new(Arc::new(table)))).unwrap();
             check(&ctx, "t", &how).await;
         }
-        assert_eq!(array.name(), "v");
+        assert_eq!(array.name(), "value");
     }
 }
 
@@ -114,7 +115,7 @@ async fn locations_reach_every_store() {
 #[tokio::test]
 async fn few_requests_are_made() {
     let data = (0..160_000).flat_map(|i: i32| i.to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", crate::support::I32, &[400, 400], &[100, 100], data);
+    let dataset = TestDataset::new("value", crate::support::I32, &[400, 400], &[100, 100], data);
     let bytes = tet_bytes(&[dataset], &Layout { history_version: Some(2), ..Layout::default() });
     let server = HttpServer::start(bytes).await;
     let http = object_store::http::HttpBuilder::new()
@@ -139,7 +140,7 @@ async fn few_requests_are_made() {
 #[tokio::test]
 async fn raw_chunks_are_not_copied() {
     let data = (0..4096_i32).flat_map(i32::to_le_bytes).collect();
-    let dataset = TestDataset::new("v", crate::support::I32, &[64, 64], &[16, 64], data);
+    let dataset = TestDataset::new("value", crate::support::I32, &[64, 64], &[16, 64], data);
     let temp = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
     for (io, shared) in [(IoMode::Mmap, true), (IoMode::Pread, false)] {
         let ctx = session(1, 1024);

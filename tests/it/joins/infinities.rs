@@ -32,7 +32,7 @@ fn array(rng: &mut StdRng) -> TempTet {
         }));
     }
     let data = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", F64, &[TIMES as u64, CELLS as u64], &[32, 16], data)
+    let dataset = TestDataset::new("value", F64, &[TIMES as u64, CELLS as u64], &[32, 16], data)
         .with_metadata(serde_json::json!({"dim_names": ["t", "x"]}));
     let layout = Layout { history_version: Some(1), ..Layout::default() };
     TempTet::new(&tet_bytes(&[dataset], &layout))

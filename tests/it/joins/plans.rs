@@ -110,7 +110,7 @@ async fn arrays_are_reduced_below_joins() {
 async fn nan_and_infinity_are_those_of_rows() {
     let value = |cell: i32| if cell == 17 { f64::NAN } else { f64::from(cell % 7) };
     let data = (0..48).flat_map(|cell| value(cell).to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", F64, &[24, 2], &[6, 2], data);
+    let dataset = TestDataset::new("value", F64, &[24, 2], &[6, 2], data);
     let file = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
     let ctx = reducing(2, 8192);
     let options = ArrayOptions::default().with_nan_as_null(false);

@@ -99,8 +99,8 @@ async fn windows_read_selected_chunks_in_order() {
 async fn nothing_stays_of_values_that_have_left_the_frame() {
     let values = [1.0, f64::NAN, 2.0, 3.0, f64::INFINITY, 4.0, 5.0, 1e300, 0.25, 0.5, 0.75];
     let data = values.iter().flat_map(|it| it.to_le_bytes()).collect();
-    let dataset =
-        TestDataset::new("v", F64, &[11], &[4], data).with_metadata(json!({"dim_names": ["x"]}));
+    let dataset = TestDataset::new("value", F64, &[11], &[4], data)
+        .with_metadata(json!({"dim_names": ["x"]}));
     let layout = Layout { history_version: Some(1), ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[dataset], &layout));
     let ctx = reducing(2, 3);

@@ -216,10 +216,7 @@ async fn files_that_disagree_are_refused_with_the_reason() {
             ),
         ),
         (renamed, format!("{third}: its variables are temperature, snow, not temperature, rain")),
-        (
-            packed,
-            format!("{third}: \"value\" has another fill value, packing or set of categories"),
-        ),
+        (packed, format!("{third}: \"rain\" has another fill value, packing or set of categories")),
         (swapped, format!("{third}: its dimensions are time, place, not time, station")),
     ] {
         years.write("year-2003.tet", &datasets);
@@ -410,7 +407,7 @@ async fn times_in_other_calendars_are_counted_from_one_moment() {
 async fn long_axes_have_names_of_files_too() {
     let years = Years::new(0);
     let ctx = reducing(2, 8192);
-    let dataset = TestDataset::new("v", I32, &[1], &[1], vec![0; 4]);
+    let dataset = TestDataset::new("value", I32, &[1], &[1], vec![0; 4]);
     let mut file = tet_bytes(&[dataset], &Layout::default());
     let long = 1_u64 << 34;
     for at in [64, 72] {

@@ -148,8 +148,7 @@ impl Whole {
         });
         let mut columns: Vec<(String, ArrayRef)> = labels.collect();
         for variable in &self.variables {
-            let name = if self.variables.len() == 1 { "value" } else { variable.name };
-            columns.push((name.into(), variable.column()));
+            columns.push((variable.name.into(), variable.column()));
         }
         for axis in 0..self.axes.len() {
             let index = self.cells.iter().map(|cell| cell[axis] as i64);
@@ -213,10 +212,7 @@ impl Mosaic {
         let chunk_bytes = *[1, 100, 1 << 20].choose(rng).unwrap();
         description += &format!(", chunk bytes {chunk_bytes}");
         let rows = whole.rows(&ends);
-        let variables = match whole.variables.as_slice() {
-            [_] => vec!["value"],
-            several => several.iter().map(|variable| variable.name).collect(),
-        };
+        let variables = whole.variables.iter().map(|variable| variable.name).collect();
         Self {
             files,
             along: whole.along,
@@ -245,7 +241,8 @@ impl Mosaic {
             let file = TetReader::open(source).await?;
             let mut arrays = Vec::new();
             for variable in file.data_variables() {
-                arrays.push(open_dataset(&file, &variable, &ReadOptions::default()).await?);
+                let array = open_dataset(&file, &variable, &ReadOptions::default()).await?;
+                arrays.push(array.with_variable_name());
             }
             files.push(FileArrays { name: location.clone(), arrays });
         }

@@ -53,7 +53,7 @@ fn file() -> TempTet {
 
 /// Registers the file as the table `t`, and a table of stations, three of which are in Iceland.
 async fn register(ctx: &SessionContext, file: &TempTet, options: ArrayOptions) {
-    ctx.register_array("t", file.location(), options).await.unwrap();
+    ctx.register_array("t", file.location(), options.with_dataset("t")).await.unwrap();
     let stations = "SELECT * FROM (VALUES ('S003', 'IS'), ('S005', 'IS'), ('S070', 'IS'), ('S100', 'NO'), \
                     ('S255', 'FI'), (NULL, 'XX')) AS stations(station, country)";
     let batches = query(ctx, stations).await.unwrap();

@@ -34,7 +34,9 @@ fn file() -> TempTet {
 async fn context(partitions: usize) -> (SessionContext, TempTet) {
     let file = file();
     let ctx = session(partitions, 8192);
-    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default().with_dataset("t"))
+        .await
+        .unwrap();
     (ctx, file)
 }
 
@@ -159,7 +161,9 @@ async fn batches_are_near_the_batch_size() {
     let file = file();
     for batch_size in [7, 64, 100, 8192] {
         let ctx = session(1, batch_size);
-        ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
+        ctx.register_array("t", file.location(), ArrayOptions::default().with_dataset("t"))
+            .await
+            .unwrap();
         let batches = ctx.sql("SELECT * FROM t").await.unwrap().collect().await.unwrap();
         let (last, full) = batches.split_last().unwrap();
         assert!(full.iter().all(|batch| batch.num_rows() <= batch_size));

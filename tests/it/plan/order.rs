@@ -272,7 +272,7 @@ async fn ranges_outlive_sorts_and_limits() {
     );
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[values], &layout));
-    let options = ArrayOptions::default().with_index_columns(true);
+    let options = ArrayOptions::default().with_dataset("t").with_index_columns(true);
     let whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
     for partitions in 2..5 {
         let (ours, plain) = (session(partitions, 16), session(1, 8192));

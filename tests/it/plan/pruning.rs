@@ -379,7 +379,7 @@ async fn pruning_changes_no_answer_of_tiledb() {
 async fn the_least_integer_is_its_own_negative() {
     let values = [i32::MIN, i32::MIN, 5, 6];
     let data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", I32, &[4], &[2], data);
+    let dataset = TestDataset::new("value", I32, &[4], &[2], data);
     let zone = |chunk: u64, least: &str, greatest: &str| {
         json!({"dataset_id": 0, "chunk_index": [chunk], "element_count": 2, "null_count": 0,
             "min_le": least, "max_le": greatest})

@@ -11,7 +11,7 @@ const SETTINGS: [&str; 6] =
 /// Two rows of four values, in chunks of two.
 fn file(values: [f64; 4]) -> TempTet {
     let bytes = [values, values].as_flattened().iter().flat_map(|it| it.to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", F64, &[2, 4], &[1, 2], bytes)
+    let dataset = TestDataset::new("value", F64, &[2, 4], &[1, 2], bytes)
         .with_metadata(json!({"dim_names": ["t", "x"]}));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     TempTet::new(&tet_bytes(&[dataset], &layout))

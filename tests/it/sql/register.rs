@@ -201,7 +201,7 @@ async fn packed_times_are_unpacked() {
     let hours = [0_i16, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
     let time = TestDataset::new("time", I16, &[2], &[2], hours)
         .with_metadata(json!({"dim_names": ["time"], "attrs": attrs}));
-    let value = TestDataset::new("v", F32, &[2], &[2], floats(2))
+    let value = TestDataset::new("value", F32, &[2], &[2], floats(2))
         .with_metadata(json!({"dim_names": ["time"]}));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let temp = TempTet::new(&tet_bytes(&[value, time], &layout));
@@ -216,7 +216,7 @@ async fn packed_times_are_unpacked() {
 async fn zone_maps_are_used_on_request() {
     let data: Vec<u8> =
         (0..4096).flat_map(|i| if i % 2 == 0 { f32::NAN } else { 1.0 }.to_le_bytes()).collect();
-    let dataset = TestDataset::new("v", F32, &[4096], &[4096], data);
+    let dataset = TestDataset::new("value", F32, &[4096], &[4096], data);
     let lie = json!({"version": 1, "chunks": [
         {"dataset_id": 0, "chunk_index": [0], "element_count": 4096, "null_count": 0}]});
     let misfit = json!({"version": 1, "chunks": [

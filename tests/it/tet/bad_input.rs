@@ -52,10 +52,11 @@ fn named(error: &Error) -> String {
 fn small_files() -> [Vec<u8>; 3] {
     let floats = |n: usize| (0..n).flat_map(|i| (i as f32).to_le_bytes()).collect::<Vec<u8>>();
     let shorts = |n: usize| (0..n).flat_map(|i| (i as i16).to_le_bytes()).collect::<Vec<u8>>();
-    let labelled = TestDataset::new("t", F32, &[2, 3], &[1, 2], floats(6)).with_metadata(json!({
-        "dim_names": ["time", "x"], "attrs": {"_FillValue": "-1"},
-        "coords": {"time": {"labels": ["2024-01-01", "2024-01-02"]}},
-    }));
+    let labelled =
+        TestDataset::new("value", F32, &[2, 3], &[1, 2], floats(6)).with_metadata(json!({
+            "dim_names": ["time", "x"], "attrs": {"_FillValue": "-1"},
+            "coords": {"time": {"labels": ["2024-01-01", "2024-01-02"]}},
+        }));
     let packed = TestDataset::new("p", F32, &[5], &[2], floats(5)).with_zstd(true);
     let x = TestDataset::new("x", I16, &[3], &[3], shorts(3))
         .with_metadata(json!({"dim_names": ["x"]}));
@@ -107,7 +108,7 @@ fn with_u64(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
 #[tokio::test]
 async fn lies_about_sizes_are_refused_with_their_place() {
     let data = (0..4_u8).flat_map(|i| f32::from(i).to_le_bytes()).collect();
-    let file = tet_bytes(&[TestDataset::new("v", F32, &[4], &[2], data)], &Layout::default());
+    let file = tet_bytes(&[TestDataset::new("value", F32, &[4], &[2], data)], &Layout::default());
     // Superblock 32, directory length 8, one record of 40, then the index header and two rows.
     let (record, index) = (40, 80);
     assert_eq!(&file[index..index + 4], b"TIDX");
@@ -134,14 +135,17 @@ async fn lies_about_sizes_are_refused_with_their_place() {
 /// Arrays with shapes that no memory could hold open and count their rows; reading values is an error.
 #[tokio::test]
 async fn impossible_shapes_cost_nothing() {
-    let file = tet_bytes(&[TestDataset::new("v", F32, &[1], &[1], vec![0; 4])], &Layout::default());
+    let file =
+        tet_bytes(&[TestDataset::new("value", F32, &[1], &[1], vec![0; 4])], &Layout::default());
     let (shape, chunk) = (40 + 16 + 8, 40 + 16 + 16);
     for (len, edge) in [(1 << 60, 1), (1 << 61, 1 << 61), (1 << 40, 1 << 40), (u64::MAX, 1), (3, 0)]
     {
         let file = with_u64(with_u64(file.clone(), shape, len), chunk, edge);
         let source = Arc::new(MemorySource::new("huge.tet", file));
         let opened = TetReader::open(source).await.unwrap();
-        let Ok(array) = open_dataset(&opened, "v", &ReadOptions::default()).await else { continue };
+        let Ok(array) = open_dataset(&opened, "value", &ReadOptions::default()).await else {
+            continue;
+        };
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, len.to_string());
@@ -155,14 +159,14 @@ async fn impossible_shapes_cost_nothing() {
 /// Axes that no memory could list are never listed, with no cells and with a single chunk.
 #[tokio::test]
 async fn long_axes_are_never_listed() {
-    let dataset = TestDataset::new("v", F32, &[1, 1], &[1, 1], vec![0; 4]);
+    let dataset = TestDataset::new("value", F32, &[1, 1], &[1, 1], vec![0; 4]);
     let file = tet_bytes(&[dataset], &Layout::default());
     let (shape, chunk) = (64, 80);
     let empty = with_u64(with_u64(file.clone(), shape, 1 << 60), shape + 8, 0);
     let wide = with_u64(with_u64(file, shape, 1 << 40), chunk, 1 << 40);
     for (bytes, count) in [(empty, 0_u64), (wide, 1 << 40)] {
         let opened = TetReader::open(Arc::new(MemorySource::new("long.tet", bytes))).await.unwrap();
-        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, count.to_string());
@@ -177,7 +181,7 @@ async fn long_axes_are_never_listed() {
 #[tokio::test]
 async fn a_decompression_bomb_is_cut_off() {
     let zeros = vec![0_u8; 4_000_000];
-    let dataset = TestDataset::new("v", F32, &[1_000_000], &[1_000_000], zeros).with_zstd(true);
+    let dataset = TestDataset::new("value", F32, &[1_000_000], &[1_000_000], zeros).with_zstd(true);
     let file = tet_bytes(&[dataset], &Layout::default());
     let (shape, chunk, raw_len) = (64, 72, 80 + 32 + 80);
     // The frame has four megabytes, but the file now declares one kilobyte: the rest is not decoded.
@@ -191,7 +195,7 @@ async fn a_decompression_bomb_is_cut_off() {
         with_u64(with_u64(with_u64(file, shape, 1 << 38), chunk, 1 << 38), raw_len, 1 << 40);
     let source = Arc::new(MemorySource::new("bomb.tet", large));
     let opened = TetReader::open(source).await.unwrap();
-    let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "value", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     let error = query(&ctx, "SELECT value FROM t LIMIT 1").await.unwrap_err().to_string();

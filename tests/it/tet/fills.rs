@@ -95,7 +95,7 @@ async fn assert_right(path: &str, expected: &[Option<f64>], what: &str) {
     let above = values.iter().filter(|it| **it > 0.0).count() as f64;
     for partitions in [1, 2] {
         let ctx = reducing(partitions, 8192);
-        ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
+        ctx.register_array("t", path, ArrayOptions::default().with_dataset("v")).await.unwrap();
         let all: Vec<Vec<Option<f64>>> = expected.iter().map(|it| vec![*it]).collect();
         assert_eq!(numbers_of(&ctx, "SELECT value FROM t ORDER BY dim_0").await, all, "{what}");
         for (sql, expected) in [
@@ -176,7 +176,7 @@ async fn so_are_those_of_packed_values_and_of_other_attributes() {
 /// The chunks that the plan of a query visits, as `EXPLAIN` shows them.
 async fn chunks_of(path: &str, condition: &str) -> String {
     let ctx = reducing(1, 8192);
-    ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
+    ctx.register_array("t", path, ArrayOptions::default().with_dataset("v")).await.unwrap();
     let plan = rows_from(&ctx, &format!("EXPLAIN SELECT value FROM t WHERE {condition}")).await;
     let plan = plan.concat().concat();
     let (_, chunks) = plan.split_once("chunks=").unwrap_or_else(|| panic!("{plan}"));

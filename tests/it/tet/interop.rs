@@ -119,9 +119,13 @@ async fn every_type_codec_and_rank() {
                 let path = writer.commit().unwrap();
 
                 let ctx = session(2, 8);
-                ctx.register_array("v", path.to_str().unwrap(), ArrayOptions::default())
-                    .await
-                    .unwrap();
+                ctx.register_array(
+                    "v",
+                    path.to_str().unwrap(),
+                    ArrayOptions::default().with_dataset("v"),
+                )
+                .await
+                .unwrap();
                 let dims: Vec<String> = (0..rank).map(|axis| format!("dim_{axis}")).collect();
                 let sql = format!("SELECT {0}, value FROM v ORDER BY {0}", dims.join(", "));
                 let batches = query(&ctx, &sql).await.unwrap();
@@ -190,7 +194,9 @@ async fn integers_beyond_doubles_are_exact() {
     writer.push_dataset(dataset).unwrap();
     let path = writer.commit().unwrap();
     let ctx = session(1, 8192);
-    ctx.register_array("v", path.to_str().unwrap(), ArrayOptions::default()).await.unwrap();
+    ctx.register_array("v", path.to_str().unwrap(), ArrayOptions::default().with_dataset("v"))
+        .await
+        .unwrap();
     let batches = query(&ctx, "SELECT value FROM v ORDER BY dim_0").await.unwrap();
     let values: Vec<i64> = batches
         .iter()

@@ -31,7 +31,7 @@ fn first_value(generation: u64) -> i32 {
 fn packed(generation: u64, history_version: Option<u32>, zones: Option<Value>) -> Vec<u8> {
     let values = first_value(generation)..first_value(generation) + (CHUNKS * CELLS) as i32;
     let data = values.flat_map(i32::to_le_bytes).collect();
-    let dataset = TestDataset::new("v", I32, &[CHUNKS * CELLS], &[CELLS], data);
+    let dataset = TestDataset::new("value", I32, &[CHUNKS * CELLS], &[CELLS], data);
     tet_bytes(&[dataset], &Layout { history_version, zones, ..Layout::default() })
 }
 
@@ -189,7 +189,7 @@ async fn a_package_is_opened_wherever_a_file_is() {
         ctx.register_array("t", location, options.clone()).await.unwrap();
         assert_eq!(generation_of(&ctx, "t").await, generation);
         ctx.register_array_schema("s", location, options.clone()).await.unwrap();
-        assert_eq!(generation_of(&ctx, "s.v").await, generation);
+        assert_eq!(generation_of(&ctx, "s.value").await, generation);
         let frame = ctx.read_array(location, options.clone()).await.unwrap();
         assert_eq!(frame.count().await.unwrap() as u64, CHUNKS * CELLS);
         let file = open_tet(location, &options, &ctx).await.unwrap();
@@ -358,7 +358,7 @@ async fn zone_files_that_do_not_fit_are_ignored() {
 #[tokio::test]
 async fn zone_files_are_no_longer_than_the_chunks_warrant() {
     let data = (0..100_000_i32).flat_map(i32::to_le_bytes).collect();
-    let dataset = TestDataset::new("v", I32, &[100_000], &[100_000], data);
+    let dataset = TestDataset::new("value", I32, &[100_000], &[100_000], data);
     let file = tet_bytes(&[dataset], &Layout::default());
     let lie = json!({"version": 1, "generation": 2, "chunks": [{"dataset_id": 0, "chunk_index": [0],
         "element_count": 100_000, "null_count": 0, "min_le": "00000000", "max_le": "00000000"}]});
@@ -377,7 +377,8 @@ async fn zone_files_are_no_longer_than_the_chunks_warrant() {
 #[tokio::test]
 async fn zone_files_are_read_only_where_they_pay() {
     let data = (0..8192_i32).flat_map(i32::to_le_bytes).collect();
-    let file = tet_bytes(&[TestDataset::new("v", I32, &[8192], &[64], data)], &Layout::default());
+    let file =
+        tet_bytes(&[TestDataset::new("value", I32, &[8192], &[64], data)], &Layout::default());
     let lie = |chunk: u64| {
         json!({"dataset_id": 0, "chunk_index": [chunk], "element_count": 64, "null_count": 0,
             "min_le": "00000000", "max_le": "00000000"})

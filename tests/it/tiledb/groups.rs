@@ -74,10 +74,10 @@ async fn members_go_by_their_names() {
     assert!(message.contains("all arrays here are coordinates"), "{message}");
     let sql = format!("SELECT count(*) FROM read_tiledb('{here}', 'station_idx')");
     assert_eq!(rows_from(&ctx, &sql).await, [["3"]]);
-    // Next to coordinates, the only other array is the table.
+    // Next to coordinates, the only other array is the table. Its column has the array's name, as beside other arrays.
     copy_folder(Path::new("tests/data/tiledb/weather/forecast"), &folder.path().join("forecast"));
     ctx.enable_gridfusion_urls();
-    let sql = format!("SELECT count(temperature) FROM '{here}'");
+    let sql = format!("SELECT count(forecast) FROM '{here}'");
     assert_eq!(rows_from(&ctx, &sql).await, [["23"]]);
 }
 

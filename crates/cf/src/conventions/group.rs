@@ -200,6 +200,18 @@ impl ArrayGroup for HierarchyGroup {
             || unreadable.any(|it| self.name_of(&it.path) == Some(name))
     }
 
+    fn group(&self, name: &str) -> Result<Option<Arc<dyn ArrayGroup>>> {
+        let path = match self.view.group.as_str() {
+            "" => name.to_owned(),
+            group => format!("{group}/{name}"),
+        };
+        if name.is_empty() || !self.store.hierarchy().groups.contains_key(&path) {
+            return Ok(None);
+        }
+        let view = HierarchyView { group: path, ..self.view.clone() };
+        Ok(Some(Arc::new(Self::new(&self.location, Arc::clone(&self.store), view)?)))
+    }
+
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
         let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
         self.check_attributes(numbers.iter().copied())?;

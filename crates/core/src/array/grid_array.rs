@@ -77,6 +77,15 @@ impl GridArray {
         Self { name: name.to_owned(), ..self }
     }
 
+    /// Returns the same array, whose only variable has the name of the array. Several keep their names.
+    pub fn with_variable_name(mut self) -> Self {
+        let [value] = self.values.as_mut_slice() else { return self };
+        value.name.clone_from(&self.name);
+        let index_columns = self.columns.iter().any(|it| matches!(it, ColumnSource::Index(_)));
+        (self.schema, self.columns) = schema(&self.dims, &self.values, index_columns);
+        self
+    }
+
     /// Returns the same array, without the column `_file`. It shares the source.
     pub(crate) fn shared(&self) -> Self {
         let (source, grid) = (Arc::clone(&self.source), self.grid.clone());

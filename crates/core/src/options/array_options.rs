@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 
 /// Options for reading arrays. An option set here wins over the session's setting, and that over the default.
 ///
-/// Each option that all formats share has a method; [`with_option`](Self::with_option) sets the options of
-/// one format. `docs/options.md` lists all options. Names and values are checked when arrays are opened.
+/// Common options have methods; [`with_option`](Self::with_option) sets any option. `docs/options.md` lists all options. Names and
+/// values are checked when arrays are opened.
 ///
 /// ```
 /// use gridfusion_core::options::ArrayOptions;
@@ -79,6 +79,18 @@ impl ArrayOptions {
     #[must_use]
     pub fn with_trust_zone_maps(self, yes: bool) -> Self {
         self.with_option("trust_zone_maps", yes)
+    }
+
+    /// Sets the group of a NetCDF-4 or HDF5 file or a Zarr store, such as `forecast/surface`.
+    #[must_use]
+    pub fn with_group(self, group: impl Into<String>) -> Self {
+        self.with_option("group", group.into())
+    }
+
+    /// Sets whether the variables of NetCDF, HDF5 and Zarr that the attribute `coordinates` names are columns. Default: false.
+    #[must_use]
+    pub fn with_coordinates(self, yes: bool) -> Self {
+        self.with_option("coordinates", yes)
     }
 
     /// Sets an option by name, such as `generation` of `.tet` or `timestamp` of TileDB.

@@ -194,6 +194,20 @@ pub trait ArrayGroup: Debug + Send + Sync {
         self.names().iter().any(|it| it == name)
     }
 
+    /// Whether the place is one array, which has the name of its folder. Then its columns have names of their own.
+    fn is_array(&self) -> bool {
+        false
+    }
+
+    /// Returns the group with this name in the group; `None` if there is none, or the format has no groups.
+    ///
+    /// # Errors
+    /// If the group cannot be read.
+    fn group(&self, name: &str) -> Result<Option<Arc<dyn ArrayGroup>>> {
+        let _ = name;
+        Ok(None)
+    }
+
     /// Opens arrays by name. Labels that they share are read only once.
     ///
     /// # Errors
@@ -331,15 +345,25 @@ async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArra
 
 impl dyn ArrayGroup + '_ {
     /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
-    /// data variables.
+    /// data variables. The name of a group stands for its data variables. The column of a variable has its name, except in the
+    /// table of one array, where it is `value`.
     pub async fn columns(&self, dataset: Option<&str>) -> Result<TableArrays> {
-        let mut opened = match dataset {
-            Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
-            None => self.variables().await?,
+        if let Some(name) = dataset.filter(|name| !self.has(name))
+            && let Some(group) = self.group(name)?
+        {
+            return Box::pin(group.columns(None)).await;
+        }
+        let (opened, is_named) = match dataset {
+            Some(names) => {
+                let names = names_in(names, |name| self.has(name));
+                (self.arrays(&names).await?, names.len() > 1)
+            }
+            None => (self.variables().await?, !self.is_array()),
         };
-        let beside = self.beside(&opened).await?;
-        opened.extend(beside);
-        TableArrays::new(self.file_name(), opened)
+        let beside = self.beside(&opened).await?.into_iter().map(OpenedArray::with_variable_name);
+        let name = |it: OpenedArray| if is_named { it.with_variable_name() } else { it };
+        let columns = opened.into_iter().map(name).chain(beside).collect();
+        TableArrays::new(self.file_name(), columns)
     }
 
     /// Opens the array `name`.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
+use url::Url;
 
 use super::place::{Place, Stores, child, parse_url};
 use crate::error::{Error, Result, shown_location};
@@ -27,8 +28,9 @@ use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 /// use gridfusion_core::source::Locations;
 ///
 /// let one: Locations = "year-*.tet".into();
-/// let many: Locations = vec!["2023.tet", "2024.tet"].into();
-/// # let _ = (one, many);
+/// let many: Locations = ["2023.tet", "2024.tet"].into();
+/// let path: Locations = std::env::temp_dir().join("2024.tet").into();
+/// # let _ = (one, many, path);
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Locations(Vec<String>);
@@ -46,27 +48,75 @@ impl From<&str> for Locations {
     }
 }
 
-impl From<&String> for Locations {
-    fn from(location: &String) -> Self {
-        Self(vec![location.clone()])
-    }
-}
-
 impl From<String> for Locations {
     fn from(location: String) -> Self {
         Self(vec![location])
     }
 }
 
-impl<T: Into<String>> From<Vec<T>> for Locations {
-    fn from(locations: Vec<T>) -> Self {
-        Self(locations.into_iter().map(Into::into).collect())
+impl From<&String> for Locations {
+    fn from(location: &String) -> Self {
+        Self(vec![location.clone()])
     }
 }
 
-impl From<&[String]> for Locations {
-    fn from(locations: &[String]) -> Self {
-        Self(locations.to_vec())
+impl From<&Path> for Locations {
+    fn from(path: &Path) -> Self {
+        Self(vec![path.to_string_lossy().into_owned()])
+    }
+}
+
+impl From<PathBuf> for Locations {
+    fn from(path: PathBuf) -> Self {
+        Self::from(path.as_path())
+    }
+}
+
+impl From<&PathBuf> for Locations {
+    fn from(path: &PathBuf) -> Self {
+        Self::from(path.as_path())
+    }
+}
+
+impl From<Url> for Locations {
+    fn from(url: Url) -> Self {
+        Self(vec![url.into()])
+    }
+}
+
+impl From<&Url> for Locations {
+    fn from(url: &Url) -> Self {
+        Self(vec![url.to_string()])
+    }
+}
+
+impl<T: Into<Self>> From<Vec<T>> for Locations {
+    fn from(locations: Vec<T>) -> Self {
+        Self(locations.into_iter().flat_map(|it| it.into().0).collect())
+    }
+}
+
+impl<T: Into<Self>, const N: usize> From<[T; N]> for Locations {
+    fn from(locations: [T; N]) -> Self {
+        Self(locations.into_iter().flat_map(|it| it.into().0).collect())
+    }
+}
+
+impl<T: Into<Self> + Clone> From<&[T]> for Locations {
+    fn from(locations: &[T]) -> Self {
+        Self::from(locations.to_vec())
+    }
+}
+
+impl<T: Into<Self> + Clone> From<&Vec<T>> for Locations {
+    fn from(locations: &Vec<T>) -> Self {
+        Self::from(locations.as_slice())
+    }
+}
+
+impl<T: Into<Self> + Clone, const N: usize> From<&[T; N]> for Locations {
+    fn from(locations: &[T; N]) -> Self {
+        Self::from(locations.as_slice())
     }
 }
 

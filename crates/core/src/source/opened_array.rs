@@ -55,6 +55,14 @@ impl OpenedArray {
         }
     }
 
+    /// Returns the same array, whose only variable has the name of the array. Cells of sparse arrays keep their names.
+    pub(crate) fn with_variable_name(self) -> Self {
+        match self {
+            Self::Grid(array) => Self::Grid(array.with_variable_name()),
+            Self::Sparse(_) => self,
+        }
+    }
+
     /// Returns the array's name.
     pub fn name(&self) -> &str {
         match self {

@@ -12,10 +12,8 @@ use crate::support::{query, rows_from};
 /// The condition for rows of one variable. In some formats an array is a dataset with several variables, and in others
 /// each variable is a dataset.
 fn of(subject: &Subject<'_>, values: &Values) -> String {
-    let array = subject.array.name;
-    let own = if subject.array.values.len() == 1 { array } else { values.name };
-    let variable = values.name;
-    format!("(dataset = '{own}' OR dataset = '{array}') AND variable IN ('{own}', '{variable}')")
+    let (array, own) = (subject.array.name, values.name);
+    format!("dataset IN ('{own}', '{array}') AND variable IN ('{own}', 'value')")
 }
 
 fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {

@@ -22,16 +22,17 @@ pub(crate) async fn plans_run_on_workers(subject: &Subject<'_>) {
     let columns = subject.array.axes.iter().map(|axis| format!("\"{}\"", axis.name));
     let columns: Vec<String> = columns.collect();
     let (first, all) = (&columns[0], columns.join(", "));
+    let value = subject.array.values[0].name;
     let on_all = columns.iter().map(|column| format!("a.{column} = b.{column}"));
     let on_all = on_all.collect::<Vec<_>>().join(" AND ");
     let shapes = [
-        format!("SELECT count(*), count(a.value) FROM t a JOIN t b ON {on_all}"),
+        format!("SELECT count(*), count(a.{value}) FROM t a JOIN t b ON {on_all}"),
         format!(
-            "SELECT {first}, count(*) FROM t a JOIN (SELECT DISTINCT {first} AS k FROM t WHERE value IS NOT NULL) b ON a.{first} = b.k GROUP BY {first}"
+            "SELECT {first}, count(*) FROM t a JOIN (SELECT DISTINCT {first} AS k FROM t WHERE {value} IS NOT NULL) b ON a.{first} = b.k GROUP BY {first}"
         ),
         format!("SELECT {all} FROM t ORDER BY {all} LIMIT 7"),
         format!("SELECT {all}, row_number() OVER (PARTITION BY {first} ORDER BY {all}) FROM t"),
-        format!("SELECT {all}, count(value) OVER (PARTITION BY {first}) FROM t"),
+        format!("SELECT {all}, count({value}) OVER (PARTITION BY {first}) FROM t"),
         format!(
             "SELECT {first} FROM t WHERE {first} IN (SELECT max({first}) FROM t) UNION ALL SELECT {first} FROM t"
         ),

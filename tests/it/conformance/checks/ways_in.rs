@@ -55,7 +55,9 @@ pub(crate) async fn schema(subject: &Subject<'_>) {
     let [_] = &subject.array.values[..] else { return };
     let ctx = subject.session(2, 8192);
     doors::register_schema(&ctx, "s", &subject.location()).await.unwrap();
-    subject.assert_rows(&ctx, &format!("s.{}", subject.array.name)).await;
+    // The column of one dataset is `value`.
+    let table = format!("(SELECT * FROM s.{}) AS t({})", subject.array.name, subject.columns());
+    subject.assert_rows(&ctx, &table).await;
     let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 's'";
     let listed = rows_from(&ctx, sql).await;
     assert!(
@@ -74,7 +76,8 @@ pub(crate) async fn catalog(subject: &Subject<'_>) {
     let folder = subject.folder.path().to_str().unwrap();
     doors::register_catalog(&ctx, "c", folder).await.unwrap();
     let name = subject.array.name;
-    subject.assert_rows(&ctx, &format!("c.{name}.{name}")).await;
+    let table = format!("(SELECT * FROM c.{name}.{name}) AS t({})", subject.columns());
+    subject.assert_rows(&ctx, &table).await;
     let sql = "SELECT DISTINCT table_schema FROM information_schema.tables
         WHERE table_catalog = 'c' AND table_schema <> 'information_schema'";
     assert_eq!(cell(&ctx, sql).await, name, "{}", subject.what());

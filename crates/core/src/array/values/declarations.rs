@@ -34,7 +34,7 @@ pub(super) enum ColumnMeaning {
 }
 
 /// Returns the first fill attribute, if it is a value of the element type. A later attribute does not count,
-/// even if the first cannot be parsed; see docs/format-tet.md, section 9.
+/// even if the first cannot be parsed; see crates/tet/FORMAT.md, section 9.
 pub fn declared_fill(
     element: ElementType,
     attributes: &BTreeMap<String, String>,

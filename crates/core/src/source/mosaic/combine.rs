@@ -195,7 +195,7 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
 
 /// Returns the values of a file as columns of one table.
 fn values_of(arrays: &[GridArray]) -> Vec<Value> {
-    let mut values = names_of(arrays);
+    let mut values: Vec<Value> = arrays.iter().flat_map(|it| it.values().to_vec()).collect();
     for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
         // Stored chunks without a selected cell are not read. Fill values take their place in the tile, so each
         // variable needs one. Formats that store every chunk, such as `.tet`, have none: zeros will do, because
@@ -205,23 +205,6 @@ fn values_of(arrays: &[GridArray]) -> Vec<Value> {
         }
     }
     values
-}
-
-/// Returns the values of a file. If the file has several arrays, the only value of an array gets the array's
-/// name.
-fn names_of(arrays: &[GridArray]) -> Vec<Value> {
-    if let [array] = arrays {
-        return array.values().to_vec();
-    }
-    let named = |array: &GridArray| {
-        let alone = array.values().len() == 1;
-        let rename = |value: &Value| match alone {
-            true => Value { name: array.name().to_owned(), ..value.clone() },
-            false => value.clone(),
-        };
-        array.values().iter().map(rename).collect::<Vec<_>>()
-    };
-    arrays.iter().flat_map(named).collect()
 }
 
 /// Returns the name of the file of each position along `axis`.

@@ -31,7 +31,8 @@ impl GridArray {
     /// # Errors
     /// `Usage` if labels of two axes differ. `Internal` without arrays, or for axes and indices that an array does not have.
     pub fn side_by_side(sides: &[AlignedArray<'_>]) -> Result<Self> {
-        let slice = |side: &AlignedArray<'_>| side.array.shared().sliced(side.ranges);
+        let slice =
+            |side: &AlignedArray<'_>| side.array.shared().with_variable_name().sliced(side.ranges);
         let Some((first, others)) = sides.split_first() else {
             return Err(Error::internal("no arrays to put side by side"));
         };
