@@ -7,7 +7,7 @@ use std::{fs, io};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use gridfusion::Error;
+use gridfusion::{Error, Scope};
 
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
@@ -18,71 +18,65 @@ use crate::store::is_of_store;
 use crate::worker::WorkerArgs;
 
 const AFTER_HELP: &str = r#"Examples:
-  Start a prompt; .tables lists the tables, quit ends it:
-    gridfusion stations.tet
+  Look into a file or a store:
+    gridfusion info air.nc
+    gridfusion info sea.zarr
 
-  Run one query:
-    gridfusion stations.tet -c "SELECT station, avg(value) FROM temperature GROUP BY station"
-
-  Run a script and print CSV without anything else:
-    gridfusion stations.tet -q --format csv -f report.sql > report.csv
-
-  Query a file by its quoted path: all variables as columns of one table, or one variable:
-    gridfusion -c "SELECT lat, corr(temperature, rain) FROM 'climate.tet' GROUP BY lat"
-    gridfusion -c "SELECT * FROM 'stations.tet#temperature' LIMIT 5"
+  Ask a question; the variables of the file are columns:
+    gridfusion -c "SELECT lat, avg(t2m) FROM 'air.nc' WHERE time >= '2024-06' GROUP BY lat"
+    gridfusion -c "FROM 'sea.zarr' LIMIT 5"
 
   Query many files as one table, with the file of each row in a column:
-    gridfusion -c "SELECT max(temperature) FROM 'years/*.tet'"
-    gridfusion -c "SELECT _file, count(*) FROM read_tet('years/*.tet', file_column => true) GROUP BY _file"
+    gridfusion -c "SELECT max(t2m) FROM 'years/*.nc'"
+    gridfusion -c "SELECT _file, count(*) FROM read_array('years/*.nc', file_column => true) GROUP BY _file"
 
-  Open two files, each as a schema with the name of the file:
-    gridfusion 2023.tet 2024.tet -c 'SELECT max(value) FROM "2024".temperature'
+  Start a prompt; .tables lists the tables, quit ends it:
+    gridfusion air.nc
 
-  Open a directory of files as a catalog, with a schema for each file:
-    gridfusion climate -c "SELECT * FROM climate.stations.temperature LIMIT 5"
+  Plot a query, in a .png or .svg file:
+    gridfusion plot "SELECT lon, lat, avg(t2m) FROM 'air.nc' GROUP BY lon, lat" -o map.png
 
-  Open a file in an object store:
-    gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
-
-  Open the current generation of a package:
-    gridfusion stations.tet.d -c "SELECT count(*) FROM temperature"
-
-  Open a TileDB array, or a directory or group of arrays:
-    gridfusion arrays/forecast -c "SELECT run, max(temperature) FROM forecast GROUP BY run"
-    gridfusion arrays -c "SHOW TABLES"
-
-  Inspect a file or an array; in SQL too:
-    gridfusion info stations.tet
-    gridfusion info arrays/forecast --metadata --json
-    gridfusion -c "SELECT dataset, shape, ratio FROM tet_info('stations.tet')"
-
-  Verify a file, including every cell:
-    gridfusion verify stations.tet --deep
-
-  Plot a query as a heat map, lines, points or bars, in a .png or .svg file:
-    gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o map.png
+  Write the result of a query to a file:
+    gridfusion -o warm.csv -c "FROM 'air.nc' WHERE t2m > 300"
+    gridfusion -c "COPY (FROM 'air.nc') TO 'air.parquet'"
 
   Summarize the columns of a table:
-    gridfusion stations.tet -c "SUMMARIZE temperature"
+    gridfusion -c "SUMMARIZE 'air.nc'"
+
+  Run a script and print CSV without anything else:
+    gridfusion air.nc -q --format csv -f report.sql > report.csv
+
+  Open two files, each as a schema with the name of the file and a table for each variable:
+    gridfusion 2023.nc 2024.nc -c 'SELECT max(value) FROM "2024".t2m'
+
+  Open a directory of files as a catalog, with a schema for each file:
+    gridfusion climate -c "SHOW TABLES"
+    gridfusion climate -c "SELECT * FROM climate.air.t2m LIMIT 5"
+
+  Open a file in an object store:
+    gridfusion -c "SELECT count(*) FROM 's3://bucket/air.nc'"
+
+  Open a TileDB array as of a time, or a group of arrays:
+    gridfusion arrays/forecast -O timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
+    gridfusion arrays -c "SHOW TABLES"
+
+  Verify a file, including every cell:
+    gridfusion verify air.nc --deep
 
   Report the time of a query, and how much of the file it read:
-    gridfusion stations.tet --timing -c "SELECT max(value) FROM temperature WHERE station = 'Oslo'"
+    gridfusion --timing -c "SELECT max(t2m) FROM 'air.nc' WHERE lat > 60"
 
   Complete command lines in bash; also in zsh, fish, powershell and elvish:
     source <(gridfusion completions bash)
 
-  Read a TileDB array as of a time, and inspect an older generation of a package:
-    gridfusion arrays/forecast -O timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
-    gridfusion info stations.tet.d -O generation=1
-
   Run a query on two workers, started in other terminals or on other machines:
     gridfusion worker --token-file token --listen 127.0.0.1:7430
     gridfusion worker --token-file token --listen 127.0.0.1:7431
-    gridfusion stations.tet --token-file token --workers http://127.0.0.1:7430,http://127.0.0.1:7431 -c "SELECT ..."
+    gridfusion air.nc --token-file token --workers http://127.0.0.1:7430,http://127.0.0.1:7431 -c "SELECT ..."
 
   Create a table with options:
-    gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
-                   OPTIONS (dataset 'temperature', index_columns 'true');
+    gridfusion -c "CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION 'air.nc'
+                   OPTIONS (dataset 't2m', index_columns 'true');
                    SELECT * FROM t WHERE time_idx < 10"
 
 Names:
@@ -104,10 +98,10 @@ Exit status:
   1 if one failed; the reason is on standard error, or in the report of verify
   2 if the command line is wrong"#;
 
-/// Query NetCDF, HDF5 and `.tet` files, Zarr stores and TileDB arrays with SQL: every dataset or array is a table
+/// Query NetCDF and HDF5 files, Zarr stores, TileDB arrays and `.tet` files with SQL
 ///
-/// A table has one row per cell. Its columns are the dimensions, then "value", or one column per TileDB
-/// attribute. A query reads only the chunks that it needs.
+/// A table has one row per cell. Its columns are the dimensions, then the variables. The table of one dataset calls its variable
+/// "value". A query reads only the chunks that it needs.
 ///
 /// Without -c and -f, SQL is read from a prompt, or from standard input if that is not a terminal.
 #[derive(Debug, Parser)]
@@ -123,20 +117,16 @@ pub(crate) struct Args {
 
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// Each PATH is a NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store or a TileDB array. It may also
+    /// Each PATH is a NetCDF or HDF5 file, a Zarr store, a TileDB array, or a `.tet` file or `.tet.d` package. It may also
     /// be a directory or group of arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
-    /// extension. If only one PATH has the name, NAME alone works too. A directory of files becomes a catalog:
+    /// extension. If only one PATH has the name, NAME alone works. A directory of files becomes a catalog:
     /// DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
-    /// 'stations.tet'. A file with the name of a command needs `./`, as in `./info`.
+    /// 'air.nc'. A file with the name of a command needs `./`, as in `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
     /// Options for each PATH and for object stores, for instance `timestamp=2024-03-01`; may be repeated
     ///
-    /// For packages: generation. For TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
-    /// text_as_binary, text_encoding, time_as_integer. For every PATH: io, nan_as_null, fill_as_null,
-    /// index_columns, trust_zone_maps. For all object stores of the session, also without a PATH: aws.NAME, azure.NAME,
-    /// gcp.NAME and http.NAME, for instance `aws.region=eu-north-1`.
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
@@ -183,7 +173,8 @@ impl Args {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let matches = Self::command().try_get_matches_from(words)?;
+        let command = Self::command().mut_arg("options", |arg| arg.long_help(options_help()));
+        let matches = command.try_get_matches_from(words)?;
         let mut args = Self::from_arg_matches(&matches)?;
         let commands = args.commands.iter().map(|sql| Script::Text(sql.clone()));
         let files = args.files.iter().map(|path| Script::from_file(path));
@@ -242,7 +233,7 @@ pub(crate) enum Task {
     /// Verify a file, an array, or a directory of them
     Verify(VerifyArgs),
     /// Plot a query as a heat map, lines, points or bars, in a .png or .svg file
-    Plot(PlotArgs),
+    Plot(Box<PlotArgs>),
     /// Run parts of queries for other processes, which name this one with --workers
     Worker(WorkerArgs),
     /// Print a script that completes command lines in a shell
@@ -315,6 +306,36 @@ pub(crate) struct CompletionsArgs {
     /// Shell that runs the script
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
+}
+
+/// Returns the help of `--option`, which lists the options of each format.
+fn options_help() -> String {
+    let formats = gridfusion::built_in_formats();
+    let of_formats: Vec<(&str, Vec<&str>)> = formats
+        .iter()
+        .map(|format| {
+            let options = format.option_table().options();
+            let of_paths = options.filter(|option| option.scope != Scope::Table);
+            (format.title(), of_paths.map(|option| option.name).collect())
+        })
+        .collect();
+    let is_common = |name: &&str| of_formats.iter().all(|(_, names)| names.contains(name));
+    let mut help = String::from(
+        "Options for each PATH and for object stores, for instance `timestamp=2024-03-01`; may be repeated\n",
+    );
+    let common = of_formats.first().map_or(vec![], |(_, names)| names.clone());
+    let common: Vec<&str> = common.into_iter().filter(is_common).collect();
+    for (title, names) in &of_formats {
+        let own: Vec<&str> = names.iter().copied().filter(|name| !is_common(name)).collect();
+        if !own.is_empty() {
+            help.push_str(&format!("\n{title}: {}.", own.join(", ")));
+        }
+    }
+    help + &format!(
+        "\nEvery PATH: {}.\nAll object stores of the session, without a PATH as well: aws.NAME, azure.NAME, gcp.NAME and http.NAME, \
+         for instance `aws.region=eu-north-1`.",
+        common.join(", ")
+    )
 }
 
 /// Returns the positions of an option's values on the command line.
