@@ -10,7 +10,7 @@
 //! | knows the fill value | 1 | 4 … 5 | yes |
 //! | does not | 0 | -9 … 5 | no: -9 lies within the bounds, so it may have been counted |
 //!
-//! If the fill value lies outside the bounds, no cell was counted wrongly. See docs/format-tet.md, section
+//! If the fill value lies outside the bounds, no cell was counted wrongly. See crates/tet/FORMAT.md, section
 //! 10.
 
 use crate::bytes::ZoneMaps;

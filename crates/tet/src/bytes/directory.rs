@@ -1,6 +1,6 @@
 //! The dataset directory: name, element type, shape and chunk shape of every dataset.
 //!
-//! See docs/format-tet.md, section 3. A record with a name of 4 bytes and 2 axes has 56 bytes:
+//! See crates/tet/FORMAT.md, section 3. A record with a name of 4 bytes and 2 axes has 56 bytes:
 //!
 //! ```text
 //!   0         4      8      12         16     20        24      40            56

@@ -1,6 +1,6 @@
 //! The chunk index: a header and one fixed-size row per stored chunk.
 //!
-//! See docs/format-tet.md, section 6, for the bytes. Rows may be in any order, but known writers use
+//! See crates/tet/FORMAT.md, section 6, for the bytes. Rows may be in any order, but known writers use
 //! *writer's order*: dataset by dataset, and the chunks of each in row-major order. With 9 chunks of
 //! dataset 0 and 4 of dataset 1, chunk 2 of dataset 1 is then row 11. Locating reads this row and compares
 //! it with the chunk. If it is the row of another chunk, the whole index is read, and a [`RowMap`] built.

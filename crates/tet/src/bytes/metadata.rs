@@ -1,6 +1,6 @@
 //! The footer's JSON: history, per-dataset metadata, and references to spills.
 //!
-//! See docs/format-tet.md, section 9. All keys are optional, and unknown ones are ignored:
+//! See crates/tet/FORMAT.md, section 9. All keys are optional, and unknown ones are ignored:
 //!
 //! ```text
 //!   { "history": [ … ],

@@ -1,4 +1,4 @@
-//! The Tetration `.tet` file format, layout version 1. `docs/format-tet.md` describes every byte.
+//! The Tetration `.tet` file format, layout version 1. `crates/tet/FORMAT.md` describes every byte.
 //!
 //! ```text
 //!  0          32                        aligned to 8                               end of file

@@ -12,7 +12,7 @@
 //! everything else in a package: parts that are being written, manifests, indexes.
 //!
 //! Three round trips find a generation: list the root, read the texts, list the folder of the generation.
-//! See docs/format-tet.md, section 13.
+//! See crates/tet/FORMAT.md, section 13.
 //!
 //! A table keeps the file of its generation open, and does not read `CURRENT` again.
 

@@ -5,7 +5,7 @@
 //!   ├ TETR ┼ version ┼ count ┼ flags ┼ index offset ┼ index length ┤
 //! ```
 //!
-//! See docs/format-tet.md, section 2.
+//! See crates/tet/FORMAT.md, section 2.
 
 use std::ops::Range;
 

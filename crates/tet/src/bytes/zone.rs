@@ -10,7 +10,7 @@
 //!    "min_le":"0000c040", "max_le":"0000c040"}            the bytes 00 00 c0 40 are 6.0
 //! ```
 //!
-//! See docs/format-tet.md, section 10.
+//! See crates/tet/FORMAT.md, section 10.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -13,7 +13,7 @@
 //!            └─ publishing, staging                left_behind
 //! ```
 //!
-//! See docs/format-tet.md, section 13.
+//! See crates/tet/FORMAT.md, section 13.
 
 use std::sync::Arc;
 

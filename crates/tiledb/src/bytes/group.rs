@@ -98,7 +98,7 @@ fn unknown_version(version: u32) -> Error {
 }
 
 impl GroupMember {
-    /// Parses a member, and the flag that marks it as removed. `docs/format-tiledb.md`, section 6, "Group",
+    /// Parses a member, and the flag that marks it as removed. `crates/tiledb/FORMAT.md`, section 6, "Group",
     /// has the bytes.
     fn parse(reader: &mut Reader<'_>) -> Result<(Self, bool)> {
         let version = reader.u32()?;

@@ -1,4 +1,4 @@
-//! TileDB arrays: folders of schemas and fragments. `docs/format-tiledb.md` describes their bytes.
+//! TileDB arrays: folders of schemas and fragments. `crates/tiledb/FORMAT.md` describes their bytes.
 //!
 //! ```text
 //!   array/                                open_array.rs ─▶ array.rs

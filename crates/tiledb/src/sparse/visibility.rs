@@ -9,7 +9,7 @@
 //!   window 0 to 50            cell 1 is deleted, and cells 0 and 1 if x < 5
 //! ```
 //!
-//! `docs/format-tiledb.md`, section 11, has the rules. They apply after duplicates are removed: a deleted cell
+//! `crates/tiledb/FORMAT.md`, section 11, has the rules. They apply after duplicates are removed: a deleted cell
 //! still hides older cells of its coordinates.
 
 use arrow::buffer::BooleanBuffer;

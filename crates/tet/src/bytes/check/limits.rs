@@ -1,5 +1,5 @@
 //! The limits that the format sets for a footer. Readers do not enforce these limits; writers and the
-//! reference's `verify` do. See docs/format-tet.md, section 9.
+//! reference's `verify` do. See crates/tet/FORMAT.md, section 9.
 //!
 //! The JSON is checked as a tree of values, because the types that readers parse it into leave parts out.
 

@@ -117,7 +117,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Parses the options of the filter with this id (see docs/format-tiledb.md, section 4).
+    /// Parses the options of the filter with this id (see crates/tiledb/FORMAT.md, section 4).
     fn parse_options(id: u8, options: &mut Reader<'_>, version: u32) -> Result<Self> {
         Ok(match id {
             0 => Self::Noop,

@@ -18,7 +18,7 @@ pub(in crate::bytes) struct TimedName {
     /// The time of the latest write, in milliseconds since 1970.
     pub(in crate::bytes) t2: u64,
     /// The format version; `None` for fragments of format 4 and older, and for schemas and metadata. The
-    /// names of group files end in a version, too: that of the file (see docs/format-tiledb.md, section 6).
+    /// names of group files end in a version, too: that of the file (see crates/tiledb/FORMAT.md, section 6).
     pub(in crate::bytes) version: Option<u32>,
 }
 

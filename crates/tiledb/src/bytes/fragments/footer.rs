@@ -23,7 +23,7 @@ use crate::bytes::text::{flag, numbers, text64};
 use gridfusion_core::format::wire::{Reader, to_usize};
 use gridfusion_core::{Error, Result};
 
-/// The footer of a fragment. `docs/format-tiledb.md`, section 7, has every byte.
+/// The footer of a fragment. `crates/tiledb/FORMAT.md`, section 7, has every byte.
 #[derive(Debug, Clone)]
 pub(in crate::bytes) struct Footer {
     pub(in crate::bytes) version: u32,

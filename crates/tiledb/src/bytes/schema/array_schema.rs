@@ -6,7 +6,7 @@
 //!   │ dimension labels │ enumerations: name and file │ current domain
 //! ```
 //!
-//! `docs/format-tiledb.md`, section 6, has every byte. Each change of an array adds a schema, and each
+//! `crates/tiledb/FORMAT.md`, section 6, has every byte. Each change of an array adds a schema, and each
 //! fragment names the one that it was written with. Dimensions and orders never change.
 
 use std::fmt;

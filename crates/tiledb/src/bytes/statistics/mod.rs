@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The scan skips chunks by these statistics, so a wrong one loses rows. In case of doubt, a chunk has
-//! none, and is read. `docs/format-tiledb.md`, section 9, lists the cases.
+//! none, and is read. `crates/tiledb/FORMAT.md`, section 9, lists the cases.
 
 mod tile_statistics;
 mod zones;

@@ -13,7 +13,7 @@
 //!   v INT32            v INT32 nullable       cannot be read: an error where they show
 //! ```
 //!
-//! See docs/format-tiledb.md, section 8, "Schema evolution".
+//! See crates/tiledb/FORMAT.md, section 8, "Schema evolution".
 
 use std::collections::HashMap;
 use std::ops::Range;
