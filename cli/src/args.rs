@@ -215,7 +215,9 @@ impl Args {
         if !paths.is_empty() {
             return Ok(());
         }
-        let message = format!("option '{name}' is for a PATH, and there is none");
+        let message = format!(
+            "option '{name}' is for a PATH, and there is none; in SQL, options are arguments, as in read_array('x.nc', {name} => …)"
+        );
         Err(Self::command().error(ErrorKind::MissingRequiredArgument, message))
     }
 
