@@ -38,6 +38,7 @@ const AFTER_HELP: &str = r#"Examples:
 
   Write the result of a query to a file:
     gridfusion -o warm.csv -c "FROM 'air.nc' WHERE t2m > 300"
+    gridfusion -o warm.parquet -c "FROM 'air.nc' WHERE t2m > 300"
     gridfusion -c "COPY (FROM 'air.nc') TO 'air.parquet'"
 
   Summarize the columns of a table:
@@ -146,7 +147,8 @@ pub(crate) struct Args {
 
     /// Write all results to a file, which appears when they are complete
     ///
-    /// Without --format, the ending of FILE sets the format: .csv, .tsv, .json, .ndjson, .jsonl or .md. Options of a PATH are -O.
+    /// Without --format, the ending of FILE sets the format: .csv, .tsv, .json, .ndjson, .jsonl, .md, .parquet, .arrow, .feather or
+    /// .arrows. A Parquet or Arrow file holds one result. Options of a PATH are -O.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -1,17 +1,24 @@
 //! Replaces a file only when the new one is complete.
 
 use std::fs::{self, File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{self, Path, PathBuf};
 use std::process;
 
 use datafusion::common::plan_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 
 /// A temporary file beside the target, which replaces the target at the end.
+///
+/// A pipe or a device, such as `/dev/null`, is written itself: a file must not take its place.
 #[derive(Debug)]
 pub(crate) struct Draft {
+    /// The file that is written.
     path: PathBuf,
+    /// Where the file belongs, whatever the current folder is by then.
     target: PathBuf,
+    /// The target in messages.
+    name: PathBuf,
 }
 
 impl Draft {
@@ -21,15 +28,22 @@ impl Draft {
     /// # Errors
     /// If `target` is a directory, or no file can be created beside it.
     pub(crate) fn beside(target: &Path) -> Result<Self> {
+        let name = target.to_owned();
+        let failed = |error: io::Error| refused(&name, &error.to_string());
         if target.is_dir() {
             return Err(refused(target, "Is a directory"));
         }
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = target.with_file_name(format!(".{}.{name}", process::id()));
+        let target = path::absolute(target).map_err(failed)?;
+        // A link stays one, and its file is replaced.
+        let target = fs::canonicalize(&target).unwrap_or(target);
+        if fs::metadata(&target).is_ok_and(|it| !it.is_file()) {
+            return Ok(Self { path: target.clone(), target, name });
+        }
+        let last = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{}.{last}", process::id()));
         let made = OpenOptions::new().write(true).create_new(true).open(&path);
-        let tried = made.and_then(|_| fs::remove_file(&path));
-        tried.map_err(|error| refused(target, &error.to_string()))?;
-        Ok(Self { path, target: target.to_owned() })
+        made.and_then(|_| fs::remove_file(&path)).map_err(failed)?;
+        Ok(Self { path, target, name })
     }
 
     /// Makes the temporary file, to be written until [`Self::keep`].
@@ -37,16 +51,19 @@ impl Draft {
     /// # Errors
     /// If it cannot be made.
     pub(crate) fn open(&self) -> Result<File> {
-        File::create(&self.path).map_err(|error| refused(&self.target, &error.to_string()))
+        File::create(&self.path).map_err(|error| refused(&self.name, &error.to_string()))
     }
 
     /// Renames the temporary file, which is complete, to the target.
     ///
     /// # Errors
     /// If that fails; an older target stays as it was.
-    pub(crate) fn keep(self) -> Result<()> {
+    pub(crate) fn keep(&self) -> Result<()> {
+        if self.is_in_place() {
+            return Ok(());
+        }
         let moved = fs::rename(&self.path, &self.target);
-        moved.map_err(|error| refused(&self.target, &error.to_string()))
+        moved.map_err(|error| refused(&self.name, &error.to_string()))
     }
 
     /// Writes the temporary file and renames it to the target.
@@ -54,9 +71,13 @@ impl Draft {
     /// # Errors
     /// If either step fails; an older target stays as it was.
     pub(crate) fn finish(self, bytes: &[u8]) -> Result<()> {
-        let written = fs::write(&self.path, bytes);
-        let moved = written.and_then(|()| fs::rename(&self.path, &self.target));
-        moved.map_err(|error| refused(&self.target, &error.to_string()))
+        fs::write(&self.path, bytes).map_err(|error| refused(&self.name, &error.to_string()))?;
+        self.keep()
+    }
+
+    /// Whether the target itself is written.
+    fn is_in_place(&self) -> bool {
+        self.path == self.target
     }
 }
 
@@ -68,7 +89,9 @@ pub(crate) fn refused(target: &Path, reason: &str) -> DataFusionError {
 impl Drop for Draft {
     fn drop(&mut self) {
         // The file does not exist if it was never written, or was renamed.
-        let _ = fs::remove_file(&self.path);
+        if !self.is_in_place() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -94,6 +117,38 @@ mod tests {
         drop(Draft::beside(&target).unwrap());
         assert_eq!(fs::read_to_string(&target).unwrap(), "one");
         assert_eq!(files(folder.path()), ["a.txt"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_stay_what_they_are() {
+        use std::io::Read;
+        use std::os::unix::net::UnixListener;
+
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                let mut text = String::new();
+                File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+                text
+            }
+        });
+        Draft::beside(&pipe).unwrap().finish(b"one").unwrap();
+        assert_eq!(reader.join().unwrap(), "one");
+        assert!(pipe.exists());
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        drop(Draft::beside(&socket).unwrap());
+        assert!(socket.exists());
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Draft::beside(&link).unwrap().finish(b"new").unwrap();
+        assert_eq!((fs::read(&file).unwrap(), link.is_symlink()), (b"new".to_vec(), true));
     }
 
     #[test]

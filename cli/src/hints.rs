@@ -74,7 +74,8 @@ pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFus
         return DataFusionError::Plan(format!("{name} has no OVER; {how}"));
     }
     let shown = without_xml(&without_defaults(&message, ctx));
-    let general = || memory::advice(&error).or_else(|| clash(&error)).map(str::to_owned);
+    let general = || memory::advice(&error).or_else(|| clash(&error));
+    let general = || general().or_else(|| dictionary(&message)).map(str::to_owned);
     let advice = || general().or_else(|| store_hints::advice(&error, ctx));
     match advice().or_else(|| hint(&message, ctx)) {
         Some(hint) => DataFusionError::Plan(format!("{}; {hint}", shown.trim_end_matches('.'))),
@@ -125,6 +126,13 @@ fn clash(error: &DataFusionError) -> Option<&'static str> {
     is_clash_inside(error).then_some(
         "aggregates or keys that differ only in a CAST get the same name from the planner; \
          write arrow_cast(x, 'Float64') for CAST(x AS DOUBLE) in one of them",
+    )
+}
+
+/// Returns the hint for a column whose dictionary changes from batch to batch.
+fn dictionary(message: &str) -> Option<&'static str> {
+    message.contains("Dictionary replacement detected").then_some(
+        "write Parquet, or an Arrow stream as in -o x.arrows, or CAST the column to VARCHAR",
     )
 }
 

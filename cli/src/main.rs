@@ -17,7 +17,8 @@
 //!
 //! - Tables from the datasets of files: [`place`], [`options`], [`tables`], [`catalog`], [`store`].
 //! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results.
-//! - Queries: [`query`] runs them, [`progress`], [`timing`] and [`requests`] report on them, [`print`] prints their rows.
+//! - Queries: [`query`] runs them, [`progress`], [`timing`] and [`requests`] report on them, [`print`] prints their rows
+//!   to [`results`].
 //! - Several processes: [`cluster`].
 //! - Exports: with [`staging`], a written file appears only when it is complete.
 //! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
@@ -59,6 +60,7 @@ mod prompt;
 mod query;
 mod reads;
 mod requests;
+mod results;
 mod run;
 mod secrets;
 mod session;
@@ -84,14 +86,15 @@ use gridfusion::{without_panics, without_secrets};
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
-use crate::draft::Draft;
 use crate::hints::with_hint;
 use crate::options::PathOptions;
+use crate::print::Format;
 use crate::printable::printable_lines;
 use crate::progress::Progress;
 use crate::requests::gridfusion_config;
+use crate::results::{ResultFile, Results};
 use crate::secrets::hide;
-use crate::session::{Results, Session};
+use crate::session::Session;
 
 /// mimalloc, because DataFusion allocates often and from many threads.
 #[global_allocator]
@@ -159,10 +162,11 @@ async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(&args.engine, is_stdin_sql, options.for_stores())?;
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
-    let draft = args.output.as_deref().map(Draft::beside).transpose()?;
-    if let Some((draft, path)) = draft.as_ref().zip(args.output.as_deref()) {
-        print.format = print.format.or_of_ending(path)?;
-        session.output.results = Results::AllIn(Arc::new(draft.open()?));
+    let path = args.output.as_deref();
+    let made = |path| ResultFile::draft(path, Format::from_ending(path, args.format)?);
+    let file = path.map(made).transpose()?.map(Arc::new);
+    if let Some(file) = &file {
+        session.output.results = Results::AllIn(Arc::clone(file));
     }
     let opening =
         session.output.progress.then(|| Progress::from_opening(&gridfusion_config(&session.ctx)));
@@ -171,7 +175,7 @@ async fn execute(args: &Args) -> Result<()> {
     opened.map_err(|error| with_hint(error, &session.ctx))?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
         prompt::run(&session.ctx, &mut session.output).await?;
-        return draft.map_or(Ok(()), Draft::keep);
+        return file.map_or(Ok(()), |file| file.keep(args.format));
     }
     let piped = [Script::Stdin];
     let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };
@@ -179,7 +183,7 @@ async fn execute(args: &Args) -> Result<()> {
         let sql = script.read()?;
         run::run_sql(&session.ctx, &sql, &session.output).await?;
     }
-    draft.map_or(Ok(()), Draft::keep)
+    file.map_or(Ok(()), |file| file.keep(args.format))
 }
 
 /// Libraries whose logs have the texts of statements.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::plan_err;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_stream};
@@ -34,6 +34,7 @@ use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
 use crate::requests::{Requests, gridfusion_config, remote_of};
+use crate::results::Results;
 use crate::session::Output;
 use crate::staging::Staging;
 use crate::statement::{self, PlannedStatement};
@@ -48,6 +49,8 @@ pub(crate) struct Query {
     staging: Option<Arc<Staging>>,
     print: PrintOptions,
     pager: Pager,
+    /// Where rows are printed.
+    results: Results,
     /// Whether to show a progress line.
     progress: bool,
     /// Whether the figures are reported.
@@ -105,8 +108,10 @@ impl Query {
         if let Some(file) = output.results.file() {
             // A file is for programs and editors, which need all rows and nothing else.
             (print.quiet, print.maxrows) = (true, MaxRows::Unlimited);
-            pager.write_to(Arc::clone(file));
+            print.format = file.format(print.format);
+            pager.write_to(Arc::clone(file.file()));
         }
+        print.quiet |= print.format.is_binary();
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
         }
@@ -124,6 +129,9 @@ impl Query {
         if plan.boundedness().is_unbounded() {
             print.format = endless_format(print.format)?;
         }
+        if kind != StatementKind::Write && !plan.schema().fields().is_empty() {
+            output.results.check(print.format)?;
+        }
         let context = Arc::new(context);
         let (progress, planning) = (output.progress, start.elapsed());
         Ok(Self {
@@ -133,6 +141,7 @@ impl Query {
             staging,
             print,
             pager,
+            results: output.results.clone(),
             progress,
             timing: output.timing,
             start,
@@ -198,7 +207,8 @@ impl Query {
     ) -> Result<()> {
         // On a terminal, the rows themselves show progress and take the place of the line.
         let is_seen = io::stdout().is_terminal();
-        let mut printer = self.printer();
+        let mut printer = self.printer()?;
+        let reservation = self.reservation();
         let mut may_wait = self.has_workers && !self.plan.boundedness().is_unbounded();
         let mut first = None;
         while let Some(batch) = rows.try_next().await? {
@@ -214,6 +224,7 @@ impl Query {
             self.has_printed.store(true, Ordering::Relaxed);
             for batch in first.take().into_iter().chain([batch]) {
                 printer.write(&mut out, batch)?;
+                reservation.try_resize(printer.memory())?;
             }
         }
         drop(progress);
@@ -222,7 +233,9 @@ impl Query {
         }
         printer.finish(&mut out)?;
         self.print.summary(&mut out, *count, self.start.elapsed())?;
-        Ok(out.flush()?)
+        out.flush()?;
+        self.end_result();
+        Ok(())
     }
 
     /// Collects all rows, then prints them. Rows beyond the printed ones are only counted.
@@ -235,7 +248,7 @@ impl Query {
         begin: Instant,
     ) -> Result<(usize, Duration)> {
         let most = self.print.printed_rows();
-        let reservation = MemoryConsumer::new("result").register(self.context.memory_pool());
+        let reservation = self.reservation();
         let mut batches: Vec<RecordBatch> = vec![];
         let mut count = 0_usize;
         while let Some(batch) = rows.try_next().await? {
@@ -249,7 +262,11 @@ impl Query {
         }
         let execution = begin.elapsed();
         drop(progress);
-        let mut printer = self.printer();
+        if self.print.format.is_binary() {
+            // The number of written rows: it must not stand in the place of rows.
+            return Ok((count, execution));
+        }
+        let mut printer = self.printer()?;
         self.pager.show(|out| {
             for batch in batches {
                 printer.write(out, batch)?;
@@ -258,12 +275,24 @@ impl Query {
             self.print.summary(out, count, self.start.elapsed())?;
             Ok(out.flush()?)
         })?;
+        self.end_result();
         Ok((count, execution))
     }
 
-    fn printer(&self) -> Printer<'_> {
-        let values = &self.context.session_config().options().format;
-        Printer::new(&self.print, self.plan.schema(), values)
+    fn printer(&self) -> Result<Printer<'_>> {
+        Printer::try_new(&self.print, self.plan.schema(), self.context.session_config().options())
+    }
+
+    /// Counts memory that printing holds towards `--memory-limit`.
+    fn reservation(&self) -> MemoryReservation {
+        MemoryConsumer::new("result").register(self.context.memory_pool())
+    }
+
+    /// Takes note of a complete result. A statement such as `SET` has none.
+    fn end_result(&self) {
+        if !self.plan.schema().fields().is_empty() {
+            self.results.add();
+        }
     }
 }
 
@@ -284,7 +313,7 @@ fn shows_all_rows(statement: &Statement) -> bool {
 /// Returns the format for a query that may never end.
 ///
 /// # Errors
-/// If `format` is a table, which needs all rows.
+/// If `format` is a table, which needs all rows, or a file that is read from its end.
 fn endless_format(format: Format) -> Result<Format> {
     match format {
         Format::Automatic => Ok(Format::Csv),
@@ -293,6 +322,10 @@ fn endless_format(format: Format) -> Result<Format> {
                 "a table is printed after the last row, and this query may never end; use --format csv"
             )
         }
+        Format::Parquet | Format::ArrowFile => plan_err!(
+            "{} files are read from their end, and this query may never end; use --format arrow, a stream",
+            format.title()
+        ),
         format => Ok(format),
     }
 }
@@ -335,6 +368,9 @@ mod tests {
     fn endless_rows_are_no_table() {
         assert_eq!(endless_format(Format::Automatic).unwrap(), Format::Csv);
         assert_eq!(endless_format(Format::NdJson).unwrap(), Format::NdJson);
-        assert!(endless_format(Format::Table).is_err());
+        assert_eq!(endless_format(Format::Arrow).unwrap(), Format::Arrow);
+        for format in [Format::Table, Format::Parquet, Format::ArrowFile] {
+            assert!(endless_format(format).is_err(), "{format:?}");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The session: DataFusion's context with arrays, paths and URLs as tables, and a memory limit.
 
 use std::env;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +19,7 @@ use crate::memory;
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
+use crate::results::Results;
 use crate::statement::refuse_secret_setting;
 use crate::stdin::Stdin;
 use crate::store::{StoreOptions, Stores};
@@ -53,49 +53,6 @@ pub(crate) struct Output {
     pub(crate) retries: usize,
     /// Whether queries may run on workers.
     pub(crate) has_workers: bool,
-}
-
-/// Where results are written.
-#[derive(Debug, Clone)]
-pub(crate) enum Results {
-    /// On standard output, or in the pager.
-    Shown,
-    /// All of them in a file.
-    AllIn(Arc<File>),
-    /// The next one in a file.
-    NextIn(Arc<File>),
-}
-
-impl Results {
-    /// Makes a file for all results.
-    ///
-    /// # Errors
-    /// If the file cannot be made; the message has its path.
-    pub(crate) fn all_in(path: &Path) -> Result<Self> {
-        made(path).map(Self::AllIn)
-    }
-
-    /// Makes a file for the next result.
-    ///
-    /// # Errors
-    /// As [`Self::all_in`].
-    pub(crate) fn next_in(path: &Path) -> Result<Self> {
-        made(path).map(Self::NextIn)
-    }
-
-    /// The file for results, if there is one.
-    pub(crate) fn file(&self) -> Option<&Arc<File>> {
-        match self {
-            Self::Shown => None,
-            Self::AllIn(file) | Self::NextIn(file) => Some(file),
-        }
-    }
-}
-
-fn made(path: &Path) -> Result<Arc<File>> {
-    let refused =
-        |error| plan_datafusion_err!("{}: cannot write the file: {error}", path.display());
-    File::create(path).map(Arc::new).map_err(refused)
 }
 
 impl Session {

@@ -213,7 +213,7 @@ fn prepare_table(table: &mut CreateExternalTable) {
 fn refuse_stdout(target: &str) -> Result<()> {
     match ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"].contains(&target) {
         true => plan_err!(
-            "COPY writes files, not standard output; run the query with --format csv, tsv, json or nd-json"
+            "COPY writes files, not standard output; run the query with --format csv, tsv, json, nd-json, parquet or arrow"
         ),
         false => Ok(()),
     }

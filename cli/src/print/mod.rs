@@ -1,10 +1,11 @@
-//! Prints results on standard output as a table, text, CSV, TSV or JSON.
+//! Prints results as a table, text, CSV, TSV, JSON, Parquet or Arrow.
 //!
 //! ```text
-//!   batches ──▶ Format ──▶ RowPrinter: table, text, separated values, JSON ──▶ standard output
+//!   batches ──▶ Format ──▶ RowPrinter: table, text, separated values, JSON, binary ──▶ standard output, file
 //!                 └──────▶ number of rows and time, unless --quiet
 //! ```
 
+mod binary;
 mod json;
 mod max_rows;
 mod separated;
@@ -19,9 +20,10 @@ use std::time::Duration;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::plan_err;
-use datafusion::config::FormatOptions;
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 
+use self::binary::{ArrowFile, ArrowStream, Parquet};
 use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
 use self::separated::SeparatedPrinter;
@@ -48,34 +50,74 @@ pub(crate) enum Format {
     /// One JSON object per line
     #[value(name = "nd-json", alias = "ndjson")]
     NdJson,
+    /// A Parquet file, for other programs
+    Parquet,
+    /// An Arrow IPC stream, for other programs
+    Arrow,
+    /// An Arrow IPC file: only the ending of a file chooses it
+    #[value(skip)]
+    ArrowFile,
     /// A table, or CSV for a query that may never end
     Automatic,
 }
 
 impl Format {
-    /// Returns the format of a file with this ending, unless a format is set.
+    /// Returns the format that the ending of a file shows, and `Automatic` for `.txt` and no ending. `set` is the format that is
+    /// set, which an unknown ending does not contradict.
     ///
     /// # Errors
-    /// If the ending is not one of text, such as `.parquet`.
-    pub(crate) fn or_of_ending(self, path: &Path) -> Result<Self> {
-        if self != Self::Automatic {
-            return Ok(self);
-        }
+    /// If no format is set and the ending is unknown. If a text is to have the ending of Parquet or Arrow, or the other way round.
+    pub(crate) fn from_ending(path: &Path, set: Self) -> Result<Self> {
         let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-        Ok(match ending.to_ascii_lowercase().as_str() {
+        let ending = ending.to_ascii_lowercase();
+        let format = match ending.as_str() {
             "csv" => Self::Csv,
             "tsv" => Self::Tsv,
             "json" => Self::Json,
             "ndjson" | "jsonl" => Self::NdJson,
             "md" => Self::Markdown,
-            "txt" | "" => self,
+            "parquet" => Self::Parquet,
+            // Arrow's own names for files and streams.
+            "arrow" | "feather" | "ipc" => Self::ArrowFile,
+            "arrows" => Self::Arrow,
+            "txt" | "" => Self::Automatic,
+            _ if set != Self::Automatic => Self::Automatic,
             _ => {
                 return plan_err!(
-                    "{}: -o writes no .{ending} files; COPY (SELECT …) TO 'FILE' writes Parquet and Arrow, and --format sets a format of text",
+                    "{}: no format has the ending .{ending}; set one, as in --format csv, or .mode csv at the prompt",
                     path.display()
                 );
             }
-        })
+        };
+        let is_free = set == Self::Automatic || format == Self::Automatic;
+        if is_free || format.title() == set.title() {
+            return Ok(format);
+        }
+        plan_err!(
+            "{}: the ending is that of {}, and the format is set to {}; change one of them",
+            path.display(),
+            format.title(),
+            set.title()
+        )
+    }
+
+    /// Returns the format of a file whose ending has this format, while `set` is set: of formats of text, the one that is set.
+    pub(crate) fn or(self, set: Self) -> Self {
+        if self.is_binary() || set == Self::Automatic { self } else { set }
+    }
+
+    /// Whether the format is for programs only. Its end belongs to it, so that nothing can follow.
+    pub(crate) fn is_binary(self) -> bool {
+        matches!(self, Self::Parquet | Self::Arrow | Self::ArrowFile)
+    }
+
+    /// The name in messages: of Parquet, of Arrow, and of all that is text.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow | Self::ArrowFile => "Arrow",
+            _ => "text",
+        }
     }
 }
 
@@ -139,6 +181,11 @@ trait RowPrinter {
     /// Takes rows. Formats other than tables print them at once.
     fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()>;
 
+    /// The bytes of rows that are written later, unless these are the batches themselves.
+    fn memory(&self) -> usize {
+        0
+    }
+
     /// Ends the result, which may have no rows.
     fn finish(self: Box<Self>, out: &mut dyn Write, schema: SchemaRef) -> Result<()>;
 }
@@ -150,14 +197,21 @@ pub(crate) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Makes a printer for rows with this schema. `values` sets how texts show values.
-    pub(crate) fn new(
+    /// Makes a printer for rows with this schema. `config` sets how texts show values, and how Parquet is written.
+    ///
+    /// # Errors
+    /// If the format has no such types.
+    pub(crate) fn try_new(
         options: &PrintOptions,
         schema: SchemaRef,
-        values: &'a FormatOptions,
-    ) -> Self {
+        config: &'a ConfigOptions,
+    ) -> Result<Self> {
+        let values = &config.format;
         let (maxrows, has_header) = (options.maxrows, !options.headers);
-        let rows: Box<dyn RowPrinter + Send + 'a> = match options.format {
+        // Nothing is printed then.
+        let is_empty = schema.fields().is_empty();
+        let format = if is_empty { Format::Automatic } else { options.format };
+        let rows: Box<dyn RowPrinter + Send + 'a> = match format {
             Format::Table | Format::Automatic => Box::new(Table::new(values, maxrows, false)),
             Format::Box => Box::new(Table::new(values, maxrows, true)),
             Format::Markdown => Box::new(Markdown { values, has_header: false }),
@@ -166,8 +220,11 @@ impl<'a> Printer<'a> {
             Format::Tsv => Box::new(SeparatedPrinter { delimiter: b'\t', has_header }),
             Format::Json => Box::new(Json::array()),
             Format::NdJson => Box::new(Json::lines()),
+            Format::Parquet => Box::new(Parquet::try_new(&schema, config)?),
+            Format::Arrow => Box::new(ArrowStream::try_new(&schema)?),
+            Format::ArrowFile => Box::new(ArrowFile::try_new(&schema)?),
         };
-        Self { schema, rows }
+        Ok(Self { schema, rows })
     }
 
     /// Takes rows.
@@ -176,6 +233,11 @@ impl<'a> Printer<'a> {
     /// If `out` cannot be written, or the format cannot show a value.
     pub(crate) fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
         self.rows.write(out, batch)
+    }
+
+    /// The bytes of rows that are written later.
+    pub(crate) fn memory(&self) -> usize {
+        self.rows.memory()
     }
 
     /// Ends the result: prints a table, or the end of the other formats. A statement without columns prints
@@ -196,6 +258,9 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::{ArrayRef, Float64Array, StringArray};
+    use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
+    use datafusion::arrow::record_batch::RecordBatchReader;
+    use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
     use super::*;
 
@@ -217,14 +282,20 @@ mod tests {
     }
 
     fn print(format: Format, batches: &[RecordBatch]) -> String {
-        let values = FormatOptions { null: "NULL".to_owned(), ..FormatOptions::default() };
-        let mut printer = Printer::new(&options(format), batch().schema(), &values);
+        String::from_utf8(printed(format, &batch().schema(), batches)).unwrap()
+    }
+
+    fn printed(format: Format, schema: &SchemaRef, batches: &[RecordBatch]) -> Vec<u8> {
+        let mut config = ConfigOptions::default();
+        config.format.null = "NULL".to_owned();
+        let printer = Printer::try_new(&options(format), Arc::clone(schema), &config);
+        let mut printer = printer.unwrap();
         let mut out = vec![];
         for batch in batches {
             printer.write(&mut out, batch.clone()).unwrap();
         }
         printer.finish(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        out
     }
 
     #[test]
@@ -276,11 +347,7 @@ mod tests {
         let columns = [("na\u{200b}me", names, true), ("\u{1b}v", values, true)];
         let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
         let print = |format| {
-            let values = FormatOptions { null: "NULL".to_owned(), ..FormatOptions::default() };
-            let mut printer = Printer::new(&options(format), batch.schema(), &values);
-            let mut out = vec![];
-            printer.write(&mut out, batch.clone()).unwrap();
-            printer.finish(&mut out).unwrap();
+            let out = printed(format, &batch.schema(), std::slice::from_ref(&batch));
             String::from_utf8(out).unwrap()
         };
         let table = r"
@@ -304,6 +371,58 @@ mod tests {
         assert_eq!(print(Format::NdJson, &[]), "");
         let table = "+------+---+\n| name | v |\n+------+---+\n+------+---+\n";
         assert_eq!(print(Format::Automatic, &[]), table);
+    }
+
+    /// Each batch is written as it comes, and a result without rows has its columns.
+    #[test]
+    fn programs_read_the_same_rows() {
+        for batches in [vec![batch(), batch()], vec![]] {
+            let bytes = |format| printed(format, &batch().schema(), &batches);
+            let joined = |read: Vec<RecordBatch>| {
+                datafusion::arrow::compute::concat_batches(&batch().schema(), &read).unwrap()
+            };
+            let expected = joined(batches.clone());
+            let parquet = bytes::Bytes::from(bytes(Format::Parquet));
+            let parquet = ParquetRecordBatchReader::try_new(parquet, 100).unwrap();
+            assert_eq!(parquet.schema().fields(), batch().schema().fields());
+            assert_eq!(joined(parquet.map(Result::unwrap).collect()), expected);
+            let stream = bytes(Format::Arrow);
+            let stream = StreamReader::try_new(&stream[..], None).unwrap();
+            assert_eq!(stream.schema(), batch().schema());
+            assert_eq!(joined(stream.map(Result::unwrap).collect()), expected);
+            let file = std::io::Cursor::new(bytes(Format::ArrowFile));
+            let file = FileReader::try_new(file, None).unwrap();
+            assert_eq!(file.schema(), batch().schema());
+            assert_eq!(joined(file.map(Result::unwrap).collect()), expected);
+        }
+    }
+
+    #[test]
+    fn endings_show_formats() {
+        let ending = |name: &str, set| Format::from_ending(Path::new(name), set).ok();
+        for (name, format) in [
+            ("a.PARQUET", Format::Parquet),
+            ("a.arrow", Format::ArrowFile),
+            ("a.feather", Format::ArrowFile),
+            ("a.arrows", Format::Arrow),
+            ("a.jsonl", Format::NdJson),
+            ("a.txt", Format::Automatic),
+            ("a", Format::Automatic),
+        ] {
+            assert_eq!(ending(name, Format::Automatic), Some(format), "{name}");
+        }
+        assert_eq!(ending("a.xlsx", Format::Automatic), None);
+        assert_eq!(ending("a.xlsx", Format::Csv).map(|it| it.or(Format::Csv)), Some(Format::Csv));
+        assert_eq!(ending("a.md", Format::Tsv).map(|it| it.or(Format::Tsv)), Some(Format::Tsv));
+        assert_eq!(
+            ending("a.arrow", Format::Arrow).map(|it| it.or(Format::Arrow)),
+            Some(Format::ArrowFile)
+        );
+        for (name, set) in
+            [("a.parquet", Format::Csv), ("a.csv", Format::Parquet), ("a.arrow", Format::Parquet)]
+        {
+            assert_eq!(ending(name, set), None, "{name}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`COMMANDS`] is the only list of them. The prompt runs, completes and documents commands from it.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -13,8 +13,9 @@ use datafusion::prelude::SessionContext;
 
 use crate::args::Script;
 use crate::print::{Format, MaxRows};
+use crate::results::Results;
 use crate::run::unless_interrupted;
-use crate::session::{Output, Results};
+use crate::session::Output;
 
 /// A command, as `\?` lists it.
 pub(super) struct CommandInfo {
@@ -46,7 +47,7 @@ enum Command {
 }
 
 /// The formats, as the argument of `.mode`.
-const FORMATS: &str = "[automatic|table|box|markdown|line|csv|tsv|json|nd-json]";
+const FORMATS: &str = "[automatic|table|box|markdown|line|csv|tsv|json|nd-json|parquet|arrow]";
 
 pub(super) const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
@@ -183,9 +184,17 @@ pub(super) async fn run_command(
         Command::Mode => set(name, &format!("format {argument}"), output)?,
         Command::Headers => switch(name, argument, &mut output.print.headers)?,
         Command::Output if argument.is_empty() => output.results = Results::Shown,
-        Command::Output => output.results = Results::all_in(Path::new(unquoted(argument)))?,
+        Command::Output => {
+            let path = Path::new(unquoted(argument));
+            output.results = Results::all_in(path, output.print.format)?;
+        }
         Command::Once if argument.is_empty() => return plan_err!("{name} needs a FILE"),
-        Command::Once => output.results = Results::next_in(Path::new(unquoted(argument)))?,
+        Command::Once => {
+            // The file of an earlier `.once` may be the same.
+            output.results.end_next(true, false)?;
+            let path = Path::new(unquoted(argument));
+            output.results = Results::next_in(path, output.print.format)?;
+        }
         Command::Clear => write!(io::stdout(), "\x1b[2J\x1b[H")?,
         Command::Timing => switch(name, argument, &mut output.timing)?,
         Command::Quiet => switch(name, argument, &mut output.print.quiet)?,
@@ -236,11 +245,19 @@ fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
         "format" if value.is_empty() => {}
         "maxrows" if value.is_empty() => {}
         "format" => {
-            output.print.format = Format::from_str(value, true).map_err(|_| {
-                let all = Format::value_variants().iter().map(|format| format_name(*format));
-                let all = all.collect::<Vec<_>>().join(", ");
-                plan_datafusion_err!("'{value}' is not a format; the formats are {all}")
+            let format = Format::from_str(value, true).map_err(|_| {
+                plan_datafusion_err!(
+                    "'{value}' is not a format; the formats are {}",
+                    format_names().join(", ")
+                )
             })?;
+            if format.is_binary() && io::stdout().is_terminal() {
+                let (name, title) = (format_name(format), format.title());
+                return plan_err!(
+                    "{title} is not for terminals; .once FILE.{name} writes the next result"
+                );
+            }
+            output.print.format = format;
         }
         "maxrows" => {
             output.print.maxrows = value
@@ -260,6 +277,12 @@ fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the names of all formats that can be set.
+fn format_names() -> Vec<String> {
+    let all = Format::value_variants().iter().filter_map(|format| format.to_possible_value());
+    all.map(|value| value.get_name().to_owned()).collect()
 }
 
 fn format_name(format: Format) -> String {
@@ -370,11 +393,13 @@ mod tests {
             (
                 "\\pset",
                 "format xls",
-                "the formats are csv, tsv, table, box, markdown, line, json, nd-json, automatic",
+                "the formats are csv, tsv, table, box, markdown, line, json, nd-json, parquet, arrow, automatic",
             ),
             (".mode", "xls", "'xls' is not a format"),
             (".once", "", ".once needs a FILE"),
             (".output", "nowhere/x.csv", "nowhere/x.csv: cannot write the file: "),
+            (".once", "nowhere/x.parquet", "nowhere/x.parquet: cannot write the file: "),
+            (".output", "x.parquet", "such a file holds one result; .once x.parquet writes"),
             ("\\pset", "maxrows many", "maxrows takes a number"),
             ("\\timing", "maybe", "\\timing takes on or off, not 'maybe'"),
             ("\\i", "", "\\i needs a FILE"),
@@ -383,6 +408,23 @@ mod tests {
             let error = run_command(&ctx, name, argument, &mut output()).await.unwrap_err();
             assert!(describe(&error).contains(expected), "{name} {argument}: {error}");
         }
+    }
+
+    /// The prompt, the command line and the book list the same formats.
+    #[test]
+    fn formats_are_listed_everywhere() {
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names
+        };
+        let all = sorted(format_names());
+        let listed = FORMATS.trim_matches(['[', ']']).split('|').map(str::to_owned).collect();
+        assert_eq!(sorted(listed), all);
+        let page = include_str!("../../../docs/cli.md");
+        let table = page.split_once("| `--format` |").unwrap().1.split_once("\n\n").unwrap().0;
+        let first_cells = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap());
+        let names = first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        assert_eq!(sorted(names.map(str::to_owned).collect()), all);
     }
 
     #[test]

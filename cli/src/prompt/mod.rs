@@ -33,7 +33,7 @@ use crate::errors::{report, stdout_is_closed};
 use crate::pager::Pager;
 use crate::run::unless_interrupted;
 use crate::secrets::hide;
-use crate::session::{Output, Results};
+use crate::session::Output;
 
 type Prompt = Editor<PromptHelper, DefaultHistory>;
 
@@ -114,17 +114,17 @@ fn shown(outcome: Result<Next>) -> Result<bool> {
 
 /// Runs a command, or SQL.
 async fn run_input(ctx: &SessionContext, text: &str, output: &mut Output) -> Result<Next> {
-    match Input::new(text) {
+    let input = Input::new(text);
+    let is_statement = matches!(input, Input::Sql(_) | Input::Unfinished);
+    let outcome = match input {
         Input::Nothing => Ok(Next::Line),
         Input::Command(name, argument) => Box::pin(run_command(ctx, name, argument, output)).await,
         Input::Sql(_) | Input::Unfinished => {
-            let outcome = unless_interrupted(ctx, text, output).await;
-            if matches!(output.results, Results::NextIn(_)) {
-                output.results = Results::Shown;
-            }
-            outcome.map(|()| Next::Line)
+            unless_interrupted(ctx, text, output).await.map(|()| Next::Line)
         }
-    }
+    };
+    let ended = output.results.end_next(is_statement, outcome.is_ok());
+    outcome.and_then(|next| ended.map(|()| next))
 }
 
 fn open(

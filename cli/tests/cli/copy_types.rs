@@ -5,9 +5,13 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
+use datafusion::arrow::record_batch::RecordBatchReader;
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use datafusion::parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-use crate::support::{failure, run};
+use crate::support::{STATIONS, failure, gridfusion, run};
 
 /// The SQL of a value, and its type in a Parquet file as DuckDB names it.
 const TYPES: &[(&str, &str)] = &[
@@ -102,6 +106,56 @@ fn every_type_comes_back_from_parquet_and_arrow() {
         let same = found.stdout.replace("PT90061.000S", "PT90061S");
         assert_eq!(same, expected.stdout, "{format}");
     }
+}
+
+/// `-o` and `--format` write the types and values of a `COPY`.
+#[test]
+fn results_have_the_types_of_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = |path: &str| {
+        let reader = ParquetRecordBatchReader::try_new(File::open(path).unwrap(), 100).unwrap();
+        let schema = reader.schema();
+        concat_batches(&schema, &reader.map(Result::unwrap).collect::<Vec<_>>()).unwrap()
+    };
+    let arrow = |path: &str| {
+        let reader = FileReader::try_new(File::open(path).unwrap(), None).unwrap();
+        let schema = reader.schema();
+        concat_batches(&schema, &reader.map(Result::unwrap).collect::<Vec<_>>()).unwrap()
+    };
+    let written = |format: &str| {
+        let path = folder.path().join(format!("other.{format}")).to_str().unwrap().to_owned();
+        let outcome = run(&["-o", &path, "-c", &query(format)]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""), "{outcome:?}");
+        path
+    };
+    let expected = parquet(&copy(folder.path(), "parquet"));
+    assert_eq!(parquet(&written("parquet")), expected);
+    let piped = |format: &str| {
+        let output = gridfusion(&["--format", format, "-c", &query(format)]).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        output.stdout
+    };
+    let path = folder.path().join("piped.parquet");
+    fs::write(&path, piped("parquet")).unwrap();
+    assert_eq!(parquet(path.to_str().unwrap()), expected);
+    let expected = arrow(&copy(folder.path(), "arrow"));
+    assert_eq!(arrow(&written("arrow")), expected);
+    let stream = piped("arrow");
+    let stream = StreamReader::try_new(&stream[..], None).unwrap();
+    let schema = stream.schema();
+    let stream = concat_batches(&schema, &stream.map(Result::unwrap).collect::<Vec<_>>());
+    assert_eq!(stream.unwrap(), expected);
+    // Attributes come along, and an error of a cast is one here.
+    let units = "SELECT time, value FROM temperature LIMIT 1";
+    let path = folder.path().join("units.parquet").to_str().unwrap().to_owned();
+    assert_eq!(run(&[STATIONS, "-o", &path, "-c", units]).code, Some(0));
+    let copied = folder.path().join("copied.parquet").to_str().unwrap().to_owned();
+    let sql = format!("COPY ({units}) TO '{copied}'");
+    assert_eq!(run(&[STATIONS, "-q", "-c", &sql]).code, Some(0));
+    assert_eq!(parquet(&path).schema(), parquet(&copied).schema());
+    let late = "SELECT arrow_cast(1000000000000000000, 'Timestamp(s)') AS t";
+    let message = failure(&["-o", &path], late);
+    assert!(message.contains("exceeds") || message.contains("verflow"), "{message}");
 }
 
 /// Times have a logical type in Parquet, so that readers need not know Arrow's own schema.

@@ -9,9 +9,14 @@ use crate::support::STATIONS;
 
 /// Types lines at the prompt and returns the terminal's output; `None` without `script`.
 fn typed(lines: &str, folder: &Path, history: &str) -> Option<String> {
+    typed_at(&format!("'{STATIONS}'"), lines, folder, history)
+}
+
+/// As [`typed`], with other arguments of the program.
+fn typed_at(arguments: &str, lines: &str, folder: &Path, history: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_gridfusion");
     let mut script = Command::new("script");
-    script.args(["-qec", &format!("'{program}' '{STATIONS}' -q"), "/dev/null"]);
+    script.args(["-qec", &format!("'{program}' {arguments} -q"), "/dev/null"]);
     // A terminal without any capabilities shows each line once.
     script.env("TERM", "dumb").env("GRIDFUSION_HISTORY", history).env("GRIDFUSION_PAGER", "");
     script.current_dir(folder).env_remove("RUST_LOG");
@@ -73,4 +78,35 @@ fn the_history_has_no_secrets() {
     let kept = fs::read_to_string(&history).unwrap();
     assert!(kept.contains("40 + 2") && kept.contains("127.0.0.1:1/a.tet"), "{kept}");
     assert!(!kept.contains(secret), "{kept}");
+}
+
+/// Each file appears when its result is complete. Bytes are not for terminals.
+#[test]
+fn results_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = ".mode parquet\n.mode box\n.once a.parquet\nSELECT 42 AS answer;\nSELECT 7 AS shown;\n\
+                 FROM 'a.parquet';\n.output b.arrow\n.mode automatic\n.once c.csv\n.tables\n\
+                 .once d.parquet\nSELECT 10 / (value - 9) AS x FROM range(10);\n.once e.xlsx\n\
+                 .once f.arrows\nSELECT 1 AS x; SELECT 2 AS x;\n.once g.csv\n.once g.csv\nSELECT 3 AS x;\nexit\n";
+    let Some(shown) = typed(lines, folder.path(), "") else { return };
+    for expected in [
+        "Parquet is not for terminals; .once FILE.parquet writes the next result",
+        "│ 7     │",
+        "│ 42     │",
+        "b.arrow: such a file holds one result; .once b.arrow writes the next",
+        "Divide by zero",
+        "e.xlsx: no format has the ending .xlsx",
+        "f.arrows has the Arrow of another statement",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["a.parquet", "c.csv", "g.csv"]);
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(text("c.csv").starts_with("table_catalog,"), "{}", text("c.csv"));
+    assert_eq!(text("g.csv"), "x\n3\n");
 }

@@ -95,7 +95,7 @@ fn results_are_written_to_a_file() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
     for (args, expected) in [
         (["-o", "nowhere/a.csv", "-c", "SELECT 1"], "nowhere/a.csv: cannot write the file"),
-        (["-o", "a.parquet", "-c", "SELECT 1"], "-o writes no .parquet files; COPY"),
+        (["-o", "a.xlsx", "-c", "SELECT 1"], "no format has the ending .xlsx; set one"),
         (["-o", "timestamp=5", "-c", "SELECT 1"], "write option 'timestamp' as -O"),
     ] {
         let outcome = run(&args);
@@ -103,6 +103,83 @@ fn results_are_written_to_a_file() {
     }
     let outcome = run(&["-o", "encryption_key=0123secret", "-c", "SELECT 1"]);
     assert!(outcome.code == Some(2) && !outcome.stderr.contains("0123secret"), "{outcome:?}");
+}
+
+/// A Parquet or Arrow file has one result, whole or not at all.
+#[test]
+fn files_for_programs_hold_one_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let names = || fs::read_dir(folder.path()).unwrap().count();
+    let written =
+        "CREATE TABLE t AS SELECT 1 AS x; INSERT INTO t VALUES (2); SELECT * FROM t ORDER BY x";
+    for name in ["a.parquet", "a.arrow", "a.FEATHER", "a.arrows"] {
+        assert_eq!(output(&["-o", &file(name), "-c", written]), "", "{name}");
+    }
+    for name in ["a.parquet", "a.arrow"] {
+        let read = format!("SELECT * FROM '{}' ORDER BY x", file(name));
+        assert_eq!(output(&["-q", "--format", "csv", "-c", &read]), "x\n1\n2\n", "{name}");
+    }
+    let magic = |name: &str| fs::read(file(name)).unwrap()[..6].to_vec();
+    assert_eq!((magic("a.arrow"), magic("a.FEATHER")), (b"ARROW1".to_vec(), b"ARROW1".to_vec()));
+    assert_eq!(magic("a.arrows")[..4], [0xff; 4]);
+    assert_eq!(names(), 4);
+    // What fails leaves the older file, and no other.
+    let late = "SELECT 10 / (value - 30000) AS x FROM range(40000)";
+    for (sql, expected) in [
+        (late, "Divide by zero"),
+        ("SELECT 1 AS x; SELECT 2 AS x", "a.parquet has the Parquet of another statement"),
+        ("SET datafusion.execution.batch_size = 7", "not written, because no statement had"),
+    ] {
+        let before = fs::read(file("a.parquet")).unwrap();
+        let outcome = run(&["-o", &file("a.parquet"), "-c", sql]);
+        assert!(outcome.code == Some(1) && outcome.stderr.contains(expected), "{outcome:?}");
+        assert_eq!((fs::read(file("a.parquet")).unwrap(), names()), (before, 4), "{sql}");
+    }
+    for (name, format) in [("b.parquet", "csv"), ("b.csv", "parquet"), ("b.arrow", "parquet")] {
+        let outcome = run(&["-o", &file(name), "--format", format, "-c", "SELECT 1 AS x"]);
+        assert!(outcome.stderr.contains("the ending is that of "), "{outcome:?}");
+    }
+    assert_eq!(output(&["-o", &file("b"), "--format", "parquet", "-c", "SELECT 1 AS x"]), "");
+    assert_eq!(fs::read(file("b")).unwrap()[..4], *b"PAR1");
+    #[cfg(unix)]
+    assert_eq!(output(&["-o", "/dev/null", "-c", "SELECT 1 AS x"]), "");
+}
+
+/// A pipe gets one result as well, while the query runs.
+#[test]
+fn programs_read_results_from_a_pipe() {
+    use std::io::Read;
+
+    let bytes = |args: &[&str]| gridfusion(args).output().unwrap();
+    for (format, end) in
+        [("parquet", b"PAR1".to_vec()), ("arrow", vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])]
+    {
+        let whole = bytes(&["--format", format, "-c", "SELECT 1 AS x"]);
+        assert!(whole.status.success() && whole.stderr.is_empty(), "{whole:?}");
+        assert!(whole.stdout.ends_with(&end), "{whole:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let sql = format!("COPY (SELECT 1 AS x) TO '{}/x.csv'", folder.path().display());
+        assert!(bytes(&["--format", format, "-c", &sql]).stdout.is_empty());
+        let two = bytes(&["--format", format, "-c", "SELECT 1 AS x; SELECT 2 AS x"]);
+        let message = String::from_utf8(two.stderr).unwrap();
+        assert!(message.contains("standard output has the "), "{message}");
+        // Rows come before the last is known.
+        let sql = "SET datafusion.execution.parquet.max_row_group_size = 8192;
+                   SELECT value FROM generate_series(1, 1000000000000)";
+        let mut endless = gridfusion(&["--format", format, "-c", sql]).spawn().unwrap();
+        let mut begin = vec![0; 100_000];
+        endless.stdout.take().unwrap().read_exact(&mut begin).unwrap();
+        assert!(endless.wait().unwrap().success(), "{format}");
+    }
+    let changing = "SELECT arrow_cast('a', 'Dictionary(Int8, Utf8)') AS x UNION ALL
+                    SELECT arrow_cast('b', 'Dictionary(Int8, Utf8)')";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.arrow");
+    let message = failure(&["-o", path.to_str().unwrap()], changing);
+    assert!(message.contains("write Parquet, or an Arrow stream"), "{message}");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+    assert!(bytes(&["--format", "arrow", "-c", changing]).status.success());
 }
 
 #[test]
