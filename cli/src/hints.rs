@@ -8,6 +8,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
 
 use crate::alike::{closest, did_you_mean, distance, is_like, meant};
+use crate::calendars::with_calendar;
 use crate::errors::describe;
 use crate::missing_column::with_columns;
 use crate::mistyped::with_column;
@@ -63,6 +64,7 @@ pub(crate) async fn explained(
 ) -> DataFusionError {
     let error = Box::pin(with_columns(error, ctx, sql)).await;
     let error = Box::pin(with_column(error, ctx, sql)).await;
+    let error = Box::pin(with_calendar(error, ctx, sql)).await;
     with_hint(error, ctx)
 }
 

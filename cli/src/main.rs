@@ -22,7 +22,7 @@
 //! - Several processes: [`cluster`].
 //! - Exports: with [`staging`], a written file appears only when it is complete.
 //! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
-//!   [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error. [`secrets`] are hidden in them.
+//!   [`calendars`], [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error. [`secrets`] are hidden in them.
 //! - A memory limit: [`memory`].
 
 mod alike;
@@ -33,6 +33,7 @@ mod args;
     reason = "signal handlers are C functions; the SAFETY comments give the conditions"
 )]
 mod bus_error;
+mod calendars;
 mod catalog;
 mod cluster;
 mod completions;

@@ -19,6 +19,7 @@ use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::prelude::SessionContext;
 
+use crate::calendars::Count;
 use crate::errors::describe;
 use crate::statement::parse;
 
@@ -56,13 +57,8 @@ async fn first_wrong_comparison(ctx: &SessionContext, text: &str) -> Result<Opti
         let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
         // A comparison that always fails explains the error better than one that fails for some rows.
         for check in [is_wrong, may_be_wrong] {
-            let mut found = None;
-            plan.apply_with_subqueries(|node| {
-                found = in_node(node, check)?;
-                Ok(next(&found))
-            })?;
-            if found.is_some() {
-                return Ok(found);
+            if let Some(found) = first_in_plan(&plan, check)? {
+                return Ok(Some(found));
             }
         }
     }
@@ -75,6 +71,16 @@ fn next(found: &Option<String>) -> TreeNodeRecursion {
 
 /// Checks one expression without its children. Returns the message for a mistake.
 type Check = fn(&Expr, &DFSchema) -> Option<String>;
+
+/// Returns the message for the first mistake that a check finds in a plan and its subqueries.
+pub(crate) fn first_in_plan(plan: &LogicalPlan, check: Check) -> Result<Option<String>> {
+    let mut found = None;
+    plan.apply_with_subqueries(|node| {
+        found = in_node(node, check)?;
+        Ok(next(&found))
+    })?;
+    Ok(found)
+}
 
 fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
     // Expressions refer to the columns of the inputs. A scan has none; its filters refer to its own columns.
@@ -163,6 +169,9 @@ fn unconvertible_text(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option
         return None;
     }
     let name = name(expr);
+    if let Some(count) = count(expr, schema) {
+        return Some(count.message(&name, Some(text)));
+    }
     let (what, instance) = match &data_type {
         DataType::Timestamp(..) => ("a time", "; write '2024-01-31' or '2024-01-31 12:00:00'"),
         DataType::Date32 | DataType::Date64 => ("a date", "; write '2024-01-31'"),
@@ -180,10 +189,25 @@ fn no_common_type(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) ->
     if BinaryTypeCoercer::new(&left_type, &op, &right_type).get_input_types().is_ok() {
         return None;
     }
+    let (of_left, of_right) = (count(left, schema), count(right, schema));
     let (left, right) = (name(left), name(right));
+    match (
+        of_left.filter(|_| right_type.is_temporal()),
+        of_right.filter(|_| left_type.is_temporal()),
+    ) {
+        (Some(count), _) => return Some(count.message(&left, Some(&right))),
+        (_, Some(count)) => return Some(count.message(&right, Some(&left))),
+        (None, None) => {}
+    }
     Some(format!(
         "{left} is of type {left_type} and {right} of type {right_type}, which cannot be compared: CAST one of them"
     ))
+}
+
+/// Returns the times that an expression counts in numbers, because SQL lacks their calendar.
+fn count(expr: &Expr, schema: &DFSchema) -> Option<Count> {
+    let (_, field) = expr.to_field(schema).ok()?;
+    Count::from_field(&field)
 }
 
 /// Returns an expression as users write it.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod calendars;
 #[cfg(unix)] // signals freeze processes
 mod cluster;
 mod completions;

@@ -124,7 +124,7 @@ fn files_for_programs_hold_one_result() {
     assert_eq!((magic("a.arrow"), magic("a.FEATHER")), (b"ARROW1".to_vec(), b"ARROW1".to_vec()));
     assert_eq!(magic("a.arrows")[..4], [0xff; 4]);
     assert_eq!(names(), 4);
-    // What fails leaves the older file, and no other.
+    // A failure leaves the older file, and no other.
     let late = "SELECT 10 / (value - 30000) AS x FROM range(40000)";
     for (sql, expected) in [
         (late, "Divide by zero"),
