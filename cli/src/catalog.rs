@@ -19,7 +19,7 @@ impl UrlTableFactory for UrlTables {
 }
 
 /// Replaces a leading `~` in a path by the home directory.
-fn in_home(path: &str) -> String {
+pub(crate) fn in_home(path: &str) -> String {
     let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
     match (rest, dirs::home_dir().as_deref().and_then(|home| home.to_str())) {
         (Some(rest), Some(home)) => format!("{home}{rest}"),

@@ -169,7 +169,7 @@ fn check_setting(ctx: &SessionContext, set: &SetVariable) -> Result<()> {
     refuse_secret_setting(&set.variable, &set.value)?;
     match Stores::in_session(ctx) {
         Some(stores) if set.variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") => {
-            Ok(stores.check_temporary(&set.value)?)
+            Ok(stores.check_folder(&set.value)?)
         }
         _ => Ok(()),
     }

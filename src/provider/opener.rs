@@ -8,6 +8,8 @@
 //! All entry points use it, so locations, options and errors mean the same in each of them.
 
 use std::collections::HashMap;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use datafusion::catalog::Session;
@@ -84,7 +86,9 @@ impl ArrayOpener {
         let config = GridfusionConfig::from_options(session.options()).into_owned();
         let maker = MakesStores::in_session(session);
         let (remote, root) = (config.remote, config.root);
-        let stores = Arc::new(RuntimeStores { runtime, maker, remote, root });
+        // Tables read chunks long after they are made, and the process may change its folder.
+        let folder = env::current_dir().ok();
+        let stores = Arc::new(RuntimeStores { runtime, maker, remote, root, folder });
         let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
         Self { formats, defaults, stores, opening }
     }
@@ -320,6 +324,8 @@ struct RuntimeStores {
     maker: Option<Arc<MakesStores>>,
     remote: Remote,
     root: Option<Root>,
+    /// The folder in which relative paths begin.
+    folder: Option<PathBuf>,
 }
 
 /// The runtime of a session. Tables that outlive the session do not keep it.
@@ -371,6 +377,10 @@ impl RuntimeStores {
 impl Stores for RuntimeStores {
     fn root(&self) -> Option<&Root> {
         self.root.as_ref()
+    }
+
+    fn working_folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     fn reserve(&self, bytes: u64) -> Result<Box<dyn Send + Sync>> {

@@ -11,6 +11,7 @@ use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 
+use super::folder;
 use crate::args::Script;
 use crate::print::{Format, MaxRows};
 use crate::results::Results;
@@ -33,6 +34,7 @@ enum Command {
     Columns,
     Functions,
     Include,
+    Folder,
     Set,
     Mode,
     Timing,
@@ -73,6 +75,12 @@ pub(super) const COMMANDS: &[CommandInfo] = &[
         argument: "FILE",
         what: "run the SQL in a file",
         command: Command::Include,
+    },
+    CommandInfo {
+        names: &[".cd", "\\cd"],
+        argument: "[FOLDER]",
+        what: "change the folder of relative paths, or show it",
+        command: Command::Folder,
     },
     CommandInfo {
         names: &["\\pset"],
@@ -180,6 +188,7 @@ pub(super) async fn run_command(
             let sql = Script::from_file(file).read()?;
             unless_interrupted(ctx, &sql, output).await?;
         }
+        Command::Folder => folder::change(ctx, unquoted(argument), output)?,
         Command::Set => set(name, argument, output)?,
         Command::Mode => set(name, &format!("format {argument}"), output)?,
         Command::Headers => switch(name, argument, &mut output.print.headers)?,
@@ -402,6 +411,7 @@ mod tests {
             (".output", "x.parquet", "such a file holds one result; .once x.parquet writes"),
             ("\\pset", "maxrows many", "maxrows takes a number"),
             ("\\timing", "maybe", "\\timing takes on or off, not 'maybe'"),
+            (".cd", "'no where'", "no where: cannot change to the folder: "),
             ("\\i", "", "\\i needs a FILE"),
             ("\\i", "nowhere.sql", "nowhere.sql: cannot read the file"),
         ] {

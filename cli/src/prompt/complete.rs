@@ -80,7 +80,7 @@ impl Completions {
         let start = blank.map_or(begin, |(at, c)| at + c.len_utf8());
         let of = COMMANDS.iter().find(|known| known.names.contains(&command));
         match of.map(|of| of.argument) {
-            Some("FILE") => self.files.complete_path(before, before.len()),
+            Some("FILE" | "[FILE]" | "[FOLDER]") => self.files.complete_path(before, before.len()),
             Some("[TABLE]") => {
                 // The argument is completed as if it were SQL after TABLE, then moved back by that word.
                 let cursor = Cursor::new(&format!("TABLE {}", &before[start..]));

@@ -9,13 +9,14 @@
 mod commands;
 mod complete;
 mod cursor;
+mod folder;
 mod helper;
 mod input;
 mod keywords;
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
@@ -40,7 +41,8 @@ type Prompt = Editor<PromptHelper, DefaultHistory>;
 /// Reads statements and commands until a command quits or the input ends. Prints the errors of statements and
 /// continues.
 pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()> {
-    let history = history();
+    // After `.cd`, a relative path would be another file.
+    let history = history().map(|it| path::absolute(&it).unwrap_or(it));
     let mut prompt = open(ctx, output, history.as_deref()).map_err(external)?;
     if !output.print.quiet {
         eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));

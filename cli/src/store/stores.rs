@@ -112,11 +112,11 @@ impl Stores {
         }
     }
 
-    /// Refuses a folder for temporary files that is outside of the root.
+    /// Refuses a folder that is outside of the root: for temporary files, or for relative paths.
     ///
     /// # Errors
     /// `Usage` if the folder is outside of the root, or no folder.
-    pub(crate) fn check_temporary(&self, folder: &str) -> Result<()> {
+    pub(crate) fn check_folder(&self, folder: &str) -> Result<()> {
         local::check(Path::new(folder), self.root.as_ref())
     }
 

@@ -110,3 +110,52 @@ fn results_in_files() {
     assert!(text("c.csv").starts_with("table_catalog,"), "{}", text("c.csv"));
     assert_eq!(text("g.csv"), "x\n3\n");
 }
+
+/// Tables that were opened by relative paths still find their files, also those of chunks that were never read.
+#[test]
+fn open_tables_keep_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    std::os::unix::fs::symlink(repository.join("examples/data"), folder.path().join("data"))
+        .unwrap();
+    for name in ["inner/deep", "outer"] {
+        fs::create_dir_all(folder.path().join(name)).unwrap();
+    }
+    fs::copy(repository.join("examples/data/land.tet"), folder.path().join("inner/deep/land.tet"))
+        .unwrap();
+    let counts = "SELECT count(sst) + 1000000 AS zarr FROM sea; SELECT count(t2m) + 2000000 AS many FROM y;\n\
+                  SELECT count(value) + 3000000 AS netcdf FROM air.t2m;\n\
+                  SELECT count(value) + 4000000 AS lazily FROM deep.land.land;\n";
+    let lines = format!(
+        "CREATE EXTERNAL TABLE sea STORED AS ARRAY LOCATION 'data/sea.zarr';\n\
+         CREATE EXTERNAL TABLE y STORED AS ARRAY LOCATION 'data/years/*.tet';\n\
+         .cd inner\n{counts}.cd deep\nSELECT count(*) + 5000000 AS here FROM 'land.tet';\n.cd ../..\n{counts}\
+         .cd nowhere\n.cd\nexit\n"
+    );
+    let run = |lines: &str| typed_at("data/air.nc inner/deep", lines, folder.path(), "");
+    let Some(shown) = run(&lines) else { return };
+    assert!(!shown.contains("cannot open") && !shown.contains("not found"), "{shown}");
+    for expected in ["zarr", "many", "netcdf", "lazily"] {
+        assert_eq!(shown.matches(&format!("\n| {expected} ")).count(), 2, "{expected}: {shown}");
+    }
+    // An absent chunk would be fill values, which do not count.
+    let plain = run(&lines.replace(".cd ", "-- ")).unwrap();
+    let figures = |shown: &str| {
+        let cells = shown.lines().filter_map(|it| it.strip_prefix("| ")?.strip_suffix(" |"));
+        cells
+            .filter(|it| it.ends_with(char::is_numeric) && !it.starts_with('5'))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((figures(&shown), figures(&shown).len()), (figures(&plain), 8), "{shown}{plain}");
+    assert!(shown.contains("nowhere: cannot change to the folder: No such file"), "{shown}");
+    // The root holds in every folder.
+    let lines =
+        ".cd ..\n.cd deep\nFROM 'land.tet' LIMIT 1;\nFROM '../../data/land.tet' LIMIT 1;\nexit\n";
+    let shown = typed_at("--root .", lines, &folder.path().join("inner"), "").unwrap();
+    assert!(shown.contains("'..' is outside of '"), "{shown}");
+    assert!(
+        shown.contains("| lat ") && shown.contains("'../../data/land.tet' is outside"),
+        "{shown}"
+    );
+}

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{ByteSource, ObjectStamp, check_bounds};
+use super::{ByteSource, LocalPath, ObjectStamp, check_bounds};
 use crate::error::{Error, Result};
 
 /// A file that is read, not mapped. Each read costs a copy, but a file that changes meanwhile can only cause
@@ -31,6 +31,11 @@ impl FileSource {
     /// # Errors
     /// `Io` if the file cannot be opened, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_at(&path.into())
+    }
+
+    /// As [`FileSource::open`], for a path with a name in messages.
+    pub(crate) fn open_at(path: &LocalPath) -> Result<Self> {
         let (name, file, opened) = open(path)?;
         Ok(Self { name, file: Arc::new(file), opened })
     }
@@ -203,8 +208,8 @@ impl Stamp {
 }
 
 /// Opens a regular file for reading. Returns its name for errors, the file, and its stamp.
-pub(super) fn open(path: &Path) -> Result<(String, File, Stamp)> {
-    let name = path.display().to_string();
+pub(super) fn open(path: &LocalPath) -> Result<(String, File, Stamp)> {
+    let (name, path) = (path.name(), path.at());
     let failed = |error| Error::io("cannot open the file", error).in_file(&name);
     // Checked before opening, because opening a pipe waits for its writer.
     let kind = std::fs::metadata(path).map_err(failed)?.file_type();

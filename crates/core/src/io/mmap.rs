@@ -11,7 +11,7 @@ use memmap2::{Mmap, MmapOptions};
 
 use super::file::{self, Stamp};
 use super::mappings::Registration;
-use super::{ByteSource, MemorySource, ObjectStamp};
+use super::{ByteSource, LocalPath, MemorySource, ObjectStamp};
 use crate::error::{Error, Result};
 
 /// A mapped file.
@@ -48,6 +48,11 @@ impl MmapSource {
     /// # Errors
     /// `Io` if the file cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_at(&path.into())
+    }
+
+    /// As [`MmapSource::open`], for a path with a name in messages.
+    pub(crate) fn open_at(path: &LocalPath) -> Result<Self> {
         let (name, file, opened) = file::open(path)?;
         let mapping = if opened.len == 0 { None } else { Some(map(&name, &file)?) };
         let bytes = mapping.clone().map_or_else(Bytes::new, Bytes::from_owner);

@@ -6,6 +6,7 @@
 
 mod file;
 mod folder;
+mod local_path;
 mod lru;
 mod mappings;
 mod memory;
@@ -36,6 +37,7 @@ pub use folder::{
     ExistingObject, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, VersionBelow,
     WritableFolder,
 };
+pub(crate) use local_path::LocalPath;
 pub use lru::LruCache;
 pub use mappings::MappedFile;
 pub use memory::MemorySource;

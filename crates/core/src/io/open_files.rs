@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::file::Stamp;
-use super::{ByteSource, FileSource, LruCache, MmapSource, ObjectStamp};
+use super::{ByteSource, FileSource, LocalPath, LruCache, MmapSource, ObjectStamp};
 use crate::error::{Error, Result};
 
 /// A pool of open files of limited size.
@@ -59,12 +59,12 @@ impl OpenFiles {
     }
 
     /// Opens a file and holds it. A full pool closes the least recently used one.
-    fn open(&self, path: &Path) -> Result<OpenFile> {
+    fn open(&self, path: &LocalPath) -> Result<OpenFile> {
         let opened = match self.mmap {
-            true => OpenFile::new(MmapSource::open(path)?, MmapSource::stamp),
-            false => OpenFile::new(FileSource::open(path)?, FileSource::stamp),
+            true => OpenFile::new(MmapSource::open_at(path)?, MmapSource::stamp),
+            false => OpenFile::new(FileSource::open_at(path)?, FileSource::stamp),
         };
-        self.held.insert(path.to_owned(), opened.clone());
+        self.held.insert(path.at().to_owned(), opened.clone());
         Ok(opened)
     }
 }
@@ -73,7 +73,7 @@ impl OpenFiles {
 #[derive(Debug)]
 pub struct ReopenedSource {
     name: String,
-    path: PathBuf,
+    path: LocalPath,
     /// The stamp of the file when it was opened for the first time.
     stamp: Stamp,
     files: Arc<OpenFiles>,
@@ -85,10 +85,15 @@ impl ReopenedSource {
     /// # Errors
     /// `Io` if the file cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
+        Self::open_at(&path.into(), files)
+    }
+
+    /// As [`ReopenedSource::open`], for a path with a name in messages.
+    pub(crate) fn open_at(path: &LocalPath, files: &Arc<OpenFiles>) -> Result<Self> {
         let OpenFile { source, stamp } = files.open(path)?;
         Ok(Self {
             name: source.name().to_owned(),
-            path: path.to_owned(),
+            path: path.clone(),
             stamp,
             files: Arc::clone(files),
         })
@@ -99,7 +104,7 @@ impl ReopenedSource {
     /// # Errors
     /// `Io` if the file cannot be opened, or has another stamp than at first.
     fn source(&self) -> Result<Arc<dyn ByteSource>> {
-        let held = match self.files.held.get(self.path.as_path()) {
+        let held = match self.files.held.get(self.path.at()) {
             Some(held) => held,
             None => self.files.open(&self.path)?,
         };
@@ -146,7 +151,7 @@ impl ByteSource for ReopenedSource {
     }
 
     fn forget(&self, range: &Range<u64>) {
-        if let Some(held) = self.files.held.get(self.path.as_path()) {
+        if let Some(held) = self.files.held.get(self.path.at()) {
             held.source.forget(range);
         }
     }

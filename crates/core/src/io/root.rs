@@ -6,6 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use super::LocalPath;
 use crate::error::{Error, Result};
 
 /// A folder that local paths must not leave, also not by symbolic links.
@@ -49,7 +50,12 @@ impl Root {
     /// # Errors
     /// `Usage` for a path that leaves the folder; `Io` if links cannot be resolved.
     pub fn check(&self, path: &Path) -> Result<()> {
-        let name = path.display().to_string();
+        self.check_at(&path.into())
+    }
+
+    /// As [`Root::check`], for a path with a name in messages.
+    pub(crate) fn check_at(&self, path: &LocalPath) -> Result<()> {
+        let (name, path) = (path.name(), path.at());
         let failed = |error| Error::io("cannot resolve the path", error).in_file(&name);
         let absolute = std::path::absolute(path).map_err(failed)?;
         // The longest part that exists. The system resolves its `..` as it would when it opens the file.
@@ -58,26 +64,25 @@ impl Root {
             match fs::canonicalize(existing) {
                 Ok(real) => break real,
                 // A link to nothing would make the file elsewhere.
-                Err(_) if fs::symlink_metadata(existing).is_ok() => return Err(self.left_by(path)),
+                Err(_) if fs::symlink_metadata(existing).is_ok() => return Err(self.left_by(&name)),
                 Err(error) if is_missing(&error) => {}
                 Err(error) => return Err(failed(error)),
             }
             match (existing.parent(), existing.components().next_back()) {
                 (Some(parent), Some(Component::Normal(_))) => existing = parent,
                 // `..` of a missing folder leads to an unknown place.
-                _ => return Err(self.left_by(path)),
+                _ => return Err(self.left_by(&name)),
             }
         };
         match real.starts_with(&self.0) {
             true => Ok(()),
-            false => Err(self.left_by(path)),
+            false => Err(self.left_by(&name)),
         }
     }
 
-    fn left_by(&self, path: &Path) -> Error {
+    fn left_by(&self, path: &str) -> Error {
         Error::usage(format!(
-            "'{}' is outside of '{}', which limits local paths here",
-            path.display(),
+            "'{path}' is outside of '{}', which limits local paths here",
             self.0.display()
         ))
     }

@@ -38,7 +38,7 @@ pub async fn described(error: Error, place: &Place) -> Error {
 /// `Usage` for such arrays; the message names the format and how to convert it.
 pub async fn refuse_foreign(place: &Place) -> Result<()> {
     if let Some(path) = place.local_path() {
-        refuse_special(path)?;
+        refuse_special(path).map_err(|error| error.in_file_instead(Some(place.shown())))?;
     }
     let foreign = match place.is_remote() {
         // Only the name is used, because DataFusion will read the object next.
@@ -81,8 +81,8 @@ const HEAD: u64 = 64 * 1024;
 
 /// Reads the first bytes of a local file, up to 64 KiB. Returns no bytes for a place in an object store.
 pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
-    let Some(path) = place.local_path() else { return Ok(vec![]) };
-    let source = FileSource::open(path)?;
+    let Some(path) = place.local() else { return Ok(vec![]) };
+    let source = FileSource::open_at(path)?;
     let range = 0..source.size().min(HEAD);
     let read = source.read(std::slice::from_ref(&range)).await?;
     Ok(read.concat())

@@ -18,7 +18,7 @@ use url::Url;
 
 use super::place::{Place, Stores, child, parse_url};
 use crate::error::{Error, Result, shown_location};
-use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
+use crate::io::{FolderEntry, LocalPath, MAX_CONCURRENT_IO, RemoteStore};
 
 /// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
 /// `[a-c]` one of these characters. In a path, `?` matches one character. The path of an existing local
@@ -215,7 +215,7 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
         ))
     };
     let place = Place::new(pattern, Arc::clone(stores))?;
-    let found: BTreeSet<String> = match (place.store(), place.local_path()) {
+    let found: BTreeSet<String> = match (place.store(), place.local().map(LocalPath::given)) {
         (None, path) => {
             let pattern = path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
             let wanted = Pattern::new(&pattern).map_err(malformed)?;

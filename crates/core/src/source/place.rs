@@ -10,8 +10,8 @@ use url::Url;
 use crate::error::{Error, Result, shown_location};
 use crate::format::Entry;
 use crate::io::{
-    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles, RemoteStore,
-    ReopenedSource, Root, StoreFolder,
+    ByteSource, FileSource, Folder, LocalFolder, LocalPath, MmapSource, ObjectSource, OpenFiles,
+    RemoteStore, ReopenedSource, Root, StoreFolder,
 };
 use crate::options::IoMode;
 use crate::tile::{Documents, ReservesMemory};
@@ -36,6 +36,11 @@ pub trait Stores: Debug + Send + Sync {
 
     /// Returns the folder that local paths must not leave; `None` if they may lead anywhere.
     fn root(&self) -> Option<&Root> {
+        None
+    }
+
+    /// Returns the folder in which relative paths begin. By default, it is the current folder of the process at the time.
+    fn working_folder(&self) -> Option<&Path> {
         None
     }
 
@@ -82,7 +87,7 @@ pub struct Place {
 /// The resolved location.
 #[derive(Debug, Clone)]
 enum Spot {
-    Local(PathBuf),
+    Local(LocalPath),
     /// A store, and the path in it without URL escapes.
     Store(RemoteStore, ObjectPath),
 }
@@ -146,6 +151,14 @@ impl Place {
 
     /// The local path, unless the place is in a store.
     pub fn local_path(&self) -> Option<&Path> {
+        match &self.spot {
+            Spot::Local(path) => Some(path.at()),
+            Spot::Store(..) => None,
+        }
+    }
+
+    /// The local path with its name in messages, unless the place is in a store.
+    pub(crate) fn local(&self) -> Option<&LocalPath> {
         match &self.spot {
             Spot::Local(path) => Some(path),
             Spot::Store(..) => None,
@@ -230,11 +243,11 @@ impl Place {
     /// `Io` if there is no object, or it cannot be opened.
     pub async fn object(&self) -> Result<Arc<dyn ByteSource>> {
         Ok(match (&self.spot, &self.files) {
-            (Spot::Local(path), Some(files)) => Arc::new(ReopenedSource::open(path, files)?),
+            (Spot::Local(path), Some(files)) => Arc::new(ReopenedSource::open_at(path, files)?),
             (Spot::Local(path), None) if self.io == IoMode::Mmap => {
-                Arc::new(MmapSource::open(path)?)
+                Arc::new(MmapSource::open_at(path)?)
             }
-            (Spot::Local(path), None) => Arc::new(FileSource::open(path)?),
+            (Spot::Local(path), None) => Arc::new(FileSource::open_at(path)?),
             (Spot::Store(store, path), _) => {
                 let (store, path) = (store.clone(), path.clone());
                 Arc::new(Box::pin(ObjectSource::open(self.shown(), store, path)).await?)
@@ -249,10 +262,11 @@ impl Place {
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         Ok(match (&self.spot, &self.files) {
             (Spot::Local(path), Some(files)) => {
-                Arc::new(LocalFolder::open_among(path, files)?.within(self.stores.root()))
+                let folder = LocalFolder::open_at_among(path.clone(), files)?;
+                Arc::new(folder.within(self.stores.root()))
             }
             (Spot::Local(path), None) => {
-                let folder = LocalFolder::open(path, self.io == IoMode::Mmap)?;
+                let folder = LocalFolder::open_at(path.clone(), self.io == IoMode::Mmap)?;
                 Arc::new(folder.within(self.stores.root()))
             }
             (Spot::Store(store, path), _) => {
@@ -297,8 +311,9 @@ fn spot_of(
 
 /// Returns the spot of a local path, which must be in the root, if there is one.
 fn local(path: PathBuf, stores: &dyn Stores) -> Result<Spot> {
+    let path = LocalPath::new(path, stores.working_folder());
     if let Some(root) = stores.root() {
-        root.check(&path)?;
+        root.check_at(&path)?;
     }
     Ok(Spot::Local(path))
 }
@@ -332,4 +347,44 @@ pub fn path_of(location: &str) -> String {
 /// Parses a URL; `None` for a path, even one that the URL syntax allows (`C:\data`).
 pub fn parse_url(location: &str) -> Option<Url> {
     location.contains("://").then(|| Url::parse(location).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stores of a session that was made in another folder than the current one.
+    #[derive(Debug)]
+    struct MadeIn(PathBuf);
+
+    impl Stores for MadeIn {
+        fn store(&self, url: &Url) -> Result<RemoteStore> {
+            Err(Error::usage(format!("no store of {url}")))
+        }
+
+        fn working_folder(&self) -> Option<&Path> {
+            Some(&self.0)
+        }
+    }
+
+    /// Messages have the path as it was given.
+    #[tokio::test]
+    async fn relative_paths_begin_in_the_folder_of_the_session() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/x"), "1234").unwrap();
+        let place = Place::new("a", Arc::new(MadeIn(dir.path().to_owned()))).unwrap();
+        let files = OpenFiles::new(false, 1);
+        for place in [place.clone().with_io(IoMode::Pread), place.clone(), place.among(files)] {
+            let within = place.folder().unwrap().open("x").await.unwrap();
+            let child = place.child("x").unwrap().object().await.unwrap();
+            let beside = place.beside("a/x").unwrap().object().await.unwrap();
+            for source in [within, child, beside] {
+                assert_eq!((source.name(), source.size()), ("a/x", 4));
+            }
+            assert_eq!(place.entries().await.unwrap().len(), 1);
+            let gone = place.child("gone").unwrap().object().await.err().unwrap().to_string();
+            assert!(gone.starts_with("a/gone: cannot open the file"), "{gone}");
+        }
+    }
 }

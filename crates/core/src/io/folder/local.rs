@@ -10,13 +10,15 @@ use async_trait::async_trait;
 use super::{Folder, FolderEntry, VersionBelow};
 use crate::error::{Error, Result};
 use crate::io::file::{FileNumber, Stamp, file_number};
-use crate::io::{ByteSource, FileSource, MmapSource, ObjectStamp, OpenFiles, ReopenedSource, Root};
+use crate::io::{
+    ByteSource, FileSource, LocalPath, MmapSource, ObjectStamp, OpenFiles, ReopenedSource, Root,
+};
 
 /// A local folder whose files are mapped, or read by positioned reads.
 #[derive(Debug)]
 pub struct LocalFolder {
     name: String,
-    pub(super) path: PathBuf,
+    pub(super) path: LocalPath,
     files: Files,
     /// The folder that links must not leave.
     root: Option<Root>,
@@ -41,7 +43,7 @@ impl LocalFolder {
     /// # Errors
     /// `Io` if there is no such folder.
     pub fn open(path: &Path, mmap: bool) -> Result<Self> {
-        Self::with_files(path, if mmap { Files::Mapped } else { Files::Read })
+        Self::open_at(path.into(), mmap)
     }
 
     /// Opens one of many folders that share the pool `files` of open files.
@@ -49,6 +51,16 @@ impl LocalFolder {
     /// # Errors
     /// `Io` if there is no such folder.
     pub fn open_among(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
+        Self::open_at_among(path.into(), files)
+    }
+
+    /// As [`LocalFolder::open`], for a path with a name in messages.
+    pub(crate) fn open_at(path: LocalPath, mmap: bool) -> Result<Self> {
+        Self::with_files(path, if mmap { Files::Mapped } else { Files::Read })
+    }
+
+    /// As [`LocalFolder::open_among`], for a path with a name in messages.
+    pub(crate) fn open_at_among(path: LocalPath, files: &Arc<OpenFiles>) -> Result<Self> {
         Self::with_files(path, Files::Among(Arc::clone(files)))
     }
 
@@ -58,14 +70,14 @@ impl LocalFolder {
         Self { root: root.cloned(), ..self }
     }
 
-    fn with_files(path: &Path, files: Files) -> Result<Self> {
-        let name = path.display().to_string();
+    fn with_files(path: LocalPath, files: Files) -> Result<Self> {
+        let name = path.name();
         let failed = |error| Error::io("cannot open the folder", error).in_file(&name);
-        let metadata = fs::metadata(path).map_err(failed)?;
+        let metadata = fs::metadata(path.at()).map_err(failed)?;
         if !metadata.is_dir() {
             return Err(failed(ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { name, path: path.to_owned(), files, number: file_number(&metadata), root: None })
+        Ok(Self { name, path, files, number: file_number(&metadata), root: None })
     }
 }
 
@@ -75,7 +87,7 @@ impl LocalFolder {
     /// # Errors
     /// `Corrupt` for a path that leaves the folder, such as `../x` or `/x`, because names of objects come
     /// from stored bytes. `Usage` for a link that leaves the root.
-    pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
+    pub(super) fn place(&self, path: &str) -> Result<LocalPath> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(path).components().all(stays) {
             let message = format!("\"{path}\" leaves the folder");
@@ -83,9 +95,19 @@ impl LocalFolder {
         }
         let path = self.path.join(path);
         if let Some(root) = &self.root {
-            root.check(&path)?;
+            root.check_at(&path)?;
         }
         Ok(path)
+    }
+}
+
+impl LocalFolder {
+    /// Returns where an object or folder in this folder is.
+    ///
+    /// # Errors
+    /// As [`Self::place`].
+    pub(super) fn at(&self, path: &str) -> Result<PathBuf> {
+        Ok(self.place(path)?.at().to_owned())
     }
 }
 
@@ -187,13 +209,13 @@ impl Folder for LocalFolder {
     }
 
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
-        let (root, relative) = (self.path.clone(), Path::new(path).to_owned());
+        let (root, relative) = (self.path.at().to_owned(), Path::new(path).to_owned());
         let path = self.place(path)?;
-        let name = path.display().to_string();
+        let name = path.name();
         let failed = |error| Error::io("cannot list the folder", error).in_file(&name);
         let list = move || {
             let above: Vec<PathBuf> = relative.ancestors().map(|it| root.join(it)).collect();
-            entries(&path, &above)
+            entries(path.at(), &above)
         };
         let listed = tokio::task::spawn_blocking(list).await;
         listed
@@ -202,8 +224,8 @@ impl Folder for LocalFolder {
     }
 
     async fn stamps(&self, paths: &[Arc<str>]) -> Result<Option<Vec<Option<ObjectStamp>>>> {
-        let paths = paths.iter().map(|path| self.place(path)).collect::<Result<Vec<_>>>()?;
-        let (root, number) = (self.path.clone(), self.number);
+        let paths = paths.iter().map(|path| self.at(path)).collect::<Result<Vec<_>>>()?;
+        let (root, number) = (self.path.at().to_owned(), self.number);
         let checked = tokio::task::spawn_blocking(move || stamps(&root, number, &paths)).await;
         checked
             .map_err(|error| Error::io("checking was cancelled", error).in_file(&self.name))?
@@ -215,7 +237,8 @@ impl Folder for LocalFolder {
         self.place(path)?;
         let mut found = vec![];
         let failed = |error| Error::io("cannot list the folder", error).in_file(&self.name);
-        let is_all = versions(&self.path, path, MOST_DEPTH, most, &mut found).map_err(failed)?;
+        let is_all =
+            versions(self.path.at(), path, MOST_DEPTH, most, &mut found).map_err(failed)?;
         // Systems list names in any order.
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(is_all.then_some(found))
@@ -224,9 +247,9 @@ impl Folder for LocalFolder {
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
         let path = self.place(path)?;
         Ok(match &self.files {
-            Files::Mapped => Arc::new(MmapSource::open(&path)?),
-            Files::Read => Arc::new(FileSource::open(&path)?),
-            Files::Among(files) => Arc::new(ReopenedSource::open(&path, files)?),
+            Files::Mapped => Arc::new(MmapSource::open_at(&path)?),
+            Files::Read => Arc::new(FileSource::open_at(&path)?),
+            Files::Among(files) => Arc::new(ReopenedSource::open_at(&path, files)?),
         })
     }
 }

@@ -124,7 +124,7 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()> {
-        blocking(self.place(path)?, move |path| {
+        blocking(self.at(path)?, move |path| {
             let mut draft = Draft::create(path)?;
             draft.file.write_all(&bytes)?;
             draft.complete(existing)
@@ -133,13 +133,13 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
-        let draft = blocking(self.place(path)?, Draft::create).await?;
-        Ok(Box::new(LocalUpload(Some(draft), self.place(path)?)))
+        let draft = blocking(self.at(path)?, Draft::create).await?;
+        Ok(Box::new(LocalUpload(Some(draft), self.at(path)?)))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
-        let from = self.place(from)?;
-        blocking(self.place(to)?, move |to| {
+        let from = self.at(from)?;
+        blocking(self.at(to)?, move |to| {
             // The system would replace a file. Another writer may still create one after this check.
             if to.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());
@@ -152,7 +152,7 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn delete(&self, path: &str) -> Result<()> {
-        blocking(self.place(path)?, |path| match fs::remove_file(path) {
+        blocking(self.at(path)?, |path| match fs::remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             removed => removed,
         })
