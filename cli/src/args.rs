@@ -22,6 +22,9 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion info air.nc
     gridfusion info sea.zarr
 
+  See what many files have in common, and in what they differ:
+    gridfusion info 'years/*.nc'
+
   Ask a question; the variables of the file are columns:
     gridfusion -c "SELECT lat, avg(t2m) FROM 'air.nc' WHERE time >= '2024-06' GROUP BY lat"
     gridfusion -c "FROM 'sea.zarr' LIMIT 5"
@@ -232,7 +235,7 @@ impl Args {
 /// The commands beside SQL.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Inspect a file, an array, or a directory of TileDB arrays
+    /// Inspect a file, an array or a group, or compare the files of a directory or pattern
     Info(InfoArgs),
     /// Verify a file, an array, or a directory of them
     Verify(VerifyArgs),
@@ -273,9 +276,12 @@ pub(crate) struct VerifyArgs {
 /// The arguments of `info`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, or a directory or group of arrays
-    #[arg(value_name = "PATH")]
-    pub(crate) path: String,
+    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, or a group of arrays
+    ///
+    /// A directory, a pattern such as 'years/*.nc' or several PATHs are described together. The text shows the table that
+    /// the files would be, and in what they differ.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<String>,
 
     /// Options for PATH, as without `info`, for instance `timestamp=2024-03-01`; may be repeated
     #[arg(short = 'O', long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
@@ -423,7 +429,10 @@ mod tests {
     fn info_is_a_task_only_where_it_comes_first() {
         let args = parse(&["info", "a.tet", "--chunks", "-n", "inf"]).unwrap();
         let Some(Task::Info(info)) = args.task else { panic!("{args:?}") };
-        assert_eq!((info.path.as_str(), info.count), ("a.tet", MaxRows::Unlimited));
+        assert_eq!(
+            (info.paths.as_slice(), info.count),
+            (&["a.tet".to_owned()][..], MaxRows::Unlimited)
+        );
         assert!(info.chunks && !info.metadata && !info.json && args.paths.is_empty());
         for words in [&["./info"][..], &["a.tet", "info"], &["-q", "info"], &["--", "info"]] {
             let args = parse(words).unwrap();
@@ -438,7 +447,7 @@ mod tests {
         assert_eq!(parse(&["verify"]).unwrap_err().exit_code(), 2);
         assert_eq!(parse(&["help"]).unwrap_err().kind(), ErrorKind::DisplayHelp);
         assert_eq!(parse(&["help", "info"]).unwrap_err().kind(), ErrorKind::DisplayHelp);
-        for words in [&["info"][..], &["info", "a", "b"], &["info", "a", "-n", "3"]] {
+        for words in [&["info"][..], &["verify", "a", "b"], &["info", "a", "-n", "3"]] {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
         }
     }

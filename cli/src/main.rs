@@ -128,7 +128,7 @@ async fn run_task(args: &Args) -> Result<ExitCode> {
         // The description contains its own warnings, so the log shows only errors.
         Some(Task::Info(info)) => {
             start_log(true);
-            Box::pin(info::run(info)).await.map(|()| ExitCode::SUCCESS)
+            Box::pin(info::run(info)).await
         }
         Some(Task::Verify(verify)) => {
             start_log(true);

@@ -16,6 +16,7 @@
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
 //! | `opener`, `store_maker` | from locations, options and stores to tables |
+//! | `collection` | files that are described together |
 //! | `reopen`, `reopen_known` | the same from the origin of a table, in another process |
 //! | `panics` | panics as errors of a query |
 //! | `array_table`, `table`, `sparse_table` | one array as a table |
@@ -23,6 +24,7 @@
 mod arguments;
 mod array_schema;
 mod array_table;
+mod collection;
 mod fact_provider;
 mod factory;
 mod grid_catalog;

@@ -57,8 +57,8 @@ const MOST_OPEN: usize = 512;
 pub struct ArrayOpener {
     pub(super) formats: Formats,
     /// The session's settings `gridfusion.…` for tables.
-    defaults: ArrayOptions,
-    stores: Arc<dyn Stores>,
+    pub(super) defaults: ArrayOptions,
+    pub(super) stores: Arc<dyn Stores>,
     /// Counts the files of tables and catalogs of many files.
     opening: OpeningCounter,
 }

@@ -1,19 +1,20 @@
-//! `gridfusion info`: describes a file, an array or a directory of TileDB arrays.
+//! `gridfusion info`: describes a file, an array or a group, or what the files of a folder or pattern have in common.
 //!
 //! ```text
-//!   PATH ──▶ the library's Description ──┬──▶ pages ──▶ text ──▶ columns
-//!                                        └──▶ document ──▶ JSON
+//!   PATH…  ──▶ the library's Description ──┬──▶ pages ──▶ text ──▶ columns
+//!                                          └──▶ document ──▶ JSON
 //! ```
 
 pub(crate) mod columns;
 mod text;
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
-use gridfusion::Error;
-use gridfusion::source::{Description, Detail, Fact};
+use gridfusion::source::{Description, Detail, Fact, is_pattern};
+use gridfusion::{ArrayOpener, Error};
 
 use crate::args::InfoArgs;
 use crate::hints::with_hint;
@@ -24,33 +25,33 @@ use crate::requests::{Requests, gridfusion_config, remote_of};
 use crate::secrets::hide;
 use crate::session::plain_context;
 
-/// Prints the description of a path.
+/// Prints the description of a path, or of several. Fails if some of several files cannot be opened, once the others are
+/// described.
 ///
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
-pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
+pub(crate) async fn run(args: &InfoArgs) -> Result<ExitCode> {
     let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
     let opening = Progress::is_possible().then(|| Progress::from_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;
     drop(opening);
-    let mut description = described.map_err(|error| with_hint(error.into(), &ctx))?;
+    let (mut description, code) = described.map_err(|error| with_hint(error.into(), &ctx))?;
     add_requests(&mut description, Requests(remote_of(&ctx).counts()));
     let text = if args.json {
         let json = serde_json::to_string_pretty(&description.document);
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
-        text::of(&description.pages)
+        // Only lists of chunks have a limit that can be set.
+        text::of(&description.pages, if args.chunks { "-n inf" } else { "--json" })
     };
     // The description has the URLs of the arrays. Attributes may have other URLs, which stay as they are.
     let text = hide(&text);
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
+    stdout.flush()?;
+    Ok(code)
 }
-
-/// Most entries of a directory that the error message lists.
-const MOST_NAMED: usize = 10;
 
 /// Adds the requests that the description took, if there were any.
 fn add_requests(description: &mut Description, requests: Requests) {
@@ -69,23 +70,38 @@ async fn describe(
     args: &InfoArgs,
     options: &PathOptions,
     ctx: &SessionContext,
-) -> gridfusion::Result<Description> {
-    match OpenedPlace::open(&args.path, options, ctx).await? {
+) -> gridfusion::Result<(Description, ExitCode)> {
+    let [path] = args.paths.as_slice() else {
+        return describe_together(args, options, ctx).await;
+    };
+    if is_pattern(path) {
+        return describe_together(args, options, ctx).await;
+    }
+    match OpenedPlace::open(path, options, ctx).await? {
         OpenedPlace::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
-            schema.group().describe(&detail).await
+            Ok((schema.group().describe(&detail).await?, ExitCode::SUCCESS))
         }
-        OpenedPlace::Directory(catalog) => {
-            let mut places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
-            let more = places.len().saturating_sub(MOST_NAMED);
-            places.truncate(MOST_NAMED);
-            let mut message =
-                format!("this is a directory; name one of its entries: {}", places.join(", "));
-            if more > 0 {
-                message += &format!(" and {more} more");
-            }
-            Err(Error::usage(message).in_file(&args.path))
-        }
+        OpenedPlace::Directory(_) => describe_together(args, options, ctx).await,
     }
+}
+
+/// Describes the files of folders, patterns and lists.
+async fn describe_together(
+    args: &InfoArgs,
+    options: &PathOptions,
+    ctx: &SessionContext,
+) -> gridfusion::Result<(Description, ExitCode)> {
+    let of_one = [("--chunks", args.chunks), ("--metadata", args.metadata)];
+    if let Some((flag, _)) = of_one.iter().find(|(_, is_set)| *is_set) {
+        let message = format!(
+            "{flag} is for one file, store or array, and this is a folder, a pattern or a list: name one of its files"
+        );
+        return Err(Error::usage(message).in_file(&args.paths.join(" ")));
+    }
+    let opener = ArrayOpener::from_session(&ctx.state());
+    let collection = opener.collection(&args.paths, options.for_arrays()).await?;
+    let code = if collection.has_unreadable() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    Ok((collection.describe()?, code))
 }

@@ -5,14 +5,14 @@ use gridfusion::source::Page;
 use super::columns::Columns;
 use crate::printable::printable;
 
-/// Joins all pages, with an empty line between them.
-pub(super) fn of(pages: &[Page]) -> String {
-    let pages: Vec<String> = pages.iter().map(page).collect();
+/// Joins all pages, with an empty line between them. `all` is the option that shows rows which are left out.
+pub(super) fn of(pages: &[Page], all: &str) -> String {
+    let pages: Vec<String> = pages.iter().map(|it| page(it, all)).collect();
     pages.join("\n")
 }
 
 /// Returns the text of a page: its title, facts, tables and warnings.
-fn page(page: &Page) -> String {
+fn page(page: &Page, all: &str) -> String {
     let mut text = printable(&page.title).into_owned() + "\n";
     for line in &page.lines {
         text.extend(["  ", &printable(line), "\n"]);
@@ -26,7 +26,7 @@ fn page(page: &Page) -> String {
             text.extend(["\n", &lines]);
         }
         if table.more > 0 {
-            text.push_str(&format!("… and {} more; -n inf shows all\n", table.more));
+            text.push_str(&format!("… and {} more; {all} shows all\n", table.more));
         }
     }
     if !page.warnings.is_empty() {

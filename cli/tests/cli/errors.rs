@@ -193,7 +193,6 @@ fn paths_that_hold_no_arrays_are_named() {
     let (folder, empty) = (folder.path().to_str().unwrap(), empty.to_str().unwrap());
     for (path, reason) in [
         ("nowhere.tet", "No such file"),
-        ("nowhere-*.tet", "quote a pattern in SQL instead: SELECT … FROM 'nowhere-*.tet'"),
         (NOT_TET, "this is not a .tet file, .tet.d package, TileDB array"),
         (
             folder,
@@ -211,6 +210,15 @@ fn paths_that_hold_no_arrays_are_named() {
             assert!(outcome.stderr.contains(reason), "{args:?}: {outcome:?}");
             assert_eq!(outcome.stderr.lines().count(), 1, "{args:?}: {outcome:?}");
         }
+    }
+    let reason = "quote a pattern in SQL instead: SELECT … FROM 'nowhere-*.tet'";
+    for (args, reason) in [
+        (&["nowhere-*.tet", "-c", "SELECT 1"][..], reason),
+        (&["info", "nowhere-*.tet"], "nothing matches 'nowhere-*.tet'"),
+    ] {
+        let outcome = run(args);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{args:?}");
+        assert!(outcome.stderr.contains(reason), "{args:?}: {outcome:?}");
     }
 }
 
@@ -244,15 +252,17 @@ fn other_formats_are_named() {
     assert_eq!((rows.code, rows.stdout.as_str()), (Some(0), "a\n1\n"), "{rows:?}");
 }
 
+/// Files with equal labels are no one table, and the page stays short.
 #[test]
-fn a_directory_names_ten_of_what_is_in_it() {
+fn a_folder_of_many_tables_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     for number in 10..35 {
         fs::copy(STATIONS, folder.path().join(format!("{number}.tet"))).unwrap();
     }
-    let outcome = run(&["info", folder.path().to_str().unwrap()]);
-    assert!(outcome.stderr.contains("19.tet and 15 more"), "{outcome:?}");
-    assert!(!outcome.stderr.contains("20.tet"), "{outcome:?}");
+    let shown = run(&["info", folder.path().to_str().unwrap()]).stdout;
+    assert!(shown.contains("25 .tet files") && shown.contains("50 tables"), "{shown}");
+    assert!(shown.contains("29.tet\n… and 30 more; --json shows all"), "{shown}");
+    assert!(shown.contains("11.tet have the same labels on every dimension"), "{shown}");
 }
 
 /// `-q` does not hide an attribute that may change query results.

@@ -121,7 +121,7 @@ fn json_of_a_file() {
     assert_eq!(found["datasets"][0], expected);
     let expected = json!({
         "name": "time", "length": 1440, "type": "Timestamp(µs)", "first": "2024-01-01T00:00:00",
-        "last": "2024-02-29T23:00:00", "units": "hours since 2024-01-01 00:00",
+        "last": "2024-02-29T23:00:00", "units": "hours since 2024-01-01 00:00", "calendar": "standard",
     });
     assert_eq!(found["dimensions"][0], expected);
     let expected = json!([{
@@ -290,6 +290,16 @@ y               7  Float64  70.0   10.0
 x              10  Int16    0      27
 z               3  Int64    0      2
 
+VARIABLE        NOT STORED
+all_absent      16 of 16 chunks
+big_endian      5 of 16 chunks
+cube            1 of 24 chunks
+default         5 of 16 chunks
+gzip_crc32c     5 of 16 chunks
+index_at_start  5 of 16 chunks
+none            5 of 16 chunks
+one_shard       5 of 20 chunks
+
 WARNINGS
 left out: PATH/nested/zarr.json: \"nested\": shards in shards
 no chunk of \"all_absent\" is stored, so all of its cells have the fill value; if that is wrong, the store is incomplete
@@ -329,6 +339,11 @@ lon             5  Float32        0.0                  300.0                -
 station         3  Utf8View       Zürich               two words            -
 step            3  Int32          0                    12                   hours
 lat             2  Int64          0                    1                    -
+
+VARIABLE  NULL    PACKING                               COORDINATES  BOUNDS
+time      -       -                                     -            time_bnds
+lat       -       scale_factor 0.5, add_offset -90      -            -
+sst       -32768  scale_factor 0.01, add_offset 273.15  height       -
 
 ATTRIBUTE     OF             VALUE
 Conventions   -              CF-1.10

@@ -5,6 +5,7 @@
 mod calendars;
 #[cfg(unix)] // signals freeze processes
 mod cluster;
+mod collections;
 mod completions;
 mod copy;
 mod copy_types;

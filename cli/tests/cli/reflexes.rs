@@ -105,7 +105,7 @@ fn results_are_written_to_a_file() {
     assert!(outcome.code == Some(2) && !outcome.stderr.contains("0123secret"), "{outcome:?}");
 }
 
-/// A Parquet or Arrow file has one result, whole or not at all.
+/// A Parquet or Arrow file has one result, or it is not there.
 #[test]
 fn files_for_programs_hold_one_result() {
     let folder = tempfile::tempdir().unwrap();

@@ -102,6 +102,7 @@ fn dimension(known: DimensionInfo) -> KnownDimension {
         first: known.first,
         last: known.last,
         units: known.attributes.get("units").cloned(),
+        calendar: known.attributes.get("calendar").cloned(),
         name: known.name,
     }
 }

@@ -277,6 +277,7 @@ fn dimension(
         first,
         last,
         units: None,
+        calendar: None,
     })
 }
 

@@ -194,14 +194,11 @@ async fn files_that_disagree_are_refused_with_the_reason() {
         (
             year_file(2, &["A", "C"], "K"),
             format!(
-                "only one dimension may differ, but\n  {}: \"time\" has other labels: 2001-01-11T00:00:00 .. 2001-01-20T00:00:00, not 2001-01-01T00:00:00 .. 2001-01-10T00:00:00 as in {first}\n  {third}: \"station\" has other labels: A .. C, not A .. B as in {first}",
+                "only one dimension may differ; compared with {first}:\n  {}: \"time\" has other labels: 2001-01-11T00:00:00 .. 2001-01-20T00:00:00, not 2001-01-01T00:00:00 .. 2001-01-10T00:00:00 (2 files differ in it)\n  {third}: \"station\" has other labels: A .. C, not A .. B\nmake a table of each",
                 years.text("year-2002.tet")
             ),
         ),
-        (
-            year_file(2, &["A"], "K"),
-            format!("{third}: \"station\" has 1 elements, not 2 as in {first}"),
-        ),
+        (year_file(2, &["A"], "K"), format!("{third}: \"station\" has 1 elements, not 2")),
         (
             year_file(1, &["A", "B"], "K"),
             format!(
@@ -216,7 +213,10 @@ async fn files_that_disagree_are_refused_with_the_reason() {
             ),
         ),
         (renamed, format!("{third}: its variables are temperature, snow, not temperature, rain")),
-        (packed, format!("{third}: \"rain\" has another fill value, packing or set of categories")),
+        (
+            packed,
+            format!("{third}: the fill value of \"rain\" is -1, not none\nmake a table of each"),
+        ),
         (swapped, format!("{third}: its dimensions are time, place, not time, station")),
     ] {
         years.write("year-2003.tet", &datasets);
@@ -395,8 +395,7 @@ async fn times_in_other_calendars_are_counted_from_one_moment() {
     write(0, "days since 2001-01-01");
     write(1, "days since 2002-01-01");
     let found = error(&ctx, years.text("year-*.tet"), ArrayOptions::default()).await;
-    let expected =
-        "its labels of \"time\" are in days since 2002-01-01, not in days since 2001-01-01";
+    let expected = "the time unit of \"time\" is days since 2002-01-01, not days since 2001-01-01";
     assert!(found.contains(expected), "{found}");
     write(1, "days since 2001-01-01");
     ctx.register_array("t", years.text("year-*.tet"), ArrayOptions::default()).await.unwrap();

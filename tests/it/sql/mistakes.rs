@@ -123,7 +123,7 @@ async fn locations() {
     examples/data/stations.tet as tiledb
         Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
     tests/data as tiledb
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds foreign, parity.tet, singles, text, tiledb, upstream
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, monthly, parity.tet, singles, text, tiledb, upstream
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet

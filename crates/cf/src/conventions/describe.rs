@@ -5,6 +5,7 @@
 //!     NetCDF classic file, CDF-2, 12.3 KiB, 4 variables, 32 records …    StoreFacts
 //!     VARIABLE   TYPE   SHAPE   CHUNKS   CODEC   STORED   RATIO   …      KnownDataset::table
 //!     DIMENSION   LENGTH   TYPE   FIRST   LAST   UNITS                   KnownDimension::table
+//!     VARIABLE   NULL   PACKING   COORDINATES   BOUNDS   …               Conventions::table
 //!     ATTRIBUTE   OF   VALUE                                             with --metadata
 //! ```
 
@@ -19,7 +20,7 @@ use crate::hierarchy::{Attribute, Attributes, Variable};
 use gridfusion_core::error::{Error, Result, shown_location};
 use gridfusion_core::source::facts::{KnownAttribute, KnownDimension};
 use gridfusion_core::source::show::size_text;
-use gridfusion_core::source::{Description, Detail, Fact, Page};
+use gridfusion_core::source::{Conventions, Description, Detail, Fact, Page};
 use gridfusion_core::source::{KnownDataset, Needs};
 use gridfusion_core::verify::counted;
 
@@ -53,7 +54,7 @@ pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Desc
         ("format", facts.format.into()),
         ("version", facts.version.into()),
         ("size_bytes", facts.size.into()),
-        ("datasets", records(known.datasets.iter().map(KnownDataset::fields))),
+        ("datasets", records(known.all().map(|(it, more)| [it.fields(), more.fields()].concat()))),
         ("dimensions", records(known.dimensions.iter().map(KnownDimension::fields))),
         ("warnings", known.warnings.clone().into()),
     ];
@@ -65,6 +66,7 @@ pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Desc
     let mut tables = vec![
         KnownDataset::table("VARIABLE", &known.datasets),
         KnownDimension::table(&known.dimensions),
+        Conventions::table("VARIABLE", known.all()),
     ];
     tables.extend(attributes.as_deref().map(KnownAttribute::table));
     let page =
@@ -80,12 +82,18 @@ fn records(all: impl Iterator<Item = Vec<(&'static str, Fact)>>) -> Fact {
 #[derive(Default)]
 struct GroupFacts {
     datasets: Vec<KnownDataset>,
+    /// The conventions of each dataset.
+    conventions: Vec<Conventions>,
     /// Each dimension once, however many variables have it.
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
 }
 
 impl GroupFacts {
+    fn all(&self) -> impl Iterator<Item = (&KnownDataset, &Conventions)> {
+        self.datasets.iter().zip(&self.conventions)
+    }
+
     async fn add_variable(
         &mut self,
         of: &Variables<'_>,
@@ -93,7 +101,8 @@ impl GroupFacts {
         labels: &mut KnownLabels,
     ) {
         let needs = Needs { stored: true, statistics: false };
-        let (dataset, dimensions) = known_variable(of, member, needs, labels).await;
+        let (dataset, dimensions, conventions) = known_variable(of, member, needs, labels).await;
+        self.conventions.push(conventions);
         self.warnings.extend(dataset.warnings.iter().cloned());
         self.datasets.push(dataset);
         for dimension in dimensions {
@@ -118,13 +127,13 @@ pub(super) async fn info(of: &Variables<'_>, needs: Needs) -> Vec<KnownDataset> 
     rows
 }
 
-/// Returns the facts about a variable and its dimensions. Errors are warnings.
+/// Returns the facts about a variable, its dimensions, and what its attributes tell. Errors are warnings.
 async fn known_variable(
     of: &Variables<'_>,
     (number, variable, name): (usize, &Variable, &str),
     needs: Needs,
     labels: &mut KnownLabels,
-) -> (KnownDataset, Vec<KnownDimension>) {
+) -> (KnownDataset, Vec<KnownDimension>, Conventions) {
     let mut warnings = Vec::new();
     let warning =
         |error: Error| format!("variable \"{name}\": {}", of.store.objects().named(error));
@@ -132,10 +141,14 @@ async fn known_variable(
     let opened = open_variable(of.store, of.roles, number, of.view, labels).await;
     let described = opened.and_then(|array| {
         let dimensions = array.dims().iter().map(KnownDimension::try_new);
-        Ok((dimensions.collect::<Result<Vec<_>>>()?, array.value(0).data_type().to_string()))
+        Ok((dimensions.collect::<Result<Vec<_>>>()?, array.value(0).clone()))
     });
+    let mut conventions = conventions(variable);
     match described {
-        Ok((known, column)) => (dimensions, data_type) = (known, Some(column)),
+        Ok((known, column)) => {
+            (dimensions, data_type) = (known, Some(column.data_type().to_string()));
+            conventions = conventions.with_column(&column);
+        }
         Err(error) => warnings.push(warning(error)),
     }
     let mut stored = None;
@@ -178,7 +191,22 @@ async fn known_variable(
         has_zone_maps: Some(false),
         warnings,
     };
-    (dataset, dimensions)
+    (dataset, dimensions, conventions)
+}
+
+/// Returns the names of other variables, and the calendar, in the attributes of a variable.
+fn conventions(variable: &Variable) -> Conventions {
+    let text = |key: &str| {
+        let text = variable.attributes.get(key)?.text()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    Conventions {
+        calendar: text("calendar"),
+        coordinates: text("coordinates"),
+        grid_mapping: text("grid_mapping"),
+        bounds: text("bounds").or_else(|| text("climatology")),
+        ..Conventions::default()
+    }
 }
 
 /// Returns the attributes of the group, of the groups in it, and of each variable.

@@ -6,11 +6,12 @@
 //! Months and years have no fixed length and stay numbers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use arrow::array::TimestampMicrosecondArray;
 use arrow::compute::min;
 use arrow::datatypes::{DataType, TimeUnit};
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveTime};
 
 /// A linear map from numbers to microseconds since 1970-01-01 00:00 UTC: `epoch + number * unit`.
 ///
@@ -102,6 +103,17 @@ impl TimeUnits {
         }
         let fraction = (fraction * self.unit as f64).round() as i64;
         self.at_integer(whole as i128)?.checked_add(fraction)
+    }
+}
+
+impl fmt::Display for TimeUnits {
+    /// Shows the unit in seconds and the reference: `3600 s since 1990-01-01T06:00:00`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.unit as f64 / 1e6)?;
+        match DateTime::from_timestamp_micros(self.epoch).filter(|_| self.calendar.is_some()) {
+            Some(epoch) => write!(f, " since {}", epoch.format("%FT%T%.f")),
+            None => Ok(()),
+        }
     }
 }
 

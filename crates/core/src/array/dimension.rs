@@ -78,6 +78,13 @@ impl Dimension {
         units.or_else(|| self.attributes.get("tiledb_datatype")).map(String::as_str)
     }
 
+    /// Returns the calendar of numeric labels that count time. SQL does not share it, so labels of different calendars cannot
+    /// be concatenated.
+    pub(crate) fn calendar(&self) -> Option<String> {
+        self.unit().filter(|unit| unit.contains(" since "))?;
+        Some(calendar_name(self.attributes.get("calendar").map_or("", String::as_str)))
+    }
+
     /// Returns the length of the axis.
     pub fn len(&self) -> u64 {
         self.index.len()
@@ -97,4 +104,17 @@ impl Dimension {
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
+}
+
+/// Returns one name for all names of a calendar.
+fn calendar_name(attribute: &str) -> String {
+    let name = attribute.trim().to_ascii_lowercase();
+    let known = match name.as_str() {
+        // They agree on all dates since 1582.
+        "" | "gregorian" | "proleptic_gregorian" => "standard",
+        "365_day" => "noleap",
+        "366_day" => "all_leap",
+        other => other,
+    };
+    known.to_owned()
 }

@@ -3,6 +3,7 @@
 //! Each type has a form for the JSON document (`fields`, `list`) and one for a page (`table`). So
 //! descriptions of all formats have the same fields and columns.
 
+use super::conventions::units_text;
 use super::description::{Fact, PageTable, Side};
 use crate::array::Dimension;
 use crate::error::Result;
@@ -22,6 +23,8 @@ pub struct KnownDimension {
     pub last: Option<String>,
     /// The attribute `units` of its labels.
     pub units: Option<String>,
+    /// The attribute `calendar` of its labels.
+    pub calendar: Option<String>,
 }
 
 impl KnownDimension {
@@ -38,19 +41,22 @@ impl KnownDimension {
             first,
             last,
             units: dimension.attributes().get("units").cloned(),
+            calendar: dimension.attributes().get("calendar").cloned(),
         })
     }
 
     /// Returns the fields of its record in the document.
     pub fn fields(&self) -> Vec<(&'static str, Fact)> {
-        vec![
+        let mut fields = vec![
             ("name", self.name.as_str().into()),
             ("length", self.length.into()),
             ("type", self.data_type.as_deref().into()),
             ("first", self.first.as_deref().into()),
             ("last", self.last.as_deref().into()),
             ("units", self.units.as_deref().into()),
-        ]
+        ];
+        fields.extend(self.calendar.as_deref().map(|it| ("calendar", it.into())));
+        fields
     }
 
     /// Makes the table of dimensions for a page, with a row per dimension.
@@ -70,7 +76,7 @@ impl KnownDimension {
                 it.data_type.clone(),
                 it.first.clone(),
                 it.last.clone(),
-                it.units.clone(),
+                units_text(it.units.as_deref(), it.calendar.as_deref()),
             ]
         });
         PageTable::new(columns, rows)

@@ -17,13 +17,16 @@
 //! | `provided` | defaults of the traits |
 //! | `digest` | tells versions of arrays apart |
 //! | `opening_counter` | how many files a session opens |
-//! | `description`, `facts`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `description`, `facts`, `known_dataset`, `conventions`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `collection` | the files of a folder or pattern: what they have in common, and in what they differ |
 //! | `array_facts` | the tables of facts that every format has |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
 mod array_facts;
 mod array_format;
 pub mod axes;
+mod collection;
+mod conventions;
 mod description;
 mod digest;
 mod elsewhere;
@@ -49,6 +52,8 @@ pub use array_facts::{
 pub use array_format::{
     ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, RecognisedFormat, verify_group,
 };
+pub use collection::Collection;
+pub use conventions::Conventions;
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub use digest::digest;
 pub use elsewhere::{described, holds, refuse_foreign};

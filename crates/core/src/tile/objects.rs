@@ -99,6 +99,14 @@ impl Objects {
         Ok(())
     }
 
+    /// Returns the length of the object in bytes; `None` for objects of a folder, or of several arrays.
+    pub fn size(&self) -> Option<u64> {
+        match &self.0 {
+            Kind::One(source) => Some(source.size()),
+            Kind::Many(_) | Kind::Several { .. } | Kind::Later(_) => None,
+        }
+    }
+
     /// Returns the objects of each array, if several are read as one.
     pub fn members(&self) -> Option<&[Arc<Self>]> {
         match &self.0 {

@@ -71,11 +71,11 @@ impl PartialEq for Unreadable {
 /// How cells of one kind become a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellColumn {
-    kind: CellKind,
+    pub(super) kind: CellKind,
     /// Whether each cell has a validity byte.
-    has_validity: bool,
+    pub(super) has_validity: bool,
     /// Cells with exactly these bytes are NULL.
-    nulls: Vec<Vec<u8>>,
+    pub(super) nulls: Vec<Vec<u8>>,
     /// Whether NaN and NaT in lists are NULL.
     missing_items: bool,
 }

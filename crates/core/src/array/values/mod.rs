@@ -9,6 +9,7 @@ mod cells;
 mod declarations;
 mod encoding;
 mod number;
+mod properties;
 mod scalar;
 mod temporal;
 mod text;

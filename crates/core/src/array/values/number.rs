@@ -31,16 +31,16 @@ pub struct NumberColumn {
     /// Whether NaN is NULL; false for integers.
     nan_is_null: bool,
     /// The element that stands for NULL.
-    fill: Option<ZoneBound>,
+    pub(super) fill: Option<ZoneBound>,
     /// Whether `fill` is a zero, and zeros of either sign stand for NULL.
     zeros_are_null: bool,
     /// Further elements that stand for NULL.
-    also_null: Vec<ZoneBound>,
+    pub(super) also_null: Vec<ZoneBound>,
     /// The least and the greatest stored number that is not NULL.
-    valid: Option<(f64, f64)>,
+    pub(super) valid: Option<(f64, f64)>,
     /// Whether each cell has a validity byte.
     has_validity: bool,
-    meaning: ColumnMeaning,
+    pub(super) meaning: ColumnMeaning,
 }
 
 /// How values follow from the stored numbers, on which a reduction works.

@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
 
-use super::compat::{names_differ, values_differ, variables_differ};
+use super::compat::{files_differ, variables_differ};
 use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::differences::Differences;
 use super::file_arrays::FileArrays;
 use super::grid::table_grid;
 use super::layout::Layout;
@@ -28,10 +29,9 @@ use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
 use super::precision::unify_precision;
 use super::source::{Mosaic, MosaicPart, PartValue};
-use crate::array::{GridArray, Labels, Value, ValueColumn};
+use crate::array::{GridArray, Labels, Property, Value, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
-use crate::io::last_part;
 use crate::tile::{CellFormat, Objects};
 
 impl GridArray {
@@ -154,43 +154,32 @@ fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
     Ok(())
 }
 
-/// Fails if files differ in more than labels, or in labels of more than one dimension.
+/// Fails if files differ in more than labels.
 fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
-    /// The most files that the message lists.
-    const MOST: usize = 10;
     let first = &files[0];
-    let reasons: Vec<String> = files[1..]
-        .iter()
-        .filter_map(|file| Some(format!("\n  {}: {}", file.name, files_differ(first, file)?)))
-        .collect();
-    if reasons.is_empty() {
+    let mut found = Differences::default();
+    for file in &files[1..] {
+        files_differ(first, file).into_iter().for_each(|it| found.add(it, &file.name));
+    }
+    if found.all.is_empty() {
         return Ok(());
     }
-    let more = reasons.len().saturating_sub(MOST);
-    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    let shown: String = reasons.into_iter().take(MOST).collect();
-    let message =
-        format!("the files cannot be one table; compared with {}:{shown}{more}", first.name);
+    let lines = found.lines();
+    let message = format!(
+        "the files cannot be one table; compared with {}:{lines}\n{}",
+        first.name,
+        way_out(found.all.iter().any(|it| it.difference.property == Property::Variables))
+    );
     Err(Error::usage(message))
 }
 
-/// Returns how file `b` differs from file `a`, apart from labels; `None` if it does not.
-fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
-    let names = |file: &FileArrays| match file.arrays.as_slice() {
-        // A single array with the name of its file or folder: these may differ from file to file.
-        [array] if array.name() == last_part(&file.name) => String::new(),
-        arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
+/// Returns what to do about files that cannot be one table.
+pub(super) fn way_out(variables_differ: bool) -> String {
+    let shared = match variables_differ {
+        true => "name variables that all files have with the option 'dataset', or ",
+        false => "",
     };
-    if names(a) != names(b) || a.arrays.len() != b.arrays.len() {
-        let list = |file: &FileArrays| {
-            file.arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", ")
-        };
-        return Some(format!("its variables are {}, not {}", list(b), list(a)));
-    }
-    names_differ(a.dims(), b.dims()).or_else(|| {
-        let pairs = a.arrays.iter().zip(&b.arrays);
-        pairs.into_iter().find_map(|(a, b)| values_differ(a.values(), b.values()))
-    })
+    format!("{shared}make a table of each kind of file, and combine the tables with UNION ALL")
 }
 
 /// Returns the values of a file as columns of one table.

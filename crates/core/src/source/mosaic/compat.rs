@@ -1,93 +1,63 @@
-//! Checks whether arrays can be combined, and names the difference if not.
+//! Checks whether arrays can be combined, and names the differences if not.
 //!
 //! | check | between | compares |
 //! |---|---|---|
 //! | `variables_differ` | variables of one file | dimensions and labels |
-//! | `names_differ` | files | names, kinds and units of dimensions |
-//! | `labels_differ` | files | the labels of one dimension |
-//! | `values_differ` | files | columns: names, types, fill values, packing, categories |
-//!
-//! Each returns the difference as a part of a sentence about `b`, the second argument: "its dimensions are
-//! lat, not lon".
+//! | `array_differs` | an array, and what is known of it | names, kinds and units of dimensions; columns |
+//! | `files_differ` | files | variables, dimensions, columns: types, fill values, packing, categories |
+//! | `labels_differ` of `differences` | files | the labels of one dimension |
 //!
 //! Files must agree in everything that determines the meaning of a value, also in the reference of undated times. A
 //! refusal names the file and the difference, so that users can act on it.
 
-use super::own_fill::differs_in_fill_only;
-use crate::array::{Dimension, GridArray, Value};
+use super::differences::{Difference, differences, dims_differ, labels_differ, values_differ};
+use super::file_arrays::FileArrays;
+use crate::array::{Dimension, GridArray, Property, Value};
+use crate::io::last_part;
+
+/// Whether files that differ in a property cannot be one table.
+pub(crate) fn stops_table(property: Property) -> bool {
+    !matches!(property, Property::Attribute(_))
+}
 
 /// Returns why two variables of one file cannot be columns of one table; `None` if they can.
 pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
-    names_differ(a.dims(), b.dims())
-        .or_else(|| a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b)))
+    let labels = || a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b));
+    first_stopping(dims_differ(a.dims(), b.dims())).or_else(labels).map(|it| it.sentence())
 }
 
-/// Returns how dimensions differ in names, kinds or units of labels; `None` if they do not. Does not compare
-/// the labels.
-pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
-    let names = |dims: &[Dimension]| {
-        let names: Vec<&str> = dims.iter().map(Dimension::name).collect();
-        names.join(", ")
+/// Returns why an array cannot take the place of another one with these dimensions and variables; `None` if it can.
+pub(super) fn array_differs(dims: &[Dimension], values: &[Value], b: &GridArray) -> Option<String> {
+    first_stopping(dims_differ(dims, b.dims()))
+        .or_else(|| first_stopping(values_differ(values, b.values())))
+        .map(|it| it.sentence())
+}
+
+fn first_stopping(found: Vec<Difference>) -> Option<Difference> {
+    found.into_iter().find(|it| stops_table(it.property))
+}
+
+/// Returns the differences between two files, apart from labels, that stop a table.
+pub(super) fn files_differ(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
+    let mut stopping = all_differences(a, b);
+    stopping.retain(|it| stops_table(it.property));
+    let is_structural =
+        |it: &Difference| matches!(it.property, Property::Variables | Property::Dimensions);
+    // Between files of other variables or dimensions, further differences are of no use.
+    match stopping.iter().position(is_structural) {
+        Some(at) => vec![stopping.swap_remove(at)],
+        None => stopping,
+    }
+}
+
+/// Returns all differences between two files, apart from labels.
+pub(super) fn all_differences(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
+    // A single array with the name of its file or folder: these may differ from file to file.
+    let is_own = |file: &FileArrays| match file.arrays.as_slice() {
+        [array] => array.name() == last_part(&file.name),
+        _ => false,
     };
-    let (of_a, of_b) = (names(a), names(b));
-    if of_a != of_b || a.len() != b.len() {
-        return Some(format!("its dimensions are {of_b}, not {of_a}"));
-    }
-    a.iter().zip(b).find_map(|(a, b)| kinds_differ(a, b))
-}
-
-/// Returns why the labels of two dimensions of one name cannot be concatenated; `None` if they can.
-fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
-    let name = a.name();
-    // Indices of one file and labels of another would mix two meanings in one column.
-    if a.is_labelled() != b.is_labelled() {
-        let has = if b.is_labelled() { "labels" } else { "no labels" };
-        return Some(format!("its \"{name}\" has {has}, unlike the other \"{name}\""));
-    }
-    let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
-    if of_a != of_b {
-        return Some(format!("its labels of \"{name}\" are of type {of_b}, not {of_a}"));
-    }
-    // 5 in "days since 2000" and 5 in "days since 2001" are different times, although both are the number
-    // 5.
-    let (of_a, of_b) = (a.unit(), b.unit());
-    let text = |unit: Option<&str>| unit.unwrap_or("no unit").to_owned();
-    (of_a != of_b)
-        .then(|| format!("its labels of \"{name}\" are in {}, not in {}", text(of_b), text(of_a)))
-}
-
-/// Returns how the labels of two dimensions of one name differ; `None` if they are equal.
-pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
-    let name = a.name();
-    if a.len() != b.len() {
-        return Some(format!("\"{name}\" has {} elements, not {}", b.len(), a.len()));
-    }
-    if a.labels().same(b.labels()) {
-        return None;
-    }
-    Some(format!("\"{name}\" has other labels: {}, not {}", b.labels().ends(), a.labels().ends()))
-}
-
-/// Returns how the values of two files differ in name, type, fill value or packing; `None` if they do not.
-pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
-    let names = |values: &[Value]| {
-        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
-        names.join(", ")
-    };
-    let (of_a, of_b) = (names(a), names(b));
-    if of_a != of_b || a.len() != b.len() {
-        return Some(format!("its values are {of_b}, not {of_a}"));
-    }
-    a.iter().zip(b).find_map(|(a, b)| {
-        let (of_a, of_b) = (a.column.data_type(), b.column.data_type());
-        if of_a != of_b {
-            return Some(format!("\"{}\" is of type {of_b}, not {of_a}", a.name));
-        }
-        // The column has the fill value that is NULL and the packing. The format of cells has the fill value of missing
-        // cells, which each file keeps.
-        let same = a.column == b.column
-            && (a.cells == b.cells || differs_in_fill_only(&a.cells, &b.cells));
-        (!same)
-            .then(|| format!("\"{}\" has another fill value, packing or set of categories", a.name))
-    })
+    let (arrays_a, arrays_b): (Vec<_>, Vec<_>) =
+        (a.arrays.iter().collect(), b.arrays.iter().collect());
+    differences(&arrays_a, &arrays_b, is_own(a) && is_own(b))
 }

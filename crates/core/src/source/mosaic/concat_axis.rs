@@ -15,7 +15,8 @@ use std::cmp::Ordering;
 use arrow::array::{ArrayRef, make_comparator};
 use arrow::compute::{SortOptions, concat, sort_to_indices};
 
-use super::compat::labels_differ;
+use super::combine::way_out;
+use super::differences::{Differences, labels_differ};
 use super::file_arrays::FileArrays;
 use crate::array::{Dimension, LabelOrder, Labels, failed_to, with_one_zero};
 use crate::error::{Error, Result};
@@ -25,24 +26,22 @@ use crate::error::{Error, Result};
 pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
     let dims = files[0].dims();
     let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
-    // Per axis, the first file whose labels differ from those of the first file. It is an example for
-    // messages.
-    let differs = |axis: usize| {
-        let differs = |file: &&FileArrays| labels_differ(&dims[axis], &file.dims()[axis]).is_some();
-        files[1..].iter().find(differs).map(|file| (axis, file))
+    let differs = |axis: &usize| {
+        let differs = |file: &FileArrays| labels_differ(&dims[*axis], &file.dims()[*axis]);
+        files[1..].iter().any(|file| differs(file).is_some())
     };
-    let differing: Vec<(usize, &FileArrays)> = (0..dims.len()).filter_map(differs).collect();
+    let differing: Vec<usize> = (0..dims.len()).filter(differs).collect();
     // Files with the same labels everywhere may be concatenated on request only: they may as well be
     // copies.
     match (asked, differing.as_slice()) {
-        (Some(axis), differing) if differing.iter().all(|(other, _)| *other == axis) => Ok(axis),
-        (None, [(axis, _)]) => Ok(*axis),
+        (Some(axis), differing) if differing.iter().all(|other| *other == axis) => Ok(axis),
+        (None, [axis]) => Ok(*axis),
         (None, []) => Err(Error::usage(format!(
             "the files have the same labels on every dimension ({}), so there is none to concatenate along; to \
              concatenate the files anyway, name a dimension with the option 'concat_dimension'",
             names(dims)
         ))),
-        (asked, differing) => Err(several_differ(&files[0], asked, differing)),
+        (asked, differing) => Err(several_differ(files, asked, differing)),
     }
 }
 
@@ -59,22 +58,24 @@ fn names(dims: &[Dimension]) -> String {
 }
 
 /// Returns the error for files whose labels differ along other dimensions than allowed.
-fn several_differ(
-    first: &FileArrays,
-    asked: Option<usize>,
-    differing: &[(usize, &FileArrays)],
-) -> Error {
-    let reasons =
-        differing.iter().filter(|(axis, _)| Some(*axis) != asked).filter_map(|(axis, file)| {
-            let reason = labels_differ(&first.dims()[*axis], &file.dims()[*axis])?;
-            Some(format!("\n  {}: {reason} as in {}", file.name, first.name))
-        });
-    let reasons: String = reasons.collect();
+fn several_differ(files: &[FileArrays], asked: Option<usize>, differing: &[usize]) -> Error {
+    let (first, mut found) = (&files[0], Differences::default());
+    for axis in differing.iter().filter(|axis| Some(**axis) != asked) {
+        for file in &files[1..] {
+            let differs = labels_differ(&first.dims()[*axis], &file.dims()[*axis]);
+            differs.into_iter().for_each(|it| found.add(it, &file.name));
+        }
+    }
     let allowed = match asked {
         Some(axis) => format!("only the labels of \"{}\" may differ", first.dims()[axis].name()),
         None => "the labels of only one dimension may differ".to_owned(),
     };
-    Error::usage(format!("the files cannot be one table: {allowed}, but{reasons}"))
+    Error::usage(format!(
+        "the files cannot be one table: {allowed}; compared with {}:{}\n{}",
+        first.name,
+        found.lines(),
+        way_out(false)
+    ))
 }
 
 /// Sorts the files by their least label on `axis`, or by name if the axis has no labels. The order is
@@ -181,7 +182,8 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
     let (name, a, b) =
         (files[0].dims()[axis].name(), &files[of_element[a]].name, &files[of_element[b]].name);
     Err(Error::usage(format!(
-        "the files cannot be one table: \"{name}\" is {label} both in {a} and in {b}"
+        "the files cannot be one table: \"{name}\" is {label} both in {a} and in {b}; leave one of them out, or make a table \
+         of each and combine them with UNION ALL"
     )))
 }
 

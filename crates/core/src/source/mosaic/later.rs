@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::combine::Arrangement;
-use super::compat::{names_differ, values_differ};
+use super::compat::array_differs;
 use super::file_arrays::FileArrays;
 use super::known_files::{KnownFile, KnownFiles};
 use super::own_fill::with_own_fill;
@@ -179,8 +179,7 @@ impl LaterFile {
         let differ = |(later, array): (&LaterVariable, &GridArray)| {
             let of_grid =
                 || (later.grid != *array.grid()).then(|| "its chunks are others".to_owned());
-            names_differ(&later.dims, array.dims())
-                .or_else(|| values_differ(&later.values, array.values()))
+            array_differs(&later.dims, &later.values, array)
                 .or_else(of_grid)
                 .or_else(|| self.labels_differ(later, array))
         };

@@ -24,14 +24,16 @@
 //! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
 //! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
-//! | `own_fill`: a file with another fill value | |
+//! | `differences`: in what files differ; `survey`, `groups`: which files would be one table | `own_fill`: a file with another fill value |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
-mod compat;
+pub(crate) mod compat;
 mod concat_axis;
+pub(crate) mod differences;
 mod file_arrays;
 mod grid;
+mod groups;
 mod known_files;
 mod later;
 mod layout;
@@ -42,6 +44,7 @@ mod precision;
 mod side_by_side;
 mod sliced;
 mod source;
+pub(crate) mod survey;
 mod zones;
 
 pub use combine::Arrangement;
