@@ -71,7 +71,7 @@ fn with_labels(expr: Expr, inputs: &[LogicalPlan]) -> Result<Transformed<Expr>> 
             "nearest needs a dimension of an array as its first argument, and {dimension} is none"
         );
     };
-    let labels = NearestLabels::try_new(&labels.slice(0..labels.len())?)?;
+    let labels = NearestLabels::from_dimension(&labels)?;
     let func = nearest_among(Arc::new(labels));
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: rest.to_vec() })))
 }

@@ -9,8 +9,13 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use datafusion::common::{not_impl_err, plan_err};
 use datafusion::error::Result;
 
+use crate::array::Labels;
+
 /// The most labels that are searched, because they are held in memory twice.
-const MOST_LABELS: usize = 1 << 24;
+const MOST_LABELS: u64 = 1 << 24;
+
+/// The integer up to which doubles hold all integers.
+const MOST_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// The labels of a dimension in ascending order, without NULL and NaN.
 #[derive(Debug)]
@@ -52,20 +57,35 @@ impl Hash for NearestLabels {
 }
 
 impl NearestLabels {
+    /// Sorts the labels of a dimension. Counts them first, because a dimension without labels may be of any length.
+    ///
+    /// # Errors
+    /// As [`NearestLabels::try_new`]; `NotImplemented` for more than 16,777,216 labels.
+    pub(crate) fn from_dimension(labels: &Labels) -> Result<Self> {
+        if labels.len() > MOST_LABELS {
+            return not_impl_err!(
+                "nearest among more than {MOST_LABELS} labels; the dimension has {}",
+                labels.len()
+            );
+        }
+        Self::try_new(&labels.slice(0..labels.len())?)
+    }
+
     /// Sorts labels.
     ///
     /// # Errors
-    /// `Plan` for labels that are neither numbers nor times; `NotImplemented` for more than 16,777,216.
+    /// `Plan` for labels that are neither numbers nor times; `NotImplemented` for integers that doubles round.
     pub(crate) fn try_new(labels: &ArrayRef) -> Result<Self> {
-        if labels.len() > MOST_LABELS {
-            return not_impl_err!("nearest among more than {MOST_LABELS} labels");
-        }
         let known = filter(labels, &is_not_null(labels)?)?;
         let labels = take(&known, &sort_to_indices(&known, None, None)?, None)?;
         let data_type = labels.data_type();
         if data_type.is_numeric() {
             let numbers = cast(&labels, &DataType::Float64)?;
             let numbers = numbers.as_primitive::<Float64Type>().values();
+            // Neighbours would be one number.
+            if data_type.is_integer() && numbers.iter().any(|it| it.abs() > MOST_INTEGER) {
+                return not_impl_err!("nearest among integers beyond {MOST_INTEGER}, 2^53");
+            }
             // NaN is the greatest number.
             let count = numbers.partition_point(|it| !it.is_nan());
             let keys = Keys::Numbers(numbers[..count].to_vec());
@@ -157,6 +177,7 @@ mod tests {
     use datafusion::common::ScalarValue;
 
     use super::*;
+    use crate::array::Dimension;
 
     fn texts(array: &ArrayRef) -> Vec<String> {
         let text = |row| ScalarValue::try_from_array(array, row).unwrap().to_string();
@@ -194,6 +215,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Integers that are equal as doubles have no nearest one, and long dimensions are not listed.
+    #[test]
+    fn labels_that_cannot_be_searched_are_refused() {
+        for (last, is_searched) in [(1_i64 << 53, true), ((1 << 53) + 2, false)] {
+            let integers: ArrayRef = Arc::new(Int64Array::from(vec![1, last]));
+            let made = NearestLabels::try_new(&integers);
+            assert_eq!(made.is_ok(), is_searched, "{last}");
+            if let Err(error) = made {
+                assert!(error.to_string().contains("integers beyond"), "{error}");
+            }
+        }
+        let long = Dimension::indexed("cell", 1 << 40);
+        let error = NearestLabels::from_dimension(long.labels()).unwrap_err().to_string();
+        assert!(error.contains("the dimension has 1099511627776"), "{error}");
     }
 
     #[test]

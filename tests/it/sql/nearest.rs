@@ -2,7 +2,7 @@
 
 use datafusion::prelude::SessionContext;
 
-use crate::support::{query, reducing, rows_from};
+use crate::support::{I32, Layout, TempTet, TestDataset, query, reducing, rows_from, tet_bytes};
 
 const SEA: &str = "read_array('examples/data/sea.zarr')";
 const STATIONS: &str = "read_tet('examples/data/stations.tet', dataset => 'temperature')";
@@ -41,6 +41,23 @@ async fn constants_become_labels() {
     ] {
         assert_eq!(rows_from(&ctx, &nearest(value)).await, [[expected]], "{value}");
     }
+}
+
+/// A dimension without labels may be of any length, and is not listed.
+#[tokio::test]
+async fn long_dimensions_are_refused() {
+    let dataset = TestDataset::new("v", I32, &[1], &[1], vec![0; 4]);
+    let mut bytes = tet_bytes(&[dataset], &Layout::default());
+    for at in [64, 72] {
+        bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes()); // shape and chunk
+    }
+    let file = TempTet::new(&bytes);
+    let sql = format!(
+        "SELECT count(*) FROM read_tet('{}') WHERE dim_0 = nearest(dim_0, 5)",
+        file.location()
+    );
+    let error = query(&reducing(2, 100), &sql).await.unwrap_err().to_string();
+    assert!(error.contains("the dimension has 1099511627776"), "{error}");
 }
 
 /// A constant selects one chunk along its dimension, as the label itself does.
