@@ -61,8 +61,13 @@ impl From<&String> for Locations {
 }
 
 impl From<&Path> for Locations {
+    /// Takes a path. One that is no UTF-8 cannot be opened: with its bytes replaced, it would be the path of another file.
     fn from(path: &Path) -> Self {
-        Self(vec![path.to_string_lossy().into_owned()])
+        Self(vec![path.to_str().map_or_else(
+            // No path has a NUL, so the system refuses this one.
+            || format!("{}\0", path.to_string_lossy()),
+            str::to_owned,
+        )])
     }
 }
 
@@ -391,6 +396,24 @@ mod tests {
 
     async fn expand(locations: impl Into<Locations>, stores: &Arc<dyn Stores>) -> Result<Places> {
         locations.into().expand(stores).await
+    }
+
+    /// Its bytes with replacements are the name of another file.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_path_that_is_no_utf_8_is_no_other_file() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let stores: Arc<dyn Stores> = Arc::new(OneStore::default());
+        std::fs::write(dir.path().join("a\u{fffd}.tet"), "another").unwrap();
+        for (name, is_opened) in [(&b"a\xff.tet"[..], false), ("a\u{fffd}.tet".as_bytes(), true)] {
+            let path = dir.path().join(std::ffi::OsStr::from_bytes(name));
+            let locations = Locations::from(path);
+            let location = locations.iter().next().unwrap();
+            let opened = Place::new(location, Arc::clone(&stores)).unwrap().object().await;
+            assert_eq!(opened.is_ok(), is_opened, "{name:?}");
+        }
     }
 
     #[tokio::test]
