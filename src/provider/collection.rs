@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt};
 
 use super::opener::{ArrayOpener, Chosen, open_files};
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::{MAX_CONCURRENT_IO, OpenFiles};
+use crate::io::{MAX_CONCURRENT_IO, OpenFiles, last_part};
 use crate::options::ArrayOptions;
 use crate::source::{
     ArrayFormat, ArrayGroup, Collection, Locations, Needs, OpenedArray, Place, Places, Role,
@@ -17,6 +17,19 @@ use crate::source::{
 
 /// The most entries of a local folder that are visited to add up its size.
 const MOST_VISITED: usize = 100_000;
+
+/// A place, with its format if its name or a listing shows it.
+type KnownPlace = (String, Option<Arc<dyn ArrayFormat>>);
+
+/// The places of a collection.
+#[derive(Default)]
+struct Members {
+    places: Vec<KnownPlace>,
+    /// The names of entries of folders that are no arrays.
+    others: Vec<String>,
+    /// Folders in folders that cannot be listed.
+    failed: Vec<Error>,
+}
 
 /// A file of a collection that was opened.
 struct Member {
@@ -39,7 +52,7 @@ impl ArrayOpener {
     ) -> Result<Collection> {
         let locations = locations.into();
         self.formats().check(options)?;
-        let (places, others) = self.members(&locations).await?;
+        let Members { places, others, failed } = self.members(&locations).await?;
         let first = match places.first() {
             Some((place, format)) => self.format_at(place, format.as_ref()).await.ok(),
             None => None,
@@ -49,6 +62,10 @@ impl ArrayOpener {
         let pool = open_files(first.as_slice());
         let mut collection = Collection::new(locations.name(), mosaic);
         others.into_iter().for_each(|name| collection.add_other(name));
+        for error in failed {
+            let file = error.file().unwrap_or_default().to_owned();
+            collection.add_unreadable(&file, error);
+        }
         self.opening().begin(places.len());
         let members = places.iter().map(|(location, format)| {
             let pool = &pool;
@@ -71,64 +88,70 @@ impl ArrayOpener {
         Ok(collection)
     }
 
-    /// Returns the places of a collection, in order, each with its format if its name or listing shows it. Also returns the
-    /// names of entries of folders that are no arrays.
-    async fn members(
-        &self,
-        locations: &Locations,
-    ) -> Result<(Vec<(String, Option<Arc<dyn ArrayFormat>>)>, Vec<String>)> {
-        let (mut places, mut others) = (vec![], vec![]);
-        let mut met = BTreeSet::new();
+    /// Finds the places of a collection, in order.
+    async fn members(&self, locations: &Locations) -> Result<Members> {
+        let mut members = Members::default();
         let is_only = locations.iter().count() == 1;
         for location in locations.iter() {
             if is_pattern(location) {
-                let Places::Many(found) = Locations::from(location).expand(&self.stores).await?
-                else {
-                    continue;
-                };
-                places.extend(found.into_iter().map(|place| (place, None)));
+                if let Places::Many(found) = Locations::from(location).expand(&self.stores).await? {
+                    members.places.extend(found.into_iter().map(|place| (place, None)));
+                }
                 continue;
             }
             let place = self.place(location)?;
             let is_folder = place.local_path().is_none_or(Path::is_dir);
             match self.formats().recognise(&place).await.filter(|it| !it.is_folder_of) {
-                Some(found) => places.push((location.to_owned(), Some(found.format))),
-                None if !is_folder => places.push((location.to_owned(), None)),
-                None => {
-                    // In an object store, only a listing tells a folder from an object.
-                    let listed = match place.entries().await {
-                        Err(error) if !place.is_remote() => return Err(error),
-                        Ok(listed) if !(listed.is_empty() && place.is_remote()) => listed,
-                        _ => {
-                            places.push((location.to_owned(), None));
-                            continue;
-                        }
-                    };
-                    let (found, failed) = self.formats().places_in(&place, &listed).await;
-                    failed.iter().for_each(|error| log::warn!("left out: {error}"));
-                    if found.is_empty() && is_only {
-                        let message = format!("no {} in this directory", self.formats().nouns());
-                        let error = Error::usage(message).followed_by(&holds(&listed));
-                        return Err(error.in_file(location));
-                    }
-                    if found.is_empty() {
-                        places.push((location.to_owned(), None));
-                        continue;
-                    }
-                    let names: BTreeSet<&str> = found.iter().map(|(name, _)| &**name).collect();
-                    let is_other = |name: &str| !name.starts_with('.') && !names.contains(name);
-                    let rest = listed.iter().map(|it| &*it.name).filter(|name| is_other(name));
-                    others.extend(rest.map(str::to_owned));
-                    for (name, found) in &found {
-                        let place = place.child(name)?.location().to_owned();
-                        places.push((place, Some(Arc::clone(&found.format))));
-                    }
-                }
+                Some(found) => members.places.push((location.to_owned(), Some(found.format))),
+                None if !is_folder => members.places.push((location.to_owned(), None)),
+                None => self.add_folder(&mut members, location, &place, is_only).await?,
             }
         }
         // A file may match several entries of a list.
-        places.retain(|(place, _)| met.insert(place.clone()));
-        Ok((places, others))
+        let mut met = BTreeSet::new();
+        members.places.retain(|(place, _)| met.insert(place.clone()));
+        Ok(members)
+    }
+
+    /// Adds the arrays in a folder. Adds the place itself if it may be no folder, or has no arrays and is one of several: opening
+    /// it tells what is wrong.
+    async fn add_folder(
+        &self,
+        members: &mut Members,
+        location: &str,
+        place: &Place,
+        is_only: bool,
+    ) -> Result<()> {
+        // In an object store, only a listing tells a folder from an object.
+        let listed = match place.entries().await {
+            Err(error) if !place.is_remote() => return Err(error),
+            Ok(listed) if !(listed.is_empty() && place.is_remote()) => listed,
+            _ => {
+                members.places.push((location.to_owned(), None));
+                return Ok(());
+            }
+        };
+        let (found, failed) = self.formats().places_in(place, &listed).await;
+        match (found.is_empty() && failed.is_empty(), is_only) {
+            (true, true) => {
+                let message = format!("no {} in this directory", self.formats().nouns());
+                let error = Error::usage(message).followed_by(&holds(&listed));
+                return Err(error.in_file(location));
+            }
+            (true, false) => members.places.push((location.to_owned(), None)),
+            (false, _) => {}
+        }
+        for (name, found) in &found {
+            let place = place.child(name)?.location().to_owned();
+            members.places.push((place, Some(Arc::clone(&found.format))));
+        }
+        let mut names: BTreeSet<&str> = found.iter().map(|(name, _)| &**name).collect();
+        names.extend(failed.iter().filter_map(Error::file).map(last_part));
+        let is_other = |name: &str| !name.starts_with('.') && !names.contains(name);
+        let others = listed.iter().map(|it| &*it.name).filter(|name| is_other(name));
+        members.others.extend(others.map(str::to_owned));
+        members.failed.extend(failed);
+        Ok(())
     }
 
     /// Returns the format of a place: one that is known, or that its name or its bytes show.

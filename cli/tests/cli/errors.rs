@@ -306,6 +306,18 @@ fn files_that_may_not_be_read_are_named() {
     let path = path.to_str().unwrap();
     let message = failure(&[path], "SELECT 1");
     assert!(message.contains(path) && message.contains("Permission denied"), "{message}");
+    // A folder that cannot be listed may hold arrays, so info counts it beside the files that it reads.
+    fs::copy(STATIONS, folder.path().join("open.tet")).unwrap();
+    fs::remove_file(path).unwrap();
+    let below = folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    fs::set_permissions(&below, fs::Permissions::from_mode(0o000)).unwrap();
+    let outcome = run(&["info", folder.path().to_str().unwrap()]);
+    fs::set_permissions(&below, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let is_named =
+        outcome.stdout.contains("/below/: ") && outcome.stdout.contains("Permission denied");
+    assert!(is_named && outcome.stdout.contains("1 file that cannot be opened"), "{outcome:?}");
 }
 
 #[test]
