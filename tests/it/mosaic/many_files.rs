@@ -237,6 +237,31 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     assert_eq!(rows_from(&ctx, last).await, [["29.25", "59"]]);
 }
 
+/// The same number of days is another date in another calendar.
+#[tokio::test]
+async fn numeric_times_of_different_calendars_are_refused() {
+    let years = Years::new(0);
+    let ctx = session(1, 8192);
+    let write = |name: &str, calendar: &str, first: i32| {
+        let bytes = |numbers: [i32; 2]| numbers.into_iter().flat_map(i32::to_le_bytes).collect();
+        let attrs = json!({"units": "days since 2001-01-01", "calendar": calendar});
+        let time = TestDataset::new("time", I32, &[2], &[2], bytes([first, first + 1]))
+            .with_metadata(json!({"dim_names": ["time"], "attrs": attrs}));
+        let values = TestDataset::new("v", I32, &[2], &[2], bytes([1, 2]))
+            .with_metadata(json!({"dim_names": ["time"]}));
+        years.write(name, &[values, time]);
+    };
+    write("a.tet", "noleap", 0);
+    write("b.tet", "360_day", 10);
+    let options = || ArrayOptions::default().with_dataset("v");
+    let found = error(&ctx, years.text("[ab].tet"), options()).await;
+    assert!(found.contains("the calendar of \"time\" is 360_day, not noleap"), "{found}");
+    // Another name of the same calendar.
+    write("b.tet", "365_day", 10);
+    ctx.register_array("t", years.text("[ab].tet"), options()).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT max(time) FROM t").await, "11");
+}
+
 #[tokio::test]
 async fn a_dimension_can_be_named() {
     let years = Years::new(1);

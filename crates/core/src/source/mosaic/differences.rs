@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use super::own_fill::differs_in_fill_only;
 use crate::array::{Dimension, GridArray, Property, Value};
+use crate::tile::CellFormat;
 
 /// The attributes that tell what values are. Others, such as a title, may differ in every file.
 const ATTRIBUTES: [&str; 5] =
@@ -247,10 +248,10 @@ impl Found {
                 self.add(name, property, first, other);
             }
             if self.all.len() == before {
-                let storage = |value: &Value| format!("{:.200?}", value.cells);
-                let (first, mut other) = (storage(a), storage(b));
+                let (first, mut other) = (storage(&a.cells), storage(&b.cells));
                 if first == other {
-                    other = format!("other than {other}");
+                    // Fill values may be of any length, so they are not shown.
+                    "another fill value of cells that were not written".clone_into(&mut other);
                 }
                 self.add(name, Property::Storage, first, other);
             }
@@ -262,6 +263,16 @@ impl Found {
             }
         }
     }
+}
+
+/// Returns what sets the cells of one form apart from others.
+fn storage(cells: &CellFormat) -> String {
+    let width = match cells.width {
+        Some(width) => format!("cells of {width} bytes"),
+        None => "cells of any length".to_owned(),
+    };
+    let marks = if cells.nullable { ", with marks for NULL" } else { "" };
+    format!("{width}{marks}")
 }
 
 fn attribute(value: Option<&String>) -> String {
