@@ -50,7 +50,7 @@ const RAGGED: [usize; 3] = [50, 46, 90];
 /// Chunks along the time in a shard.
 const CHUNKS_PER_SHARD: usize = 4;
 
-/// A query, its name in the book and its name in `formats_peer.py`.
+/// A query, its name in `FIGURES.md` and its name in `formats_peer.py`.
 const QUERIES: [(&str, &str, &str); 2] = [
     ("mean by latitude", "by_lat", "SELECT lat, avg(value) FROM t GROUP BY lat"),
     ("map of means", "map", "SELECT lat, lon, avg(value) FROM t GROUP BY lat, lon"),

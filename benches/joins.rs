@@ -3,7 +3,7 @@
 //!
 //! The array `t` has 262144 hours x 256 stations of f32 (256 MiB). `p` has as many cells, in other chunks. `sst` has 4380 times x
 //! 73 x 144 of f32, of which 30 % are NaN.
-//! Each query is measured from SQL text to result. The bench prints the table `joins` of the book's figures.
+//! Each query is measured from SQL text to result. The bench prints the table `joins` of `FIGURES.md`.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks both for a smoke run.
 
 #![allow(

@@ -4,7 +4,7 @@
 //! The field has the shape of four years of sea surface temperatures: 4380 times × 73 latitudes × 144
 //! longitudes, in chunks of 120 times. Three of ten grid points are land, which is NaN or the fill value. The
 //! loops know the layout, the types and the number of threads, and are compiled for the same processors as the
-//! library's. The bench prints the table `masks` of the book's figures.
+//! library's. The bench prints the table `masks` of `FIGURES.md`.
 
 #![allow(
     clippy::unwrap_used,

@@ -22,7 +22,7 @@ use common::support::{query, reducing};
 use common::{file, is_small, run, runtime, size, table, values};
 use serde_json::Value;
 
-/// A query: its name in the book, its name in `peers.py`, and its SQL.
+/// A query: its name in `FIGURES.md`, its name in `peers.py`, and its SQL.
 const CASES: [(&str, &str, &str); 5] = [
     ("mean by station", "by_station", "SELECT station, avg(value) FROM t GROUP BY station"),
     ("mean by time", "by_time", "SELECT time, avg(value) FROM t GROUP BY time"),

@@ -8,7 +8,7 @@
 //!
 //! Queries are warm, on two partitions, and are measured from SQL text to the result.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks them for a smoke run. `cargo bench --bench prune -- alone` runs one
-//! part, and does not update the book.
+//! part, and does not update `FIGURES.md`.
 
 #![allow(
     clippy::unwrap_used,
@@ -288,7 +288,7 @@ fn main() {
             part(&mut bench);
         }
     }
-    // The book shows all parts, so single parts do not update it.
+    // `FIGURES.md` shows all parts, so single parts do not update it.
     if names.is_empty() {
         bench.figures.finish();
     }

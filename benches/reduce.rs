@@ -3,7 +3,7 @@
 //!
 //! The loops read the same number of mapped bytes with two threads. They are written for their array: no
 //! labels, no NULLs, no planning. Each query is measured from SQL text to result. The bench prints the table
-//! `reduce` of the book's figures.
+//! `reduce` of `FIGURES.md`.
 
 #![allow(
     clippy::unwrap_used,

@@ -164,7 +164,7 @@ impl Bench<'_> {
         measured["seconds"].as_f64().unwrap() * 1e3
     }
 
-    /// Returns the array with which the same query is compared, and its name in the book.
+    /// Returns the array with which the same query is compared, and its name in `FIGURES.md`.
     fn other(&self, case: &Case) -> Option<(&'static str, PathBuf)> {
         case.other.map(|(name, array)| (name, self.directory.join(array)))
     }

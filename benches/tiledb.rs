@@ -29,7 +29,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::Value;
 use tiledb_files::{Frames, data_file, peer};
 
-/// A query, its name in the book and its name in `tiledb_peer.py`.
+/// A query, its name in `FIGURES.md` and its name in `tiledb_peer.py`.
 struct Case {
     name: &'static str,
     peer: &'static str,

@@ -1,8 +1,8 @@
 //! Compares windows over arrays with a plain scan of the same rows, and with windows over sorted rows.
 //!
 //! Windows of stations cover 43824 hours x 256 stations of f32. `sst` has 4380 times x 73 x 144 of f32, of which 30 % are NaN,
-//! in four columns of chunks. Each query is measured from SQL text to result. The bench prints the table `windows` of the
-//! book's figures. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
+//! in four columns of chunks. Each query is measured from SQL text to result. The bench prints the table `windows` of
+//! `FIGURES.md`. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Measures queries beside baselines, prints the figures as Markdown, and writes them into the book.
+//! Measures queries beside baselines, prints the figures as Markdown, and writes them into `benches/FIGURES.md`.
 //!
 //! ```text
 //!   | query | ms | compared with | ms | ratio |
@@ -9,7 +9,7 @@
 //! The ratio is gridfusion's time divided by the baseline's: below 1, gridfusion is faster. Times are medians. The contestants take
 //! turns, so a machine that slows down slows all of them; the range is that of the middle half of the turns.
 //!
-//! `UPDATE_FIGURES=1 cargo bench` replaces the tables of `docs/performance.md`, and the rows of them that `README.md` shows.
+//! `UPDATE_FIGURES=1 cargo bench` replaces the tables of `benches/FIGURES.md`, and the rows of them that `README.md` shows.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ const TURNS: usize = 21;
 /// Seconds that a contest may take; five turns are the least.
 const SECONDS: f64 = 12.0;
 
-/// A table of figures, which has a place of its own in the book.
+/// A table of figures, which has a place of its own in `benches/FIGURES.md`.
 pub(crate) struct Figures {
     name: &'static str,
     /// Whether rows have a second column: the chunks or tiles that a query read.
@@ -141,7 +141,7 @@ impl Figures {
         self.lines.push(line);
     }
 
-    /// Writes the table into the book, if `UPDATE_FIGURES` is set.
+    /// Writes the table into `benches/FIGURES.md`, if `UPDATE_FIGURES` is set.
     pub(crate) fn finish(self) {
         println!();
         let is_part = std::env::args().skip(1).any(|argument| !argument.starts_with('-'));
@@ -151,7 +151,7 @@ impl Figures {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let machine = format!("{}, measured on {}.", machine(), today());
         let text = format!("{machine}\n\n{}", self.lines.join("\n"));
-        let figures = replace(&root.join("docs/performance.md"), self.name, &text);
+        let figures = replace(&root.join("benches/FIGURES.md"), self.name, &text);
         copy_rows(&figures, &root.join("README.md"));
     }
 }

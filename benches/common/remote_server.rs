@@ -13,7 +13,7 @@ const SERVES: &str = "GRIDFUSION_BENCH_SERVES";
 
 /// The conditions of a link.
 pub(crate) struct Link {
-    /// The name in the book.
+    /// The name in `FIGURES.md`.
     pub(crate) name: &'static str,
     pub(crate) latency_ms: u64,
     /// Bytes per second of a connection; 0 for no limit.

@@ -2,15 +2,15 @@
 
 /// A query of an array, and its contestants.
 pub(crate) struct Case {
-    /// The name in the book.
+    /// The name in `FIGURES.md`.
     pub(crate) name: &'static str,
     /// The name of the array in `sparse_peer.py`.
     pub(crate) array: &'static str,
     pub(crate) sql: &'static str,
     pub(crate) reads: Reads,
-    /// Queries of `sparse_peer.py` with the same result: their names in the book and in the script.
+    /// Queries of `sparse_peer.py` with the same result: their names in `FIGURES.md` and in the script.
     pub(crate) peers: &'static [(&'static str, &'static str)],
-    /// An array with which the same query is compared: its names in the book and in the script.
+    /// An array with which the same query is compared: its names in `FIGURES.md` and in the script.
     pub(crate) other: Option<(&'static str, &'static str)>,
 }
 
@@ -57,7 +57,7 @@ impl Case {
     }
 }
 
-/// Returns all cases, in the order of the book.
+/// Returns all cases, in the order of `FIGURES.md`.
 pub(crate) fn cases() -> impl Iterator<Item = Case> {
     boxes()
         .into_iter()

@@ -1,5 +1,5 @@
-//! The code blocks of README.md and docs/*.md, and the comparison of their outputs. The tests of the
-//! program use this file, too.
+//! The code blocks of README.md, docs/*.md and the pages beside the code, and the comparison of their outputs. The
+//! tests of the program use this file, too.
 //!
 //! | block | use |
 //! |---|---|
@@ -59,12 +59,16 @@ pub(crate) struct Output {
     pub(crate) found: String,
 }
 
-/// README.md and every page of docs/.
+/// Pages for contributors beside the code, which are not in the book.
+const BESIDE_CODE: [&str; 1] = ["benches/FIGURES.md"];
+
+/// README.md, every page of docs/, and the pages beside the code.
 pub(crate) fn pages(root: &Path) -> Vec<Page> {
     let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> =
         docs.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
     paths.push(root.join("README.md"));
+    paths.extend(BESIDE_CODE.map(|page| root.join(page)));
     paths.sort();
     paths.into_iter().map(|path| Page::new(fs::read_to_string(&path).unwrap(), path)).collect()
 }

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SOURCES: [&str; 9] =
     ["src", "crates", "cli", "distributed", "plot", "benches", "examples", "fuzz", "tests"];
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "docs",
+    "benches",
+    "src",
     "crates",
     "README.md",
     "DESIGN.md",
