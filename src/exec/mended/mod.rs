@@ -1,6 +1,6 @@
 //! Queries that DataFusion 55.2 answers wrongly or refuses, planned in another way.
 //!
-//! Each file avoids one fault. The page `docs/upstream.md` shows all of them on plain DataFusion, and a test compares it with what
+//! Each file avoids one fault. `UPSTREAM.md` beside this file shows all of them on plain DataFusion, and a test compares it with what
 //! DataFusion answers today. If that test reports that a fault is mended, delete the file. Only `when_executed` mends nothing itself: it keeps
 //! prepared statements as they are until the other files have seen them.
 //!

@@ -60,7 +60,7 @@ pub(crate) struct Output {
 }
 
 /// Pages for contributors beside the code, which are not in the book.
-const BESIDE_CODE: [&str; 1] = ["benches/FIGURES.md"];
+const BESIDE_CODE: [&str; 2] = ["benches/FIGURES.md", "src/exec/mended/UPSTREAM.md"];
 
 /// README.md, every page of docs/, and the pages beside the code.
 pub(crate) fn pages(root: &Path) -> Vec<Page> {

@@ -416,7 +416,7 @@ async fn queries_without_sql_have_our_functions() {
     assert_eq!(rows_of(&frame.collect().await.unwrap()), [["1.0", "inf"], ["2.0", "3.0"]]);
 }
 
-/// DataFusion 55.2 gives these answers. If one of them changes, our version of the function may go: see `docs/upstream`.
+/// DataFusion 55.2 gives these answers. If one of them changes, our version of the function may go: see `src/exec/mended/UPSTREAM.md`.
 #[tokio::test]
 async fn datafusion_still_needs_our_functions() {
     let ctx = SessionContext::new();

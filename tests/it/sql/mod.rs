@@ -23,7 +23,7 @@ mod origin;
 mod register;
 /// `tests/slt`.
 mod slt;
-/// Faults of DataFusion alone, which `docs/upstream.md` shows.
+/// Faults of DataFusion alone, which `src/exec/mended/UPSTREAM.md` shows.
 mod upstream;
 /// Quoted paths, URLs, catalogs.
 pub(crate) mod ways_in;

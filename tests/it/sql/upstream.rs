@@ -1,4 +1,5 @@
-//! `docs/upstream.md`: the queries that DataFusion alone answers wrongly. Other tests run the queries in a session with gridfusion.
+//! `src/exec/mended/UPSTREAM.md`: the queries that DataFusion alone answers wrongly. Other tests run the queries in a session with
+//! gridfusion.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn second_output(page: &Page, number: usize) -> Option<&Block> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn datafusion_alone_has_the_faults_of_the_page() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstream.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/exec/mended/UPSTREAM.md");
     let page = Page::new(fs::read_to_string(&path).unwrap(), path);
     let ctx = plain();
     let mut outputs = Vec::new();
