@@ -103,7 +103,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     (
         "crafted/labels_v1_inline.tet",
         "covariance",
-        "refused for a NaN; over complete data in docs/tet-query.md",
+        "refused for a NaN; over complete data in tests/it/tet/parity.rs",
     ),
 ];
 

@@ -12,5 +12,5 @@ mod fills;
 mod interop;
 /// `.tet.d` packages.
 mod package;
-/// The statements of `docs/tet-query.md`.
+/// The statements of `docs/tet-query.md` and `operations.md`.
 mod parity;

@@ -1,4 +1,5 @@
-//! `docs/tet-query.md`: each operation of the reference's query engine as SQL.
+//! `docs/tet-query.md`: operations of the reference's query engine as SQL. `operations.md` beside this file has those that the
+//! page leaves out.
 //!
 //! `tests/slt/parity.slt` runs the statements over a file that this module writes. Their answers must be
 //! those of the reference engine to the query documents next to them.
@@ -60,16 +61,27 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The page of the book, and the operations that it leaves out.
 fn document() -> String {
-    std::fs::read_to_string(shipped("docs/tet-query.md")).unwrap()
+    let read = |path: &str| std::fs::read_to_string(shipped(path)).unwrap();
+    read("docs/tet-query.md") + &read("tests/it/tet/operations.md")
+}
+
+/// The rows of two code spans.
+fn pairs(document: &str) -> impl Iterator<Item = (&str, &str)> {
+    document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix("` |")?.split_once("` | `"))
+}
+
+/// The expressions in the document's tables, beside the names of operations.
+fn expressions(document: &str) -> Vec<&str> {
+    pairs(document).filter(|(name, _)| !name.starts_with('"')).map(|(_, sql)| sql).collect()
 }
 
 /// The rows of the document's tables: an operation of the reference, and the same as SQL.
 fn operations(document: &str) -> Vec<(&str, &str)> {
-    document
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `\"")?.strip_suffix("` |")?.split_once("` | `"))
-        .collect()
+    pairs(document).filter_map(|(name, sql)| Some((name.strip_prefix('"')?, sql))).collect()
 }
 
 /// The statements of the document's SQL blocks.
@@ -99,6 +111,12 @@ fn every_statement_of_the_document_is_tested() {
         // The tests write files into their own directory.
         let sql = words(sql).replace("TO '", "TO '$__TEST_DIR__/");
         assert!(tested.contains(&sql), "not in tests/slt/parity.slt: {sql}");
+    }
+    let expressions = expressions(&document);
+    assert!(expressions.len() > 15, "too few expressions in the document");
+    for sql in expressions {
+        let is_tested = tested.iter().any(|statement| statement.contains(sql));
+        assert!(is_tested, "in no statement of tests/slt/parity.slt: {sql}");
     }
 }
 
