@@ -30,8 +30,7 @@ fn the_documents_agree_with_the_table() {
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
     };
-    let of_tiledb: Vec<String> =
-        formats.get("tiledb").unwrap().option_table().options().map(row).collect();
+    let of_tiledb: Vec<String> = formats.get("tiledb").unwrap().options().iter().map(row).collect();
     let of_netcdf: Vec<String> = formats.get("netcdf").unwrap().options().iter().map(row).collect();
     let head = "| option | values | default | meaning |";
     settle_table("docs/tiledb.md", head, &of_tiledb);
