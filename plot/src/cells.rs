@@ -14,8 +14,8 @@ use crate::settings::Scale;
 pub(crate) struct CellEdges {
     /// The distinct keys in ascending order.
     centers: Vec<f64>,
-    /// The ends of cells, half way between neighbouring keys.
-    edges: Vec<f64>,
+    /// The lower and the upper end of each cell: those that a file declares, or half way between neighbouring keys.
+    ends: Vec<(f64, f64)>,
 }
 
 impl CellEdges {
@@ -31,9 +31,14 @@ impl CellEdges {
             Values::Times(_) => LONELY_TIME,
             Values::Numbers | Values::Names(_) => 1.0,
         };
-        let places: Vec<f64> = centers.iter().map(|center| scale.place(*center)).collect();
-        let edges = edges(&places, width).into_iter().map(|edge| scale.value(edge)).collect();
-        Self { edges, centers }
+        let half_way = || {
+            let places: Vec<f64> = centers.iter().map(|center| scale.place(*center)).collect();
+            let edges: Vec<f64> =
+                edges(&places, width).into_iter().map(|edge| scale.value(edge)).collect();
+            edges.windows(2).map(|pair| (pair[0], pair[1])).collect()
+        };
+        let declared = column.bounds.as_ref().and_then(|bounds| bounds.ends(&centers, scale));
+        Self { ends: declared.unwrap_or_else(half_way), centers }
     }
 
     /// The number of cells.
@@ -43,15 +48,15 @@ impl CellEdges {
 
     /// Returns the first and the last edge.
     pub(crate) fn range(&self) -> (f64, f64) {
-        let first = self.edges.first().copied().unwrap_or(0.0);
-        (first, self.edges.last().copied().unwrap_or(1.0))
+        let first = self.ends.first().map_or(0.0, |it| it.0);
+        (first, self.ends.last().map_or(1.0, |it| it.1))
     }
 
     /// Returns the ends of the cell with this key.
     fn cell(&self, key: f64) -> Option<(f64, f64)> {
         let order = |center: &f64| center.partial_cmp(&key).unwrap_or(Ordering::Less);
         let place = self.centers.binary_search_by(order).ok()?;
-        Some((*self.edges.get(place)?, *self.edges.get(place + 1)?))
+        self.ends.get(place).copied()
     }
 }
 
@@ -115,6 +120,7 @@ pub(crate) fn draw(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bounds;
     use crate::title::Title;
 
     #[test]
@@ -127,11 +133,21 @@ mod tests {
     #[test]
     fn cells_of_a_logarithmic_axis_end_at_the_geometric_mean() {
         let data = vec![100.0, 1.0, 0.0, -3.0, f64::NAN, 1.0];
-        let column = Column { title: Title::new("x"), values: Values::Numbers, data };
+        let column = Column::new(Title::new("x"), Values::Numbers, data);
         let cells = CellEdges::new(&column, Scale::Log);
         assert_eq!(cells.len(), 2);
         let (low, high) = cells.cell(1.0).unwrap();
         assert!((low - 0.1).abs() < 1e-12 && (high - 10.0).abs() < 1e-9);
         assert_eq!(cells.cell(0.0), None);
+    }
+
+    #[test]
+    fn cells_end_at_their_bounds() {
+        let mut column = Column::new(Title::new("x"), Values::Numbers, vec![0.0, 31.0, 59.0]);
+        assert_eq!(CellEdges::new(&column, Scale::Linear).cell(31.0), Some((15.5, 45.0)));
+        let months = [[0.0, 0.0, 31.0], [31.0, 31.0, 59.0], [59.0, 59.0, 90.0]];
+        column.bounds = Some(Bounds::new(months, false));
+        let cells = CellEdges::new(&column, Scale::Linear);
+        assert_eq!((cells.range(), cells.cell(31.0)), ((0.0, 90.0), Some((31.0, 59.0))));
     }
 }

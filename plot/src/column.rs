@@ -9,6 +9,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
+use crate::bounds::Bounds;
 use crate::calendar::Calendar;
 use crate::calendar_units::CalendarUnits;
 use crate::error::{Result, refuse};
@@ -36,9 +37,15 @@ pub(crate) struct Column {
     pub(crate) values: Values,
     /// A number per row; NaN for NULL.
     pub(crate) data: Vec<f64>,
+    /// The ends of the cells of its values, if a file declares them.
+    pub(crate) bounds: Option<Bounds>,
 }
 
 impl Column {
+    pub(crate) fn new(title: Title, values: Values, data: Vec<f64>) -> Self {
+        Self { title, values, data, bounds: None }
+    }
+
     /// Returns the label of its axis. Times have no unit there, because ticks show them as dates.
     pub(crate) fn label(&self) -> String {
         // Maps show the usual sign instead of `degrees_east`.
@@ -120,6 +127,30 @@ impl ColumnsBuilder {
         Ok(())
     }
 
+    /// Sets the ends of the cells of a column, for heat maps. `cells` has its values, and two columns with the ends of each, all of
+    /// the column's type. Cells that overlap, or are missing for a value of the rows, are not used.
+    ///
+    /// # Errors
+    /// `Arrow` if there are other columns, or a value cannot be converted.
+    pub fn set_cells(&mut self, column: usize, cells: &RecordBatch) -> Result<()> {
+        let (Some(builder), [keys, one, other]) = (self.builders.get_mut(column), cells.columns())
+        else {
+            return Err(
+                ArrowError::SchemaError("cells are a column and its two ends".to_owned()).into()
+            );
+        };
+        if let Values::Names(_) = builder.column.values {
+            return Ok(());
+        }
+        let [keys, one, other] =
+            [builder.numbers(keys)?, builder.numbers(one)?, builder.numbers(other)?];
+        let cells =
+            keys.into_iter().zip(one).zip(other).map(|((key, one), other)| [key, one, other]);
+        let is_angle = builder.column.title.role == Role::Longitude;
+        builder.column.bounds = Some(Bounds::new(cells, is_angle));
+        Ok(())
+    }
+
     /// Returns the collected columns.
     ///
     /// # Errors
@@ -168,41 +199,46 @@ impl Builder {
                 ));
             }
         };
-        let column = Column { title: title.printable(), values, data: vec![] };
+        let column = Column::new(title.printable(), values, vec![]);
         Ok(Self { column, places: HashMap::new(), units })
     }
 
     fn append(&mut self, array: &dyn Array) -> Result<()> {
-        let data = &mut self.column.data;
-        match &mut self.column.values {
-            Values::Times(_) if self.units.is_none() => {
-                let array = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
-                let times = array.as_primitive::<TimestampMicrosecondType>();
-                let times = times.reinterpret_cast::<Int64Type>();
-                data.extend(times.iter().map(|time| time.map_or(f64::NAN, |time| time as f64)));
-            }
-            Values::Numbers | Values::Times(_) => {
-                let array = cast(array, &DataType::Float64)?;
-                let numbers = array.as_primitive::<Float64Type>().iter();
-                let value = |number: f64| self.units.map_or(number, |units| units.micros(number));
-                data.extend(numbers.map(|number| number.map_or(f64::NAN, value)));
-            }
-            Values::Names(names) => {
-                let array = cast(array, &DataType::Utf8View)?;
-                for name in array.as_string_view() {
-                    let Some(name) = name else {
-                        data.push(f64::NAN);
-                        continue;
-                    };
-                    let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
-                        names.push(short(name));
-                        names.len() - 1
-                    });
-                    data.push(place as f64);
-                }
-            }
+        let Values::Names(names) = &mut self.column.values else {
+            let numbers = self.numbers(array)?;
+            self.column.data.extend(numbers);
+            return Ok(());
+        };
+        let array = cast(array, &DataType::Utf8View)?;
+        for name in array.as_string_view() {
+            let Some(name) = name else {
+                self.column.data.push(f64::NAN);
+                continue;
+            };
+            let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
+                names.push(short(name));
+                names.len() - 1
+            });
+            self.column.data.push(place as f64);
         }
         Ok(())
+    }
+
+    /// Converts numbers or times; NaN for NULL.
+    fn numbers(&self, array: &dyn Array) -> Result<Vec<f64>> {
+        if matches!(self.column.values, Values::Times(_)) && self.units.is_none() {
+            let array = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+            let times = array.as_primitive::<TimestampMicrosecondType>();
+            let times = times.reinterpret_cast::<Int64Type>();
+            return Ok(times
+                .iter()
+                .map(|time| time.map_or(f64::NAN, |time| time as f64))
+                .collect());
+        }
+        let array = cast(array, &DataType::Float64)?;
+        let numbers = array.as_primitive::<Float64Type>().iter();
+        let value = |number: f64| self.units.map_or(number, |units| units.micros(number));
+        Ok(numbers.map(|number| number.map_or(f64::NAN, value)).collect())
     }
 }
 
@@ -222,6 +258,7 @@ mod tests {
     use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int8Array, Int16Array, StringArray};
 
     use super::*;
+    use crate::settings::Scale;
 
     fn title(name: &str) -> Title {
         Title::new(name)
@@ -270,5 +307,24 @@ mod tests {
         let none = ColumnsBuilder::new(&rows.schema(), [title("n")], Format::Svg).unwrap();
         let error = none.finish().unwrap_err().to_string();
         assert_eq!(error, "there is nothing to plot: the query has no rows");
+    }
+
+    #[test]
+    fn cells_are_converted_like_the_column() {
+        let days: ArrayRef = Arc::new(Date32Array::from(vec![15, 45]));
+        let [from, to] =
+            [vec![0, 31], vec![31, 59]].map(|it| Arc::new(Date32Array::from(it)) as ArrayRef);
+        let rows = RecordBatch::try_from_iter([("t", Arc::clone(&days))]).unwrap();
+        let cells = RecordBatch::try_from_iter([("t", days), ("from", from), ("to", to)]).unwrap();
+        let mut builder = ColumnsBuilder::new(&rows.schema(), [title("t")], Format::Png).unwrap();
+        builder.append(&rows).unwrap();
+        builder.set_cells(0, &cells).unwrap();
+        assert!(builder.set_cells(1, &cells).is_err() && builder.set_cells(0, &rows).is_err());
+        let column = &builder.finish().unwrap().columns[0];
+        let ends = column.bounds.as_ref().unwrap().ends(&column.data, Scale::Linear).unwrap();
+        assert_eq!(
+            ends,
+            [(0.0, 31.0), (31.0, 59.0)].map(|(from, to)| (from * 86_400e6, to * 86_400e6))
+        );
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn split(columns: &[Column], facet: Option<usize>) -> Result<Vec<Pane
             title: column.title.clone(),
             values: column.values.clone(),
             data: rows.iter().map(|row| column.data[*row]).collect(),
+            bounds: column.bounds.clone(),
         };
         Panel { name: Some(name(by, *value)), columns: others.iter().map(of_rows).collect() }
     };
@@ -78,7 +79,7 @@ mod tests {
     use crate::title::Title;
 
     fn column(values: Values, data: Vec<f64>) -> Column {
-        Column { title: Title::new("c"), values, data }
+        Column::new(Title::new("c"), values, data)
     }
 
     #[test]

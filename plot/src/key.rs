@@ -205,7 +205,7 @@ mod tests {
     fn key(data: &[f64], role: Role, settings: &ColorSettings) -> Result<Key> {
         load_fonts().unwrap();
         let title = Title { role, ..Title::new("v") };
-        let value = Column { title, values: Values::Numbers, data: data.to_vec() };
+        let value = Column::new(title, Values::Numbers, data.to_vec());
         Key::new(&value, settings, 500.0, 1.0)
     }
 

@@ -28,6 +28,7 @@
 //! ```
 
 mod axis;
+mod bounds;
 mod calendar;
 mod calendar_units;
 mod cells;

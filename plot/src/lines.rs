@@ -245,7 +245,7 @@ mod tests {
 
     fn column(values: Values, data: &[f64], unit: Option<&str>) -> Column {
         let title = Title { unit: unit.map(str::to_owned), ..Title::new("v") };
-        Column { title, values, data: data.to_vec() }
+        Column::new(title, values, data.to_vec())
     }
 
     #[test]

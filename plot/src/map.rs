@@ -58,7 +58,7 @@ mod tests {
 
     fn column(role: Role, data: &[f64]) -> Column {
         let title = Title { role, ..Title::new("c") };
-        Column { title, values: Values::Numbers, data: data.to_vec() }
+        Column::new(title, Values::Numbers, data.to_vec())
     }
 
     #[test]

@@ -186,8 +186,7 @@ mod tests {
     use crate::title::Title;
 
     fn shape(points: &[(f64, f64)], kind: Option<PlotKind>) -> Result<&'static str> {
-        let column =
-            |data: Vec<f64>| Column { title: Title::new("c"), values: Values::Numbers, data };
+        let column = |data: Vec<f64>| Column::new(Title::new("c"), Values::Numbers, data);
         let (x, y) = points.iter().copied().unzip();
         let value = column((0..points.len()).map(|at| at as f64).collect());
         let columns = vec![column(x), column(y), value];

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   SQL ──▶ plan ──▶ rows ───▶ gridfusion-plot ──▶ bytes ──▶ draft ──▶ .png, .svg
-//!            └────▶ titles ────────▲
+//!            └────▶ titles, bounds ▲
 //! ```
 //!
 //! The crate `gridfusion-plot` draws the picture.
 
 pub(crate) mod args;
+mod bounds;
 mod look;
 mod titles;
 
@@ -25,6 +26,7 @@ use futures::TryStreamExt;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Spec, Title};
 
 use self::args::PlotArgs;
+use self::bounds::Cells;
 use crate::draft::{Draft, refused};
 use crate::hints::{explained, with_hint};
 use crate::options::PathOptions;
@@ -77,11 +79,12 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<(Columns, Spec)> {
         statement::plan(&session.ctx, query).await?;
     let titles = titles::of(&logical);
     let spec = args.spec(&plan.schema())?;
+    let cells = bounds::read(&session.ctx, &logical).await?;
     let planning = start.elapsed();
     let begin = Instant::now();
     let context = Arc::new(context);
     let progress = session.output.progress.then(|| Reads::watch(&plan, &context));
-    let columns = collect(&plan, context, titles, args).await?;
+    let columns = collect(&plan, context, titles, &cells, args).await?;
     drop(progress);
     if session.output.timing {
         let (rows, reads) = (columns.rows(), Reads::from_run(&plan).await);
@@ -99,6 +102,7 @@ async fn collect(
     plan: &Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     titles: Vec<Title>,
+    cells: &[Cells],
     args: &PlotArgs,
 ) -> Result<Columns> {
     let failed = |error| failure(error, args);
@@ -111,6 +115,9 @@ async fn collect(
     let mut stream = execute_stream(Arc::clone(plan), context)?;
     while let Some(batch) = stream.try_next().await? {
         columns.append(&batch).map_err(failed)?;
+    }
+    for Cells { column, rows } in cells {
+        columns.set_cells(*column, rows).map_err(failed)?;
     }
     columns.finish().map_err(failed)
 }

@@ -11,7 +11,7 @@
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::JoinType;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
 use gridfusion_plot::{CalendarUnits, Role, Title};
 
 /// Aggregates whose results have the unit of their argument.
@@ -44,19 +44,20 @@ pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
 
 /// The origin of a column of a query.
 #[derive(Debug)]
-struct Trace<'a> {
+pub(super) struct Trace<'a> {
     /// The field of the table column, whose metadata has the attributes.
-    field: &'a Field,
-    table: &'a str,
+    pub(super) field: &'a Field,
+    /// The table.
+    pub(super) scan: &'a TableScan,
     /// The aggregate over the column; at most one.
-    aggregate: Option<&'a str>,
+    pub(super) aggregate: Option<&'a str>,
     is_renamed: bool,
 }
 
 impl<'a> Trace<'a> {
     /// Follows a column down to a table column, through operators and functions that keep the meaning of
     /// its values.
-    fn from_plan(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
+    pub(super) fn from_plan(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
         match plan {
             LogicalPlan::Projection(node) => Self::from_expr(node.expr.get(at)?, &node.input),
             LogicalPlan::Aggregate(node) => {
@@ -66,7 +67,7 @@ impl<'a> Trace<'a> {
             }
             LogicalPlan::TableScan(scan) => Some(Self {
                 field: scan.projected_schema.fields().get(at)?,
-                table: scan.table_name.table(),
+                scan,
                 aggregate: None,
                 is_renamed: false,
             }),
@@ -117,7 +118,11 @@ impl<'a> Trace<'a> {
         let attribute = |key: &str| self.field.metadata().get(key).filter(|text| !text.is_empty());
         let described = || {
             let standard = || attribute("standard_name").map(|name| name.replace('_', " "));
-            let plain = if self.field.name() == "value" { self.table } else { self.field.name() };
+            let plain = if self.field.name() == "value" {
+                self.scan.table_name.table()
+            } else {
+                self.field.name()
+            };
             let long = attribute("long_name").cloned();
             long.or_else(standard).unwrap_or_else(|| plain.to_owned())
         };

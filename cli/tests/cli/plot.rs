@@ -318,6 +318,49 @@ fn panels_have_the_values_of_a_column() {
     assert_eq!(panels.0.matches("<clipPath ").count(), 6);
 }
 
+/// The air temperature of the world by month, whose labels are the first days of months, with bounds.
+fn air(sql: &str, more: &[&str]) -> Svg {
+    let folder = Folder::new();
+    let file = folder.file("a.svg");
+    let air = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/air.nc");
+    let args = [&["plot", sql, air, "-q", "-o", file.to_str().unwrap()], more].concat();
+    let outcome = run(&args);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    Svg(fs::read_to_string(file).unwrap())
+}
+
+#[test]
+fn cells_end_where_the_bounds_of_the_file_are() {
+    let months = |filter: &str, by: &str| {
+        let sql = format!("SELECT {by}, lat, avg(value) FROM t2m WHERE {filter} GROUP BY 1, 2");
+        let (ground, mut cells) = air(&sql, &[]).cells();
+        cells.retain(|cell| cell.y == ground.y);
+        cells.sort_by_key(|cell| cell.x);
+        let left = f64::from(ground.x);
+        let share = move |x: i32| (f64::from(x) - left) / f64::from(ground.width);
+        cells.iter().map(|cell| (share(cell.x), share(cell.x + cell.width))).collect::<Vec<_>>()
+    };
+    let near = |cells: &[(f64, f64)], days: &[f64]| {
+        let whole = days[days.len() - 1];
+        cells.len() + 1 == days.len()
+            && cells.iter().zip(days.windows(2)).all(|(cell, days)| {
+                (cell.0 - days[0] / whole).abs() < 2e-3 && (cell.1 - days[1] / whole).abs() < 2e-3
+            })
+    };
+    let quarter = "time BETWEEN '2023-01-01' AND '2023-03-01'";
+    let cells = months(quarter, "time");
+    assert!(near(&cells, &[0.0, 31.0, 59.0, 90.0]), "{cells:?}");
+    let cells = months(quarter, "time AS month");
+    assert!(near(&cells, &[0.0, 31.0, 59.0, 90.0]), "{cells:?}");
+    // Another expression has no bounds: its cells end half way to their neighbours.
+    let cells = months(quarter, "time + INTERVAL '0 days'");
+    assert!(near(&cells, &[0.0, 31.0, 60.5, 88.5]), "{cells:?}");
+    // A single month is a month long, so the axis has ticks within the month.
+    let sql = "SELECT time, lat, avg(value) FROM t2m WHERE time = '2023-03-01' GROUP BY 1, 2";
+    let texts = air(sql, &[]).texts().join("|");
+    assert!(texts.starts_with("2023-03-06|2023-03-13|2023-03-20|2023-03-27|"), "{texts}");
+}
+
 #[test]
 fn times_of_other_calendars_have_years() {
     let folder = Folder::new();
