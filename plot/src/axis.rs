@@ -85,6 +85,11 @@ impl Axis {
         axis
     }
 
+    /// Returns the place of a value on the scale of the axis; NaN if it has none.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        self.scale.place(value)
+    }
+
     /// Returns how far along the axis a value is: 0 at the low end, 1 at the high end. NaN if the value has no place.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let [value, low, high] = [value, self.low, self.high].map(|it| self.scale.place(it));

@@ -52,11 +52,25 @@ impl CellEdges {
         (first, self.ends.last().map_or(1.0, |it| it.1))
     }
 
+    /// Returns the places of the values of the cells on a scale: their keys, or the middle of cells whose key is at an end, such as
+    /// months with the label of their first day.
+    pub(crate) fn places(&self, scale: Scale) -> Vec<f64> {
+        let place = |(key, (low, high)): (&f64, &(f64, f64))| match *low < *key && *key < *high {
+            true => scale.place(*key),
+            false => f64::midpoint(scale.place(*low), scale.place(*high)),
+        };
+        self.centers.iter().zip(&self.ends).map(place).collect()
+    }
+
+    /// Returns the number of the cell with this key.
+    pub(crate) fn place(&self, key: f64) -> Option<usize> {
+        let order = |center: &f64| center.partial_cmp(&key).unwrap_or(Ordering::Less);
+        self.centers.binary_search_by(order).ok()
+    }
+
     /// Returns the ends of the cell with this key.
     fn cell(&self, key: f64) -> Option<(f64, f64)> {
-        let order = |center: &f64| center.partial_cmp(&key).unwrap_or(Ordering::Less);
-        let place = self.centers.binary_search_by(order).ok()?;
-        self.ends.get(place).copied()
+        self.ends.get(self.place(key)?).copied()
     }
 }
 
@@ -142,12 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn cells_end_at_their_bounds() {
+    fn values_of_months_are_in_their_middle() {
         let mut column = Column::new(Title::new("x"), Values::Numbers, vec![0.0, 31.0, 59.0]);
-        assert_eq!(CellEdges::new(&column, Scale::Linear).cell(31.0), Some((15.5, 45.0)));
+        assert_eq!(CellEdges::new(&column, Scale::Linear).places(Scale::Linear), [0.0, 31.0, 59.0]);
         let months = [[0.0, 0.0, 31.0], [31.0, 31.0, 59.0], [59.0, 59.0, 90.0]];
         column.bounds = Some(Bounds::new(months, false));
         let cells = CellEdges::new(&column, Scale::Linear);
         assert_eq!((cells.range(), cells.cell(31.0)), ((0.0, 90.0), Some((31.0, 59.0))));
+        assert_eq!(cells.places(Scale::Linear), [15.5, 45.0, 74.5]);
     }
 }

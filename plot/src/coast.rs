@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::frame::Frame;
 use crate::scene::{Color, Scene};
-use crate::segments::inside;
+use crate::segments::{apart, inside, is_longer};
 
 /// The lines as `plot/data/coastlines.py` wrote them.
 const BYTES: &[u8] = include_bytes!("../data/coastlines.bin");
@@ -39,29 +39,6 @@ pub(crate) fn draw(scene: &mut Scene, frame: &Frame, is_over: bool) {
     for part in parts {
         scene.path(part, 1.0 * scale, if is_over { DARK } else { PALE }, clip);
     }
-}
-
-/// Whether a line is longer than a speck of `least` pixels.
-fn is_longer(points: &[(f64, f64)], least: f64) -> bool {
-    let first = points.first();
-    first.is_some_and(|first| {
-        points.iter().any(|at| (at.0 - first.0).abs().max((at.1 - first.1).abs()) >= least)
-    })
-}
-
-/// Leaves out points that are nearer than `least` pixels to the one before.
-fn apart(points: impl Iterator<Item = (f64, f64)>, least: f64) -> Line {
-    let mut kept: Line = vec![];
-    let mut last = None;
-    for point in points {
-        let is_near = |it: &(f64, f64)| (it.0 - point.0).hypot(it.1 - point.1) < least;
-        last = Some(point);
-        if !kept.last().is_some_and(is_near) {
-            kept.push(point);
-        }
-    }
-    kept.extend(last.filter(|last| kept.last() != Some(last)));
-    kept
 }
 
 fn lines() -> &'static [Line] {

@@ -1,6 +1,6 @@
 //! The colours of values and of lines.
 
-use crate::scene::Color;
+use crate::scene::{Color, INK};
 use crate::settings::ColorMap;
 
 /// The colour map Viridis: brighter means larger, also for the colour-blind and in greyscale.
@@ -100,6 +100,23 @@ pub(crate) fn of_line(number: usize, count: usize) -> Color {
     }
 }
 
+/// Returns the colour of lines and text that contrasts most with a colour behind them.
+pub(crate) fn over(color: Color) -> Color {
+    const LIGHT: Color = Color(250, 250, 250);
+    let [ink, light, behind] = [INK, LIGHT, color].map(luminance);
+    let contrast = |one: f64, other: f64| (one.max(other) + 0.05) / (one.min(other) + 0.05);
+    if contrast(ink, behind) > contrast(light, behind) { INK } else { LIGHT }
+}
+
+/// Returns the relative luminance of a colour, as the guidelines for accessible pages (WCAG 2) define it.
+fn luminance(Color(red, green, blue): Color) -> f64 {
+    let linear = |channel: u8| {
+        let share = f64::from(channel) / 255.0;
+        if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +154,23 @@ mod tests {
             let differ = |(at, color): (usize, &Color)| !colors[..at].contains(color);
             assert!(colors.iter().enumerate().all(differ), "{count}");
         }
+    }
+
+    #[test]
+    fn lines_over_any_colour_are_seen() {
+        for map in [
+            ColorMap::Viridis,
+            ColorMap::Cividis,
+            ColorMap::Magma,
+            ColorMap::Grays,
+            ColorMap::Diverging,
+        ] {
+            for at in 0..=100 {
+                let behind = map.at(f64::from(at) / 100.0);
+                let [one, other] = [over(behind), behind].map(|it| luminance(it) + 0.05);
+                assert!(one.max(other) / one.min(other) > 3.5, "{map:?} {at}");
+            }
+        }
+        assert!((luminance(Color(255, 255, 255)) - 1.0).abs() < 1e-9);
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::axis::{Axis, Span, fits_above, widened};
-use crate::colors::of_line;
+use crate::colors::{of_line, over};
 use crate::column::{Column, Values};
 use crate::error::{Result, refuse};
 use crate::frame::{draw_upright, label_font};
 use crate::role::Role;
 use crate::scene::{AXIS, Anchor, Clip, Color, NOTHING, Scene};
-use crate::settings::{AxisSettings, ColorMap, ColorSettings, Scale};
-use crate::ticks::Tick;
+use crate::settings::{AxisSettings, ColorMap, ColorSettings, Contours, Scale};
+use crate::ticks::{Tick, short};
 
 /// The number of shades in a bar of colours.
 const SHADES: u32 = 128;
@@ -23,6 +23,8 @@ pub(crate) struct Key {
     label: String,
     map: ColorMap,
     shades: Shades,
+    /// The values that have a contour line, with their labels.
+    pub(crate) contours: Vec<Tick>,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,7 @@ impl Key {
         let axis = Axis::new(&span, 0.0, height * 0.8, fits_above(scale, &Values::Numbers));
         let middle = axis.share(0.0);
         let middle = if middle > 0.0 && middle < 1.0 { middle } else { 0.5 };
-        Ok(Self { label, map, shades: Shades::Bar { axis, middle } })
+        Ok(Self { label, map, shades: Shades::Bar { axis, middle }, contours: vec![] })
     }
 
     fn from_names(label: String, names: Vec<(f64, String)>) -> Result<Self> {
@@ -99,7 +101,12 @@ impl Key {
         let colored =
             |(number, (value, name)): (usize, (f64, String))| (value, name, of_line(number, count));
         let names = names.into_iter().enumerate().map(colored).collect();
-        Ok(Self { label, map: ColorMap::Categories, shades: Shades::Names(names) })
+        Ok(Self {
+            label,
+            map: ColorMap::Categories,
+            shades: Shades::Names(names),
+            contours: vec![],
+        })
     }
 
     /// Returns a colour for each different number.
@@ -117,6 +124,40 @@ impl Key {
             }
         }
         Self::from_names(label, values.iter().map(|it| (*it as f64, it.to_string())).collect())
+    }
+
+    /// Chooses the values that have a contour line.
+    ///
+    /// # Errors
+    /// `Usage` if values between two others have no colour, or a level has no place among the colours.
+    pub(crate) fn set_contours(&mut self, contours: &Contours) -> Result<()> {
+        let Shades::Bar { axis, .. } = &self.shades else {
+            return refuse("contour lines need values that are numbers, and colours between them");
+        };
+        self.contours = match contours {
+            // The ends of the bar have no larger values beyond them.
+            Contours::Auto => {
+                let is_between = |tick: &&Tick| (1e-9..1.0 - 1e-9).contains(&axis.share(tick.at));
+                axis.ticks.iter().filter(is_between).cloned().collect()
+            }
+            Contours::At(levels) => {
+                if let Some(level) = levels.iter().find(|level| !axis.place(**level).is_finite()) {
+                    return refuse(format!(
+                        "contour line {level} has no place on a logarithmic scale; its values are positive"
+                    ));
+                }
+                levels.iter().map(|at| Tick { at: *at, label: short(*at) }).collect()
+            }
+        };
+        Ok(())
+    }
+
+    /// Returns the place of a value on the scale of the colours; NaN if it has none.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        match &self.shades {
+            Shades::Bar { axis, .. } => axis.place(value),
+            Shades::Names(_) => f64::NAN,
+        }
     }
 
     /// Returns the colour of a value; `None` if it has none.
@@ -173,6 +214,12 @@ impl Key {
                     let share = |shade: u32| f64::from(shade) / f64::from(SHADES);
                     let color = self.shade(f64::midpoint(share(shade), share(shade + 1)), *middle);
                     scene.rect((left, right), (at(share(shade)), at(share(shade + 1))), color);
+                }
+                for level in self.contours.iter().filter(|level| axis.holds(level.at)) {
+                    let y = at(axis.share(level.at));
+                    let half = 0.5 * scale;
+                    let color = over(self.shade(axis.share(level.at), *middle));
+                    scene.rect((left, right), (y - half, y + half), color);
                 }
                 for Tick { at: value, label } in &axis.ticks {
                     let y = at(axis.share(*value)).round();

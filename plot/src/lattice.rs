@@ -31,6 +31,11 @@ impl Metric {
         Self { lengths: (length(|at| at.0), length(|at| at.1)), wraps }
     }
 
+    /// Whether x is an angle.
+    pub(crate) fn wraps(&self) -> bool {
+        self.wraps
+    }
+
     /// Returns the step from one point to another, in the units of the axes.
     pub(crate) fn step(&self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
         let x = to.0 - from.0;

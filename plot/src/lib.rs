@@ -3,7 +3,7 @@
 //! ```text
 //!   record batches ──▶ Columns ──▶ facet: panels ──▶ plan: shape, axes, key ──▶ layout: frames
 //!      + titles                                                                       │
-//!   PNG, SVG ◀── paint ◀── scene: marks ◀── cells, quads, points, lines, coast ◀──────┘
+//!   PNG, SVG ◀── paint ◀── scene: marks ◀── cells, quads, contours, points, lines, coast ◀──────┘
 //! ```
 //!
 //! All steps except the last compute marks with positions in pixels, and plotters paints the marks.
@@ -35,6 +35,7 @@ mod cells;
 mod coast;
 mod colors;
 mod column;
+mod contour;
 mod error;
 mod facet;
 mod frame;
@@ -70,6 +71,6 @@ pub use error::{Error, Result};
 pub use invisible::is_invisible;
 pub use picture::Picture;
 pub use role::Role;
-pub use settings::{AxisSettings, ColorMap, ColorSettings, Limits, Scale};
+pub use settings::{AxisSettings, ColorMap, ColorSettings, Contours, Limits, Scale};
 pub use spec::{Format, PlotKind, Spec};
 pub use title::Title;

@@ -2,6 +2,7 @@
 
 use crate::axis::{Span, widened};
 use crate::column::{Column, Values};
+use crate::contour::{ContourLines, Field};
 use crate::error::{Result, refuse};
 use crate::facet::Panel;
 use crate::frame::Frame;
@@ -10,7 +11,7 @@ use crate::lines::{Lines, Order, across_of, bar_width, up_of};
 use crate::polygon::clipped;
 use crate::role::Role;
 use crate::scene::{Color, Scene};
-use crate::settings::Scale;
+use crate::settings::{Contours, Scale};
 use crate::shape::{Quads, Shape};
 use crate::spec::{PlotKind, Spec};
 use crate::{cells, coast, map, points};
@@ -55,6 +56,9 @@ impl Plan {
             _ => Self::of_colors(whole, &shape, spec, is_map, scale)?,
         };
         plan.shape = shape;
+        if let Some(contours) = &spec.contours {
+            plan.set_contours(contours, whole)?;
+        }
         if is_map {
             plan.aspect = Some(map::shape(&mut plan.x, &mut plan.y));
             plan.has_coast = spec.coastlines != Some(false);
@@ -131,6 +135,53 @@ impl Plan {
         })
     }
 
+    /// Chooses the values of contour lines.
+    ///
+    /// # Errors
+    /// `Usage` if the picture has no cells, or none between two others.
+    fn set_contours(&mut self, contours: &Contours, whole: &[Column]) -> Result<()> {
+        let Some(key) =
+            self.key.as_mut().filter(|_| matches!(self.shape, Shape::Cells(_) | Shape::Quads(_)))
+        else {
+            return refuse(
+                "contour lines need the cells of a heat map: x, y and a value on a grid",
+            );
+        };
+        let is_name = |column: &&Column| matches!(column.values, Values::Names(_));
+        if let Some(names) = whole[..2].iter().find(is_name) {
+            return refuse(format!(
+                "contour lines need axes of numbers or times, and \"{}\" is text",
+                names.title.name
+            ));
+        }
+        key.set_contours(contours)
+    }
+
+    /// Returns the contour lines of a panel.
+    fn contours(
+        &self,
+        frame: &Frame,
+        number: usize,
+        columns: &[Column],
+        scale: f64,
+    ) -> Option<ContourLines> {
+        let is_map = self.aspect.is_some();
+        let key = self.key.as_ref().filter(|key| !key.contours.is_empty())?;
+        let [x, y, value] = columns else { return None };
+        let scales = (self.x.scale, self.y.scale);
+        let field = match &self.shape {
+            Shape::Cells([columns, rows]) => {
+                Field::from_cells([columns, rows], [x, y, value], key, scales, is_map)
+            }
+            Shape::Quads(panels) => {
+                let width = panels.get(number).map(|it| it.width).filter(|width| *width > 0)?;
+                Field::from_points([x, y, value], width, key, scales, is_map)
+            }
+            Shape::Points | Shape::Lines(_) => return None,
+        };
+        Some(ContourLines::new(&field, key, frame, scales, is_map, scale))
+    }
+
     /// The kind of picture.
     pub(crate) fn kind(&self) -> PlotKind {
         match &self.shape {
@@ -157,7 +208,7 @@ impl Plan {
                 cells::draw(scene, frame, key, [&edges[0], &edges[1]], [x, y, value])
             }
             (Shape::Quads(panels), Some(key), [x, y, value]) => match panels.get(number) {
-                Some(quads) if !quads.is_empty() => {
+                Some(quads) if !quads.cells.is_empty() => {
                     scene.rect(frame.width(), frame.height(), key.nothing());
                     draw_quads(scene, frame, key, quads, value, self.aspect.is_some())
                 }
@@ -177,8 +228,17 @@ impl Plan {
                 lines.draw(scene, frame, kind, self.order, self.room)
             }
         };
+        let contours = self.contours(frame, number, columns, scene.scale);
+        let contours = contours.as_ref().zip(self.key.as_ref());
+        if let Some((contours, key)) = contours {
+            contours.draw(scene, frame, key);
+        }
         if self.has_coast && is_over {
             coast::draw(scene, frame, true);
+        }
+        // Labels are above coastlines, so that they can be read.
+        if let Some((contours, key)) = contours {
+            contours.draw_labels(scene, frame, key);
         }
         frame.draw_axes(scene, is_over || self.aspect.is_some());
         Ok(drawn)
@@ -222,7 +282,7 @@ fn ranges([x, y]: [&Column; 2], shape: &Shape, spec: &Spec, is_map: bool) -> Opt
     Some(match shape {
         Shape::Cells([columns, rows]) => (columns.range(), rows.range()),
         Shape::Quads(panels) => {
-            let corners = || panels.iter().flatten().flatten().flatten();
+            let corners = || panels.iter().flat_map(|it| &it.cells).flatten().flatten();
             let xs = across.range(corners().map(|it| it.0)).unwrap_or(xs);
             let turned = across.range(corners().map(|it| it.0.rem_euclid(360.0)));
             // A swath across the edge of the map is in one piece on another map.
@@ -254,7 +314,7 @@ fn draw_quads(
     let clip = frame.clip();
     let turns: &[f64] = if is_map { &[-360.0, 0.0, 360.0] } else { &[0.0] };
     let mut drawn = 0;
-    for (cell, value) in quads.iter().zip(&value.data) {
+    for (cell, value) in quads.cells.iter().zip(&value.data) {
         let Some(cell) = cell else { continue };
         drawn += 1;
         let Some(color) = key.color(*value) else { continue };

@@ -154,8 +154,20 @@ impl Scene {
     }
 
     pub(crate) fn text(&mut self, text: &str, at: (f64, f64), font: Font, anchor: Anchor) {
+        self.text_in(INK, text, at, font, anchor);
+    }
+
+    /// Draws text in another colour than titles and labels have.
+    pub(crate) fn text_in(
+        &mut self,
+        color: Color,
+        text: &str,
+        at: (f64, f64),
+        font: Font,
+        anchor: Anchor,
+    ) {
         // Columns escape their names; the title comes as it is.
         let text = printable(text);
-        self.marks.push(Mark::Text { text, at, font, anchor, color: INK });
+        self.marks.push(Mark::Text { text, at, font, anchor, color });
     }
 }

@@ -1,4 +1,4 @@
-//! Lines cut at the frame.
+//! Lines cut at the frame, and without what does not show.
 
 use crate::scene::Clip;
 
@@ -42,6 +42,29 @@ fn cut(from: (f64, f64), to: (f64, f64), clip: Clip) -> Option<((f64, f64), (f64
     let first = if start > 0.0 { at(start) } else { from };
     let last = if end < 1.0 { at(end) } else { to };
     (start <= end).then_some((first, last))
+}
+
+/// Whether a line is longer than a speck of `least` pixels.
+pub(crate) fn is_longer(points: &[(f64, f64)], least: f64) -> bool {
+    let first = points.first();
+    first.is_some_and(|first| {
+        points.iter().any(|at| (at.0 - first.0).abs().max((at.1 - first.1).abs()) >= least)
+    })
+}
+
+/// Leaves out points that are nearer than `least` pixels to the one before.
+pub(crate) fn apart(points: impl Iterator<Item = (f64, f64)>, least: f64) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = vec![];
+    let mut last = None;
+    for point in points {
+        let is_near = |it: &(f64, f64)| (it.0 - point.0).hypot(it.1 - point.1) < least;
+        last = Some(point);
+        if !kept.last().is_some_and(is_near) {
+            kept.push(point);
+        }
+    }
+    kept.extend(last.filter(|last| kept.last() != Some(last)));
+    kept
 }
 
 #[cfg(test)]

@@ -140,6 +140,51 @@ pub enum ColorMap {
     Categories,
 }
 
+/// The values that have a contour line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contours {
+    /// The values that the bar of colours names.
+    Auto,
+    /// These values, in ascending order.
+    At(Vec<f64>),
+}
+
+impl Contours {
+    /// The most values that have a line.
+    const MOST: usize = 50;
+
+    /// Parses `auto`, or numbers with commas between them.
+    ///
+    /// # Errors
+    /// `Usage` if a part is no number, or there are too many.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.trim().eq_ignore_ascii_case("auto") {
+            return Ok(Self::Auto);
+        }
+        let mut levels = vec![];
+        for part in text.split(',').map(str::trim) {
+            let level = part.parse().ok().filter(|it: &f64| it.is_finite());
+            let Some(level) = level else {
+                return refuse(format!(
+                    "\"{part}\" is not a number; contour lines are auto, or numbers with commas such as 0,5,10"
+                ));
+            };
+            levels.push(level);
+        }
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        match levels.len() {
+            count if count > Self::MOST => {
+                let most = Self::MOST;
+                refuse(format!(
+                    "{count} values have too many contour lines; at most {most} have one"
+                ))
+            }
+            _ => Ok(Self::At(levels)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +224,23 @@ mod tests {
             let error =
                 applied(text, values, scale).map_or_else(|it| it.to_string(), |_| String::new());
             assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn contours_are_automatic_or_numbers() {
+        assert_eq!(Contours::parse(" Auto ").unwrap(), Contours::Auto);
+        assert_eq!(Contours::parse("5, -1,5,2e1").unwrap(), Contours::At(vec![-1.0, 5.0, 20.0]));
+        let many: Vec<String> = (0..51).map(|at| at.to_string()).collect();
+        for (text, reason) in [
+            ("", "\"\" is not a number"),
+            ("1,,2", "\"\" is not a number"),
+            ("a.nc", "\"a.nc\" is not a number; contour lines are auto"),
+            ("inf", "\"inf\" is not a number"),
+            (&many.join(","), "51 values have too many"),
+        ] {
+            let error = Contours::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{text}: {error}");
         }
     }
 }

@@ -11,8 +11,16 @@ use crate::quads::quads;
 use crate::settings::Scale;
 use crate::spec::{PlotKind, Spec};
 
-/// The cells of a curvilinear grid, one per row.
-pub(crate) type Quads = Vec<Option<[(f64, f64); 4]>>;
+/// The corners of a cell of a curvilinear grid; `None` without x or y.
+pub(crate) type Quad = Option<[(f64, f64); 4]>;
+
+/// The cells of a curvilinear grid, one per row of the query.
+#[derive(Debug, Default)]
+pub(crate) struct Quads {
+    pub(crate) cells: Vec<Quad>,
+    /// The cells in a row of the grid.
+    pub(crate) width: usize,
+}
 
 /// The kind of marks that a picture has.
 #[derive(Debug)]
@@ -176,7 +184,8 @@ fn quads_of(columns: &[Column], spec: &Spec, is_map: bool) -> Option<Quads> {
     let (places, width, metric) = lattice(columns, spec, is_map)?;
     let back = |at: (f64, f64)| (spec.x.scale.value(at.0), spec.y.scale.value(at.1));
     let cells = quads(&places, width, &metric);
-    Some(cells.into_iter().map(|cell| cell.map(|corners| corners.map(back))).collect())
+    let cells = cells.into_iter().map(|cell| cell.map(|corners| corners.map(back))).collect();
+    Some(Quads { cells, width })
 }
 
 #[cfg(test)]

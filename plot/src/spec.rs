@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::error::{Result, refuse};
-use crate::settings::{AxisSettings, ColorSettings};
+use crate::settings::{AxisSettings, ColorSettings, Contours};
 
 /// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Format {
 }
 
 /// The settings of a picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Spec {
     /// The kind of picture; `None` chooses a kind that suits the columns.
@@ -86,6 +86,8 @@ pub struct Spec {
     pub y: AxisSettings,
     /// The colours of values.
     pub color: ColorSettings,
+    /// The contour lines over the cells of a heat map; `None` draws none.
+    pub contours: Option<Contours>,
     /// Whether coastlines are drawn; `None` draws them if x and y are longitude and latitude.
     pub coastlines: Option<bool>,
     /// The number of the column whose values get a panel each.
@@ -107,6 +109,7 @@ impl Spec {
             x: AxisSettings::default(),
             y: AxisSettings::default(),
             color: ColorSettings::default(),
+            contours: None,
             coastlines: None,
             facet: None,
         }

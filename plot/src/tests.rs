@@ -275,6 +275,148 @@ fn panels_share_their_scales() {
     assert!((one.0 - other.0).abs() <= 1.0 && (one.1 - other.1).abs() <= 1.0, "{cells:?}");
 }
 
+/// Contour lines of a picture: the points of each polyline.
+fn polylines(svg: &str) -> Vec<Vec<(f64, f64)>> {
+    let points = |mark: &str| {
+        let points = mark.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        let pair = |it: &str| {
+            it.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).unwrap()
+        };
+        points.split_whitespace().map(pair).collect()
+    };
+    marks(svg, "polyline").into_iter().map(points).collect()
+}
+
+/// A grid of 21 × 11 values `x + shift * y`, whose y may descend.
+fn slope(shift: f64, up: f64) -> Vec<(Title, ArrayRef)> {
+    let places = || (0..11).flat_map(|y| (0..21).map(move |x| (f64::from(x), f64::from(y))));
+    vec![
+        numbers("x", Role::Other, places().map(|at| at.0)),
+        numbers(
+            "y",
+            Role::Other,
+            places().map(move |at| if up > 0.0 { at.1 } else { 10.0 - at.1 }),
+        ),
+        numbers(
+            "v",
+            Role::Other,
+            places().map(move |at| at.0 + shift * if up > 0.0 { at.1 } else { 10.0 - at.1 }),
+        ),
+    ]
+}
+
+#[test]
+fn contours_are_where_the_values_are() {
+    let levels = Contours::parse("4.5,12").unwrap();
+    let spec = Spec { contours: Some(levels), ..Spec::new(1000, 620) };
+    let upright = svg(slope(0.0, 1.0), &spec);
+    let [left, top, width, height] = ground(&upright);
+    let lines = polylines(&upright);
+    for (line, level) in lines.iter().zip([4.5, 12.0]) {
+        let x = left + (level + 0.5) / 21.0 * width;
+        assert!(line.iter().all(|at| (at.0 - x).abs() <= 1.0), "{line:?}");
+        // Between the centres of the first and the last row.
+        let ends = [line[0].1, line[line.len() - 1].1];
+        let (high, low) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let half = height / 22.0;
+        assert!((high - top - half).abs() <= 1.0 && (top + height - half - low).abs() <= 1.0);
+    }
+    assert_eq!(lines.len(), 2);
+    // Both lines have their value as a label.
+    assert!([">\n4.5\n<", ">\n12\n<"].iter().all(|it| upright.contains(it)), "{upright}");
+    // The order of the rows changes no line.
+    let one = polylines(&svg(slope(0.7, 1.0), &spec));
+    let mut other = polylines(&svg(slope(0.7, -1.0), &spec));
+    assert_eq!(one.len(), 2);
+    for line in &mut other {
+        if !one.contains(line) {
+            line.reverse();
+        }
+    }
+    assert_eq!(one, other);
+}
+
+#[test]
+fn automatic_contours_are_those_of_the_bar() {
+    let spec = Spec { contours: Some(Contours::Auto), ..Spec::new(1000, 620) };
+    let slope_svg = svg(slope(0.0, 1.0), &spec);
+    // 2, 4, … 18; the ends of the bar have none.
+    assert_eq!(polylines(&slope_svg).len(), 9);
+    let mut same = slope(0.0, 1.0);
+    same[2] = numbers("v", Role::Other, [7.0; 231]);
+    assert_eq!(polylines(&svg(same, &spec)).len(), 0);
+    // A logarithmic bar has levels at powers of ten, which are halfway between powers of 100.
+    let mut log = Spec { contours: Some(Contours::At(vec![10.0, 1000.0])), ..Spec::new(1000, 620) };
+    log.color.scale = Scale::Log;
+    let mut powers = slope(0.0, 1.0);
+    let values = (0..231).map(|at| 100_f64.powi(at % 21 / 4));
+    powers[2] = numbers("v", Role::Other, values);
+    let powers = svg(powers, &log);
+    let [left, _, width, _] = ground(&powers);
+    for (line, x) in polylines(&powers).iter().zip([3.5, 7.5]) {
+        let x = left + (x + 0.5) / 21.0 * width;
+        assert!(line.iter().all(|at| (at.0 - x).abs() <= 1.0), "{line:?}");
+    }
+}
+
+#[test]
+fn contours_of_bent_grids_and_of_the_globe_are_whole() {
+    let points = bent(30, 40);
+    let columns = vec![
+        numbers("x", Role::Other, points.iter().map(|at| at.0)),
+        numbers("y", Role::Other, points.iter().map(|at| at.1)),
+        numbers("v", Role::Other, points.iter().map(|at| at.0 + at.1)),
+    ];
+    let spec = Spec { contours: Some(Contours::At(vec![30.0])), ..Spec::new(1000, 620) };
+    let bent = svg(columns, &spec);
+    let [line] = &polylines(&bent)[..] else { panic!() };
+    let slope = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
+    let whole = slope(&[line[0], line[line.len() - 1]]);
+    assert!(
+        line.len() > 20
+            && line.windows(9).all(|it| (slope(&[it[0], it[8]]) / whole - 1.0).abs() < 0.2)
+    );
+    // From edge to edge of the map, for both kinds of longitudes.
+    for from in [5.0, -175.0] {
+        let mut columns = world(from);
+        let (_, latitudes) = &columns[1];
+        columns[2] = (Title::new("v"), Arc::clone(latitudes));
+        let off = Spec {
+            coastlines: Some(false),
+            contours: Some(Contours::At(vec![0.0])),
+            ..Spec::new(1000, 620)
+        };
+        let map = svg(columns, &off);
+        let [left, _, width, _] = ground(&map);
+        let lines = polylines(&map);
+        let least = lines.iter().flatten().map(|at| at.0).fold(f64::MAX, f64::min);
+        let most = lines.iter().flatten().map(|at| at.0).fold(f64::MIN, f64::max);
+        assert!((least - left).abs() <= 1.0 && (most - left - width).abs() <= 1.0, "{lines:?}");
+    }
+}
+
+#[test]
+fn contours_need_numbers_on_a_grid() {
+    let auto = Spec { contours: Some(Contours::Auto), ..Spec::new(1000, 620) };
+    let refused = |columns: Vec<(Title, ArrayRef)>, spec: &Spec| {
+        draw(columns, spec).map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    let line = vec![numbers("x", Role::Other, [1.0, 2.0]), numbers("y", Role::Other, [1.0, 2.0])];
+    assert!(refused(line, &auto).starts_with("contour lines need the cells of a heat map"));
+    let scatter = Spec { kind: Some(PlotKind::Scatter), ..auto.clone() };
+    assert!(refused(slope(0.0, 1.0), &scatter).starts_with("contour lines need the cells"));
+    let mut named = slope(0.0, 1.0);
+    named[0] = text("station", ["Oslo", "Bergen", "Tromso"].repeat(77));
+    named[1] = numbers("y", Role::Other, (0..231).map(|at| f64::from(at / 3)));
+    assert!(refused(named, &auto).contains("\"station\" is text"));
+    let mut kinds = slope(0.0, 1.0);
+    kinds[2] = text("kind", ["sea", "land", "ice"].repeat(77));
+    assert!(refused(kinds, &auto).starts_with("contour lines need values that are numbers"));
+    let mut log = Spec { contours: Some(Contours::At(vec![-1.0, 3.0])), ..auto };
+    log.color.scale = Scale::Log;
+    assert!(refused(slope(0.0, 1.0), &log).starts_with("contour line -1 has no place"));
+}
+
 /// Values that computations handle badly.
 const HOSTILE: [f64; 12] = [
     f64::NAN,
@@ -324,6 +466,12 @@ fn no_input_stops_the_program() {
         spec.kind = kinds.get(random(7)).copied();
         spec.fits_map = random(2) == 0;
         spec.coastlines = [None, None, Some(true), Some(false)][random(4)];
+        let levels = vec![-10.0, 0.5, 1e15];
+        spec.contours = match random(6) {
+            0 => Some(Contours::Auto),
+            1 => Some(Contours::At(levels)),
+            _ => None,
+        };
         spec.facet = Some(random(6)).filter(|at| *at < columns.len() && random(3) == 0);
         spec.color.map = maps.get(random(9)).copied();
         spec.color.scale = scales[usize::from(random(5) == 0)];

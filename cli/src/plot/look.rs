@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::plan_datafusion_err;
 use datafusion::error::Result;
-use gridfusion_plot::{AxisSettings, ColorMap, Limits, Scale, Spec};
+use gridfusion_plot::{AxisSettings, ColorMap, Contours, Limits, Scale, Spec};
 
 /// The options of a picture beside its kind, title and size.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -37,6 +37,10 @@ pub(crate) struct Look {
     #[arg(long, value_name = "NAME", value_enum, ignore_case = true)]
     colors: Option<Colors>,
 
+    /// Contour lines over the cells: auto, or values with commas such as 0,5,10
+    #[arg(long, value_name = "LEVELS", value_parser = parse_contours, allow_hyphen_values = true)]
+    contours: Option<Contours>,
+
     /// Coastlines [default: on if x and y are longitude and latitude]
     #[arg(long, value_enum, ignore_case = true)]
     coastlines: Option<Switch>,
@@ -58,6 +62,7 @@ impl Look {
         spec.color.limits = self.color_limits.clone().unwrap_or_default();
         spec.color.scale = self.scale(Logarithmic::Color);
         spec.color.map = self.colors.map(Colors::map);
+        spec.contours.clone_from(&self.contours);
         spec.coastlines = self.coastlines.map(|switch| switch == Switch::On);
         spec.facet = self.facet.as_deref().map(|name| place(name, schema)).transpose()?;
         Ok(())
@@ -148,6 +153,10 @@ impl Colors {
 
 fn parse_limits(text: &str) -> Result<Limits, String> {
     Limits::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_contours(text: &str) -> Result<Contours, String> {
+    Contours::parse(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -330,6 +330,28 @@ fn air(sql: &str, more: &[&str]) -> Svg {
 }
 
 #[test]
+fn contours_are_lines_over_cells() {
+    let sql = "SELECT lon, lat, lat AS v FROM t2m WHERE time = '2023-01-01'";
+    let lines = |more: &[&str]| {
+        let map = air(sql, &[&["--coastlines", "off"], more].concat());
+        (map.marks("polyline").len(), map.texts().join("|"))
+    };
+    assert_eq!(lines(&[]).0, 0);
+    assert!(lines(&["--contours", "auto"]).0 >= 5);
+    let (count, texts) = lines(&["--contours", "-30.5,41.25"]);
+    assert!(count >= 2 && texts.contains("-30.5|41.25|"), "{texts}");
+    let bent = svg(BENT, &["--contours", "34.5", "--coastlines", "off"]);
+    assert_eq!(bent.marks("polyline").len(), 1);
+    let folder = Folder::new();
+    let refused = |sql: &str, more: &[&str]| plot(sql, &folder.file("a.svg"), more);
+    let outcome = refused("SELECT 1 AS a, 2 AS b", &["--contours", "few"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("contour lines are auto, or numbers"), "{outcome:?}");
+    let outcome = refused("SELECT 1 AS a, 2 AS b", &["--contours", "auto"]);
+    assert!(outcome.stderr.contains("contour lines need the cells of a heat map"), "{outcome:?}");
+}
+
+#[test]
 fn cells_end_where_the_bounds_of_the_file_are() {
     let months = |filter: &str, by: &str| {
         let sql = format!("SELECT {by}, lat, avg(value) FROM t2m WHERE {filter} GROUP BY 1, 2");

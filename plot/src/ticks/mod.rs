@@ -47,6 +47,13 @@ pub(crate) fn ticks(
     }
 }
 
+/// Returns a number as short as it can be.
+pub(crate) fn short(value: f64) -> String {
+    let is_usual = value == 0.0 || (1e-4..1e7).contains(&value.abs());
+    let value = if value == 0.0 { 0.0 } else { value }; // no "-0"
+    if is_usual { value.to_string() } else { format!("{value:e}") }
+}
+
 /// Returns the ticks of the first step that `fits` accepts.
 fn first<S>(
     steps: impl Iterator<Item = S>,
@@ -82,5 +89,11 @@ pub(crate) mod tests {
         let names = Values::Names((0..5).map(|at| format!("n{at}")).collect());
         assert_eq!(labels(&names, Ruler::Linear, (-0.5, 4.5), 9), ["n0", "n1", "n2", "n3", "n4"]);
         assert_eq!(labels(&names, Ruler::Linear, (-0.5, 4.5), 3), ["n0", "n2", "n4"]);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.5, -0.0, 100.0, 1e15, -2.5e-7].map(short);
+        assert_eq!(shown, ["0.5", "0", "100", "1e15", "-2.5e-7"]);
     }
 }
