@@ -116,7 +116,8 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         )
     } else if plan.exists(|node| Ok(messages_lose_parts(node.as_ref())))? {
         Some(
-            "it has a window with FILTER or IGNORE NULLS, which DataFusion 55 leaves out of plans for other processes",
+            "it has a window with FILTER, IGNORE NULLS or a function that runs against the order of its rows, which DataFusion 55 \
+             leaves out of plans for other processes",
         )
     } else if plan.exists(|node| Ok(node.is::<GridLookupExec>()))? {
         Some(

@@ -64,12 +64,12 @@ pub(in crate::exec) fn standard_function(expr: &dyn WindowExpr) -> Option<&Windo
     expr.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>()
 }
 
-/// Whether DataFusion's messages may lose a part of a window: `FILTER`, `IGNORE NULLS`, or what this version does not know.
+/// Whether DataFusion's messages may lose a part of a window: `FILTER`, `IGNORE NULLS`, the direction of a function that runs
+/// against the order of its rows, or what this version does not know.
 pub fn messages_lose_parts(plan: &dyn ExecutionPlan) -> bool {
     let loses = |expr: &Arc<dyn WindowExpr>| match standard_function(expr.as_ref()) {
-        Some(function) => {
-            FunctionMode::try_new(function).is_none_or(|reading| reading.ignores_nulls)
-        }
+        Some(function) => FunctionMode::try_new(function)
+            .is_none_or(|mode| mode.ignores_nulls || mode.is_reversed),
         None => unfiltered_aggregate(expr.as_ref()).is_none(),
     };
     window_functions(plan).unwrap_or_default().iter().any(loses)

@@ -290,6 +290,8 @@ async fn some_queries_do_not_travel() {
         "count(*) FILTER (WHERE value > 3) OVER (PARTITION BY station)",
         "count(*) FILTER (WHERE value > 3) OVER (PARTITION BY station ORDER BY time ROWS 2 PRECEDING)",
         "lag(nullif(value, 1.5)) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)",
+        // Nor for the direction of `lag`, which runs against the order of the rows here.
+        "sum(value) FILTER (WHERE true) OVER (PARTITION BY station ORDER BY time ROWS 2 PRECEDING), lag(value, 2) OVER (PARTITION BY station ORDER BY time DESC)",
         // Ours do.
         "last_value(nullif(value, 1.5)) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)",
     ] {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{
@@ -14,6 +15,7 @@ use datafusion_proto::bytes::physical_plan_to_bytes_with_extension_codec;
 use datafusion_proto::bytes::physical_plan_to_bytes_with_proto_converter as to_bytes;
 use datafusion_proto::physical_plan::DeduplicatingProtoConverter;
 use gridfusion::codec::{GridfusionCodec, TravelledExec};
+use gridfusion::exec::messages_lose_parts;
 
 /// The plan of a query.
 pub(crate) async fn plan(ctx: &SessionContext, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
@@ -45,6 +47,12 @@ pub(crate) async fn query_sent(
     let again = self::received(&bytes(&received)?, worker)?;
     assert_alike(&sent, &again, sql);
     collect(again, worker.task_ctx()).await
+}
+
+/// Whether DataFusion's messages lose parts of the plan of a query: windows over rows, which run where they were planned.
+pub(crate) async fn loses_parts(ctx: &SessionContext, sql: &str) -> bool {
+    let lossy = |node: &Arc<dyn ExecutionPlan>| Ok(messages_lose_parts(node.as_ref()));
+    plan(ctx, sql).await.is_ok_and(|plan| plan.exists(lossy).unwrap())
 }
 
 /// Whether a plan has nodes that travelled.

@@ -14,7 +14,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::cluster::workers::query_on_workers;
-use crate::codec::sent::query_sent;
+use crate::codec::sent::{loses_parts, query_sent};
 use crate::support::cases::{Axis, Case, name};
 use crate::support::{query, reducing, rows_of};
 
@@ -265,14 +265,10 @@ fn copied(result: &DfResult<Vec<RecordBatch>>) -> DfResult<Vec<RecordBatch>> {
 
 /// Runs a query in another session, which gets its plan as bytes. `None` if its table has no location.
 ///
-/// Also `None` for a window over rows with `IGNORE NULLS`, which DataFusion's messages lose.
+/// Also `None` for a window over rows of which DataFusion's messages lose a part.
 async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<Vec<RecordBatch>>> {
-    if sql.contains("IGNORE NULLS") {
-        let plan = ours.sql(sql).await.ok()?.create_physical_plan().await.ok()?;
-        let plan = displayable(plan.as_ref()).indent(false).to_string();
-        if plan.contains("WindowAggExec") {
-            return None;
-        }
+    if loses_parts(ours, sql).await {
+        return None;
     }
     let config = ours.copied_config().with_batch_size(77);
     let worker = SessionContext::new_with_config_rt(config, ours.runtime_env());
