@@ -10,8 +10,10 @@
 
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::JoinType;
+use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
+use gridfusion::GridTable;
 use gridfusion_plot::{CalendarUnits, Role, Title};
 
 /// Aggregates whose results have the unit of their argument.
@@ -40,6 +42,13 @@ pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
         })
     };
     names.enumerate().map(title).collect()
+}
+
+/// Returns the name of the array that a scan reads: the table of a function has the name of the function.
+fn array_of(scan: &TableScan) -> Option<String> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let array = provider.downcast_ref::<GridTable>()?.array();
+    Some(array.name().rsplit('/').next()?.to_owned())
 }
 
 /// The origin of a column of a query.
@@ -118,13 +127,15 @@ impl<'a> Trace<'a> {
         let attribute = |key: &str| self.field.metadata().get(key).filter(|text| !text.is_empty());
         let described = || {
             let standard = || attribute("standard_name").map(|name| name.replace('_', " "));
-            let plain = if self.field.name() == "value" {
-                self.scan.table_name.table()
-            } else {
-                self.field.name()
+            let table = || {
+                array_of(self.scan).unwrap_or_else(|| self.scan.table_name.table().to_owned())
+            };
+            let plain = match self.field.name().as_str() {
+                "value" => table(),
+                name => name.to_owned(),
             };
             let long = attribute("long_name").cloned();
-            long.or_else(standard).unwrap_or_else(|| plain.to_owned())
+            long.or_else(standard).unwrap_or(plain)
         };
         let shown = match (self.is_renamed, self.aggregate) {
             (true, _) => name.to_owned(),

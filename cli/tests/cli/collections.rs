@@ -68,15 +68,16 @@ fn differences_are_told_once_with_both_values() {
     };
     let [first, second] =
         ["scale_factor 0.01, add_offset 273", "scale_factor 0.02, add_offset 273"];
-    assert_eq!(row("packing"), ["packing", "t2m", "2", "no", second, first, "2000-03.nc"]);
-    let fill = ["fill value", "t2m", "1", "no", "-999", "-32768", "2000-04.nc"];
+    assert_eq!(row("packing"), ["packing", "t2m", "2", "yes", second, first, "2000-03.nc"]);
+    let fill = ["fill value", "t2m", "1", "yes", "-999", "-32768", "2000-04.nc"];
     assert_eq!(row("fill value"), fill);
-    assert!(text.contains("\n  3 tables, each of files that fit together\n"), "{text}");
+    assert_eq!(row("units"), ["units", "t2m", "1", "no", "degC", "K", "2000-05.nc"]);
+    assert!(text.contains("\n  2 tables, each of files that fit together\n"), "{text}");
     assert!(text.contains("\n  the differences are those from 2000-01.nc\n"), "{text}");
     // A folder that is a mixture: a calendar of its own, more labels, and files that are no arrays.
     let all = json_of(&[MONTHS], 0);
-    assert_eq!((&all["files"], &all["others"]), (&json!(5), &json!(["make.py"])));
-    assert_eq!((&all["is_one_table"], all["tables"].as_array().unwrap().len()), (&json!(false), 4));
+    assert_eq!((&all["files"], &all["others"]), (&json!(6), &json!(["make.py"])));
+    assert_eq!((&all["is_one_table"], all["tables"].as_array().unwrap().len()), (&json!(false), 3));
     let of = |property: &str| -> Value {
         let all = all["differences"].as_array().unwrap();
         let mut found = all.iter().filter(|it| it["property"] == property);
@@ -87,7 +88,8 @@ fn differences_are_told_once_with_both_values() {
     for (property, value, instead_of, stops) in [
         ("type", "Int32", "Timestamp(µs)", true),
         ("length", "3", "2", true),
-        ("units", "degC", "K", false),
+        ("units", "degC", "K", true),
+        ("fill value", "-999", "-32768", false),
     ] {
         let found = of(property);
         let text = |key: &str| found[key].as_str().unwrap().to_owned();
@@ -103,10 +105,37 @@ fn the_error_of_a_query_tells_each_difference_once() {
     assert_eq!(outcome.code, Some(1));
     let error = outcome.stderr.replace(&format!("{MONTHS}/"), "");
     let expected = "the files cannot be one table; compared with 2000-01.nc:
-  2000-03.nc: the packing of \"t2m\" is scale_factor 0.02, add_offset 273, not scale_factor 0.01, add_offset 273 (2 files differ in it)
-  2000-04.nc: the fill value of \"t2m\" is -999, not -32768
+  2000-05.nc: the units of \"t2m\" are degC, not K: t2m + 273.15 is in K
 make a table of each kind of file, and combine the tables with UNION ALL";
     assert!(error.contains(expected), "{error}");
+}
+
+/// Stored numbers are 0, 1, 2, 3 and the day of each month's beginning, with another factor in the last two months.
+#[test]
+fn files_with_their_own_packing_are_one_table() {
+    let sql = format!(
+        "SELECT date_part('month', time) AS month, sum(t2m) AS sum, min(t2m) AS least FROM '{MONTHS}/2000-0[1-4].nc' \
+         GROUP BY month ORDER BY month"
+    );
+    let found = run(&["-q", "--format", "csv", "-c", &sql]).stdout;
+    let month = |(number, first, scale): (u32, f64, f64)| {
+        let values: Vec<f64> = (0..4).map(|at| (first + f64::from(at)) * scale + 273.0).collect();
+        (number, values.iter().sum::<f64>(), values[0])
+    };
+    let expected = [(1, 0.0, 0.01), (2, 31.0, 0.01), (3, 60.0, 0.02), (4, 91.0, 0.03)].map(month);
+    let rows = found.lines().skip(1).map(|line| {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+        (cells[0] as u32, cells[1], cells[2])
+    });
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 4, "{found}");
+    for (row, expected) in rows.iter().zip(expected) {
+        let is_near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(
+            row.0 == expected.0 && is_near(row.1, expected.1) && is_near(row.2, expected.2),
+            "{row:?} {expected:?}"
+        );
+    }
 }
 
 #[test]

@@ -23,9 +23,12 @@ use super::keys::Keys;
 use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
+use crate::array::{GridArray, ValueColumn};
 use crate::exec::GridScanExec;
 use crate::exec::matching::known_aggregate;
-use crate::reduce::{CellWeights, RequestedMember, RequestedStats, ValueRange, reducer};
+use crate::reduce::{
+    CellWeights, Reducer, RequestedMember, RequestedStats, ValueRange, reducer_of_forms,
+};
 
 /// A plan to compute aggregates with the dense kernels.
 #[derive(Debug, Clone)]
@@ -131,14 +134,24 @@ impl DensePlan {
         let plan = Self { calls, members, variables, rows, refinement, functions };
         // Makes reducers without groups, only to learn whether the kernels support the columns.
         for value in &plan.variables {
-            let number = scan.array().value(*value).as_number()?;
-            reducer(number, &plan.members_of(*value), 0)?;
+            plan.reducer(scan.array(), *value, 0)?;
         }
         Some(plan)
     }
 
+    /// Makes the reducer of a variable; `None` if the kernels do not support it.
+    pub(super) fn reducer(
+        &self,
+        array: &GridArray,
+        value: usize,
+        groups: usize,
+    ) -> Option<Box<dyn Reducer>> {
+        let forms: Option<Vec<_>> = array.forms_of(value).map(ValueColumn::as_number).collect();
+        reducer_of_forms(&forms?, &self.members_of(value), groups)
+    }
+
     /// Returns the members of a variable, in the order of the plan.
-    pub(super) fn members_of(&self, value: usize) -> Vec<RequestedMember> {
+    fn members_of(&self, value: usize) -> Vec<RequestedMember> {
         let of_value = self.members.iter().filter(|member| member.value == value);
         of_value.map(|member| member.member.clone()).collect()
     }

@@ -23,7 +23,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
 use crate::plan::TaskNumber;
-use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, count_rows, reducer};
+use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, count_rows};
 
 impl PartitionReducer {
     /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
@@ -152,9 +152,7 @@ impl PartitionReducer {
     async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.reduction.array);
         let groups = self.cell_groups().len();
-        let of_value = |value: &usize| {
-            reducer(array.value(*value).as_number()?, &plan.members_of(*value), groups)
-        };
+        let of_value = |value: &usize| plan.reducer(&array, *value, groups);
         let reducers: Option<Vec<_>> = plan.variables.iter().map(of_value).collect();
         let Some(mut reducers) = reducers else {
             return internal_err!("the dense kernels do not support a variable of the plan");
@@ -194,9 +192,10 @@ impl PartitionReducer {
             reader.release(open)?;
         }
         // Members are in the order of the plan within each variable.
-        let finished = plan.variables.iter().zip(reducers);
-        let mut finished: HashMap<usize, _> =
-            finished.map(|(value, reducer)| (*value, reducer.finish().into_iter())).collect();
+        let mut finished = HashMap::new();
+        for (value, reducer) in plan.variables.iter().zip(reducers) {
+            finished.insert(*value, reducer.finish()?.into_iter());
+        }
         let mut stats = Vec::with_capacity(plan.members.len());
         for member in &plan.members {
             let of_value = finished.get_mut(&member.value).and_then(Iterator::next);

@@ -56,7 +56,7 @@ impl Extremes {
         let is_comparable = |value: usize| {
             let column = array.value(value);
             let half = column.as_number().is_none_or(|number| number.element() == ElementType::F16);
-            column.is_as_stored() && !half
+            column.is_as_stored() && !half && array.forms_of(value).count() == 1
         };
         let values = plan.variables.clone();
         // Each variable has one member, whose extremes are those of the query.

@@ -28,6 +28,7 @@ use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
 use super::number::{number, number_of};
 
+use crate::array::ValueColumn;
 use crate::exec::GridScanExec;
 use crate::exec::matching::Over;
 use crate::reduce::{Number, ValueRange};
@@ -141,7 +142,10 @@ pub(super) fn weighted(
 fn distributes(polynomial: &Polynomial, scan: &GridScanExec) -> bool {
     let with_value = polynomial.products.iter().filter(|product| product.has_value).count();
     let is_finite = |value: usize| {
-        scan.array().value(value).as_number().is_some_and(|number| number.element().is_integer())
+        let is_integer = |column: &ValueColumn| {
+            column.as_number().is_some_and(|number| number.element().is_integer())
+        };
+        scan.array().forms_of(value).all(is_integer)
     };
     with_value <= 1 || polynomial.value.is_some_and(is_finite)
 }

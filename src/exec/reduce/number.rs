@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn, Literal};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::array::ColumnSource;
+use crate::array::{ColumnSource, ValueColumn};
 use crate::exec::GridScanExec;
 use crate::exec::matching::{ScanBelow, ScanCells};
 use crate::reduce::Number;
@@ -87,5 +87,7 @@ pub(in crate::exec) fn is_never_nan(
     let Some(below) = ScanBelow::find(plan, ScanCells::Read)? else { return Ok(false) };
     let scan = &below.scan;
     let Some((value, _)) = number_of(&below.over_scan(expr)?, scan) else { return Ok(false) };
-    Ok(scan.array().value(value).as_number().is_some_and(|number| !number.may_be_nan()))
+    let is_never_nan =
+        |column: &ValueColumn| column.as_number().is_some_and(|number| !number.may_be_nan());
+    Ok(scan.array().forms_of(value).all(is_never_nan))
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, RecordBatch,
+    StringViewArray,
+};
 use arrow::datatypes::{Field, Schema};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
@@ -22,7 +25,7 @@ use serde_json::{Map, json};
 
 use crate::support::cases::{Axis, name};
 use crate::support::{
-    F64, I32, Layout, TestDataset, positions, query, reducing, rows_of, tet_bytes,
+    F32, F64, I16, I32, Layout, TestDataset, positions, query, reducing, rows_of, tet_bytes,
 };
 
 /// Files of variables over the same dimensions, and the rows of one table over all files.
@@ -41,44 +44,103 @@ pub(crate) struct Mosaic {
     pub(crate) description: String,
 }
 
-/// One variable over all files. It has whole or half numbers, so that sums are exact in any order.
+/// How a file stores a variable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Form {
+    tag: u32,
+    /// The factor and the offset of packed numbers, which are whole numbers for whole values.
+    packing: Option<(f64, f64)>,
+    fill: i32,
+}
+
+impl Form {
+    fn random(rng: &mut StdRng) -> Self {
+        let (tag, packing) = *[
+            (F64, None),
+            (F64, None),
+            (I32, None),
+            (I32, None),
+            (F32, None),
+            (I16, None),
+            (I32, Some((0.5, 10.0))),
+            (I16, Some((-0.25, 3.0))),
+        ]
+        .choose(rng)
+        .unwrap();
+        Self { tag, packing, fill: *[-9_999, -7_777].choose(rng).unwrap() }
+    }
+
+    /// The stored number of a value.
+    fn stored(self, value: Option<i32>) -> i32 {
+        match (value, self.packing) {
+            (None, _) => self.fill,
+            (Some(value), None) => value,
+            (Some(value), Some((scale, offset))) => ((f64::from(value) - offset) / scale) as i32,
+        }
+    }
+
+    fn bytes(self, stored: i32) -> Vec<u8> {
+        match self.tag {
+            F64 => f64::from(stored).to_le_bytes().to_vec(),
+            F32 => (stored as f32).to_le_bytes().to_vec(),
+            I16 => (stored as i16).to_le_bytes().to_vec(),
+            _ => stored.to_le_bytes().to_vec(),
+        }
+    }
+
+    fn attributes(self) -> serde_json::Value {
+        let mut attributes = json!({"_FillValue": self.fill.to_string()});
+        if let Some((scale, offset)) = self.packing {
+            attributes["scale_factor"] = scale.to_string().into();
+            attributes["add_offset"] = offset.to_string().into();
+        }
+        attributes
+    }
+
+    /// The bits of the type of its values, if they are floats.
+    fn float_bits(self) -> u32 {
+        match (self.packing, self.tag) {
+            (Some(_), _) | (_, F64) => 64,
+            (_, F32) => 32,
+            _ => 0,
+        }
+    }
+}
+
+/// One variable over all files. It has whole numbers, so that sums are exact in any order.
 struct Variable {
     name: &'static str,
-    tag: u32,
-    /// Whether the table shows half of the stored number, plus 10.
-    packed: bool,
-    /// The stored numbers in row-major order over all files; `None` is NULL.
+    /// How each file stores it.
+    forms: Vec<Form>,
+    /// The values in row-major order over all files; `None` is NULL.
     values: Vec<Option<i32>>,
 }
 
 impl Variable {
-    fn random(rng: &mut StdRng, name: &'static str, cells: usize) -> Self {
-        let tag = *[F64, I32].choose(rng).unwrap();
+    fn random(rng: &mut StdRng, name: &'static str, cells: usize, files: usize) -> Self {
         let rises = rng.random_range(0..3);
         let value =
             |cell: usize, rng: &mut StdRng| cell as i32 * rises / 4 + rng.random_range(-9..10);
         let nulls = *[0.0, 0.2, 0.9].choose(rng).unwrap();
         let values = (0..cells).map(|cell| (!rng.random_bool(nulls)).then(|| value(cell, rng)));
         let values = values.collect();
-        Self { name, tag, packed: tag == I32 && rng.random_bool(0.3), values }
+        let (one, agree) = (Form::random(rng), rng.random_bool(0.5));
+        let forms = (0..files).map(|_| if agree { one } else { Form::random(rng) }).collect();
+        Self { name, forms, values }
     }
 
-    fn attributes(&self) -> serde_json::Value {
-        match self.packed {
-            true => json!({"_FillValue": "-99", "scale_factor": "0.5", "add_offset": "10"}),
-            false => json!({"_FillValue": "-99"}),
-        }
-    }
-
+    /// The column, of the narrowest type that holds the values of all files.
     fn column(&self) -> ArrayRef {
-        let values = self.values.iter();
-        let unpacked = |value: i32| f64::from(value) * 0.5 + 10.0;
-        match self.tag {
-            _ if self.packed => {
-                Arc::new(values.map(|it| it.map(unpacked)).collect::<Float64Array>())
+        let floats = self.forms.iter().map(|form| form.float_bits()).max().unwrap();
+        let wide = self.forms.iter().any(|form| form.float_bits() == 0 && form.tag == I32);
+        let values = self.values.iter().copied();
+        match (floats, wide) {
+            (0, false) => Arc::new(values.map(|it| it.map(|it| it as i16)).collect::<Int16Array>()),
+            (0, true) => Arc::new(values.collect::<Int32Array>()),
+            (32, false) => {
+                Arc::new(values.map(|it| it.map(|it| it as f32)).collect::<Float32Array>())
             }
-            F64 => Arc::new(values.map(|it| it.map(f64::from)).collect::<Float64Array>()),
-            _ => Arc::new(values.copied().collect::<Int32Array>()),
+            _ => Arc::new(values.map(|it| it.map(f64::from)).collect::<Float64Array>()),
         }
     }
 }
@@ -103,28 +165,30 @@ impl Whole {
         axes[along] = labels_along(rng, lens);
         let cells = positions(&shape);
         let names = &["alpha", "beta", "gamma"][..rng.random_range(1..=3)];
-        let variables = names.iter().map(|name| Variable::random(rng, name, cells.len())).collect();
+        let variable = |name: &&'static str| Variable::random(rng, name, cells.len(), lens.len());
+        let variables = names.iter().map(variable).collect();
         Self { along, shape, axes, cells, variables }
     }
 
-    /// The file of some elements of the dimension `along`, and a description of its chunks.
-    fn file(&self, rng: &mut StdRng, elements: &Range<u64>) -> (Vec<u8>, String) {
+    /// The file of this number, which has some elements of the dimension `along`, and a description of its chunks.
+    fn file(&self, rng: &mut StdRng, number: usize, elements: &Range<u64>) -> (Vec<u8>, String) {
         let mut shape = self.shape.clone();
         shape[self.along] = elements.end - elements.start;
         let (mut datasets, mut zones, mut description) = (Vec::new(), Vec::new(), String::new());
         for (id, variable) in self.variables.iter().enumerate() {
-            let Variable { name, tag, values, .. } = variable;
+            let Variable { name, values, .. } = variable;
+            let form = variable.forms[number];
             let chunk: Vec<u64> = shape.iter().map(|_| rng.random_range(1..9)).collect();
-            description += &format!(", {name} {chunk:?}");
+            description += &format!(", {name} {chunk:?} {form:?}");
             let of_file =
                 self.cells.iter().zip(values).filter(|(at, _)| elements.contains(&at[self.along]));
             let values: Vec<Option<i32>> = of_file.map(|(_, value)| *value).collect();
-            let data = values.iter().flat_map(|value| bytes(*tag, *value)).collect();
-            let dataset = TestDataset::new(name, *tag, &shape, &chunk, data);
-            let attributes = variable.attributes();
+            let data = values.iter().flat_map(|it| form.bytes(form.stored(*it))).collect();
+            let dataset = TestDataset::new(name, form.tag, &shape, &chunk, data);
+            let attributes = form.attributes();
             let metadata = metadata(&self.axes, self.along, elements, &attributes);
             datasets.push(dataset.with_zstd(rng.random()).with_metadata(metadata));
-            zones.extend(zones_of(id, *tag, &values, &shape, &chunk));
+            zones.extend(zones_of(id, form, &values, &shape, &chunk));
         }
         for (axis, labels) in self.axes.iter().enumerate() {
             let labels = if axis == self.along { &cut(labels, elements) } else { labels };
@@ -169,7 +233,7 @@ impl Whole {
 /// The zone maps that the reference writer stores for a dataset.
 fn zones_of(
     id: usize,
-    tag: u32,
+    form: Form,
     values: &[Option<i32>],
     shape: &[u64],
     chunk: &[u64],
@@ -180,15 +244,15 @@ fn zones_of(
         of_chunks.entry(at).or_default().push(*value);
     }
     let zone = |(at, cells): (Vec<u64>, Vec<Option<i32>>)| {
-        let values = || cells.iter().flatten();
+        let values = || cells.iter().flatten().map(|value| form.stored(Some(*value)));
         let hex = |value: i32| {
-            bytes(tag, Some(value)).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            form.bytes(value).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
         };
         let mut zone = json!({"dataset_id": id, "chunk_index": at, "element_count": cells.len(),
             "null_count": cells.len() - values().count()});
         if let (Some(least), Some(greatest)) = (values().min(), values().max()) {
-            zone["min_le"] = hex(*least).into();
-            zone["max_le"] = hex(*greatest).into();
+            zone["min_le"] = hex(least).into();
+            zone["max_le"] = hex(greatest).into();
         }
         zone
     };
@@ -204,7 +268,7 @@ impl Mosaic {
         for (number, len) in lens.iter().enumerate() {
             let start = ends.last().copied().unwrap_or_default();
             ends.push(start + len);
-            let (bytes, cut) = whole.file(rng, &(start..start + len));
+            let (bytes, cut) = whole.file(rng, number, &(start..start + len));
             description += &cut;
             files.push((format!("part-{number}.tet"), bytes));
         }
@@ -427,11 +491,6 @@ fn metadata(
     }
     let names: Vec<String> = (0..axes.len()).map(name).collect();
     json!({"dim_names": names, "coords": coords, "attrs": attributes})
-}
-
-fn bytes(tag: u32, value: Option<i32>) -> Vec<u8> {
-    let value = value.unwrap_or(-99);
-    if tag == F64 { f64::from(value).to_le_bytes().to_vec() } else { value.to_le_bytes().to_vec() }
 }
 
 #[tokio::test]

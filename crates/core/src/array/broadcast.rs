@@ -89,11 +89,12 @@ impl Broadcast {
 
     /// Returns the layers of a chunk of `source`, repeated to the `extents` of a chunk.
     fn repeated(&self, stored: StoredChunk, extents: &[u64]) -> Result<StoredChunk> {
-        let layers = stored.layers.into_iter().map(|layer| {
+        let StoredChunk { layers, form } = stored;
+        let layers = layers.into_iter().map(|layer| {
             let placement = Some(self.placement(layer.placement.as_ref(), extents)?);
             Ok(Layer { placement, ..layer })
         });
-        Ok(StoredChunk { layers: layers.collect::<Result<_>>()? })
+        Ok(StoredChunk { layers: layers.collect::<Result<_>>()?, form })
     }
 
     /// Returns the place of a layer; `of` is its place in the chunk of `source`.

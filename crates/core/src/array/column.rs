@@ -55,6 +55,16 @@ pub struct Value {
     pub cells: CellFormat,
     /// The metadata of the column's field.
     pub attributes: BTreeMap<String, String>,
+    /// Other forms, in which some files store the variable. Form 0 is `column` and `cells`; these follow.
+    pub(crate) forms: Arc<[StoredForm]>,
+}
+
+/// A form in which some files store a variable, such as integers with their own packing. The values are those of the
+/// variable, once they have its type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredForm {
+    pub(crate) column: ValueColumn,
+    pub(crate) cells: CellFormat,
 }
 
 impl Value {
@@ -66,7 +76,24 @@ impl Value {
 
     /// Returns a variable whose `column` may be of any kind: packed numbers, text, dates or lists.
     pub fn new(name: impl Into<String>, column: ValueColumn, cells: CellFormat) -> Self {
-        Self { name: name.into(), column, cells, attributes: BTreeMap::new() }
+        let (attributes, forms) = (BTreeMap::new(), Arc::default());
+        Self { name: name.into(), column, cells, attributes, forms }
+    }
+
+    /// Returns how cells of a form become a column, and how they are stored.
+    pub(crate) fn form(&self, number: u32) -> (&ValueColumn, &CellFormat) {
+        let other = (number as usize).checked_sub(1).and_then(|at| self.forms.get(at));
+        other.map_or((&self.column, &self.cells), |form| (&form.column, &form.cells))
+    }
+
+    /// Returns the columns of all forms, in the order of their numbers.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &ValueColumn> {
+        std::iter::once(&self.column).chain(self.forms.iter().map(|form| &form.column))
+    }
+
+    /// Whether a value may be NULL.
+    fn is_nullable(&self) -> bool {
+        self.columns().any(ValueColumn::is_nullable)
     }
 
     /// Returns a variable of little-endian numbers, shown as stored. Cells that were never written have
@@ -135,7 +162,7 @@ pub(super) fn schema(
     }
     for (number, value) in values.iter().enumerate() {
         let name = unused_name(&value.name, &fields);
-        let field = Field::new(name, value.column.data_type(), value.column.is_nullable());
+        let field = Field::new(name, value.column.data_type(), value.is_nullable());
         fields.push(with_attributes(field, &value.attributes));
         columns.push(ColumnSource::Value(number));
     }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 
+use super::arrow_error::failed_to;
 use super::chunk_source::{ChunkSource, Contents};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
@@ -179,6 +181,15 @@ impl GridArray {
         &self.values[value].column
     }
 
+    /// Returns how the cells of a variable become a column, in each form in which files store it. The first is
+    /// [`GridArray::value`]; others may have other types, and are cast to the first one's.
+    ///
+    /// # Panics
+    /// As [`GridArray::value`].
+    pub fn forms_of(&self, value: usize) -> impl Iterator<Item = &ValueColumn> {
+        self.values[value].columns()
+    }
+
     /// Returns the number of variables.
     pub fn value_count(&self) -> usize {
         self.values.len()
@@ -281,7 +292,9 @@ impl GridArray {
     ) -> Result<Tile, Undecodable> {
         // The selection's axes are those of the chunk, so their lengths are its extents.
         let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
-        layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
+        let (_, cells) = self.values[value].form(stored.form);
+        let tile = layers::decode(stored, payloads, &extents, cells, spare, scratch)?;
+        Ok(tile.with_form(stored.form))
     }
 
     /// Returns some cells of a decoded tile as they are in the column of the variable `value`; see [`ValueColumn::decode`].
@@ -295,7 +308,9 @@ impl GridArray {
         cells: &[AxisSelection],
         may_hold_nulls: bool,
     ) -> Result<ArrayRef> {
-        self.value(value).decode(tile, cells, may_hold_nulls).map_err(|error| {
+        let (column, _) = self.values[value].form(tile.form());
+        let decoded = column.decode(tile, cells, may_hold_nulls);
+        decoded.and_then(|array| in_type(array, &self.value(value).data_type())).map_err(|error| {
             let name = self.columns.iter().position(|it| *it == ColumnSource::Value(value));
             let name = name.map_or("", |at| self.schema.field(at).name());
             self.objects().named(error.about(&format!("column \"{name}\"")))
@@ -306,7 +321,7 @@ impl GridArray {
     /// tiles.
     pub fn bytes_decoded(&self, task: &ChunkTask, values: &[usize], stored: &[StoredChunk]) -> u64 {
         let bytes = values.iter().zip(stored).map(|(&value, stored)| {
-            layers::bytes_decoded(stored, task.cells(), &self.values[value].cells)
+            layers::bytes_decoded(stored, task.cells(), self.values[value].form(stored.form).1)
         });
         bytes.fold(0, u64::saturating_add)
     }
@@ -323,5 +338,13 @@ impl GridArray {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         self.source.zones(value, selection, bytes_to_read).await
+    }
+}
+
+/// Returns values of one form of a variable in the type of its column, which is as wide.
+fn in_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    match array.data_type() == data_type {
+        true => Ok(array),
+        false => cast(&array, data_type).map_err(failed_to("widen numbers")),
     }
 }

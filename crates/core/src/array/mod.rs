@@ -43,6 +43,7 @@ pub use builder::GridArrayBuilder;
 pub use cf_time::TimeUnits;
 pub use chunk_source::ChunkSource;
 pub use chunk_source::Contents;
+pub(crate) use column::StoredForm;
 pub use column::{ColumnSource, Value};
 pub use counter::Counter;
 pub use dimension::Dimension;

@@ -25,12 +25,14 @@ use crate::error::Result;
 pub struct StoredChunk {
     /// Oldest first.
     pub layers: Vec<Layer>,
+    /// The form of the cells: 0 for that of the variable, or the number of another one that some files have.
+    pub form: u32,
 }
 
 impl StoredChunk {
     /// Returns a chunk of these layers, oldest first.
     pub fn new(layers: Vec<Layer>) -> Self {
-        Self { layers }
+        Self { layers, form: 0 }
     }
 
     /// Whether a single layer holds the whole chunk in row-major order.

@@ -41,7 +41,7 @@ impl ChunkSource for Flat {
             let layer = Layer::whole(Payload::new(at, task.cells() * 8, Codec::Raw));
             let is_missing = task.chunk_number % self.missing == 1;
             let layers = if is_missing { vec![] } else { vec![layer] };
-            vec![StoredChunk { layers }; values.len()]
+            vec![StoredChunk::new(layers); values.len()]
         };
         Ok(tasks.iter().map(stored).collect())
     }

@@ -185,8 +185,8 @@ where
         self.converted.capacity() * size_of::<T::Native>()
     }
 
-    fn finish(self: Box<Self>) -> Vec<GroupStats> {
+    fn finish(self: Box<Self>) -> Result<Vec<GroupStats>> {
         let halves = self.value.element() == ElementType::F16;
-        self.members.into_iter().map(|member| member.finish(halves)).collect()
+        Ok(self.members.into_iter().map(|member| member.finish(halves)).collect())
     }
 }

@@ -32,5 +32,8 @@ pub trait Reducer: Send {
     fn scratch_bytes(&self) -> usize;
 
     /// Returns the statistics of all groups, per member.
-    fn finish(self: Box<Self>) -> Vec<GroupStats>;
+    ///
+    /// # Errors
+    /// `Internal` if statistics of several forms cannot be merged.
+    fn finish(self: Box<Self>) -> Result<Vec<GroupStats>>;
 }

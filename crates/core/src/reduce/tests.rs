@@ -322,7 +322,9 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize) {
     }
     assert_eq!(rows.iter().sum::<u64>(), plan.rows(Some(partition)));
     let groups = case.groups_of(&table);
-    for ((stats, member), mut expected) in reducer.finish().iter().zip(&members).zip(expected) {
+    for ((stats, member), mut expected) in
+        reducer.finish().unwrap().iter().zip(&members).zip(expected)
+    {
         for (place, group) in groups.iter().enumerate() {
             check(stats, place, &expected.remove(group).unwrap_or_default(), member);
         }

@@ -46,7 +46,7 @@ mod tests {
         let payload = || Payload::new(Location::new("tile", ByteRange::Whole), 4, Codec::Raw);
         let mut layers: Vec<Layer> = (0..3).map(|_| Layer::whole(payload())).collect();
         layers[1].validity = Some(payload());
-        let mut stored = [StoredChunk::default(), StoredChunk { layers }];
+        let mut stored = [StoredChunk::default(), StoredChunk::new(layers)];
         let replies = [Some(0_u8), Some(1), None, Some(2)];
         let replies = replies.map(|byte| byte.map(|byte| Bytes::from(vec![byte; 4]))).to_vec();
         let present = leave_out_absent(&mut stored, replies);

@@ -14,6 +14,8 @@ pub struct Tile {
     cells: CellBytes,
     /// One byte per cell, 0 for NULL; absent if no cell can be NULL.
     validity: Option<Bytes>,
+    /// The form of the cells, see [`StoredChunk::form`](crate::format::StoredChunk::form).
+    form: u32,
 }
 
 /// The cells of a tile, in one of two layouts:
@@ -34,7 +36,7 @@ enum CellBytes {
 impl Tile {
     /// Returns a tile of cells of `width` bytes each.
     pub fn fixed(bytes: Bytes, width: usize) -> Self {
-        Self { cells: CellBytes::Fixed { bytes, width }, validity: None }
+        Self { cells: CellBytes::Fixed { bytes, width }, validity: None, form: 0 }
     }
 
     /// Returns a tile of cells of any length; every span must lie in `content`.
@@ -46,13 +48,23 @@ impl Tile {
         if spans.iter().any(|span| span.start > span.end || span.end > len) {
             return Err(Error::internal("a value that lies outside its tile"));
         }
-        Ok(Self { cells: CellBytes::Variable { spans, content }, validity: None })
+        Ok(Self { cells: CellBytes::Variable { spans, content }, validity: None, form: 0 })
     }
 
     /// Sets the validity: cells with a 0 in `validity` are NULL.
     #[must_use]
     pub fn with_validity(self, validity: Option<Bytes>) -> Self {
         Self { validity, ..self }
+    }
+
+    /// Sets the form of the cells.
+    pub(crate) fn with_form(self, form: u32) -> Self {
+        Self { form, ..self }
+    }
+
+    /// Returns the form of the cells, see [`StoredChunk::form`](crate::format::StoredChunk::form).
+    pub fn form(&self) -> u32 {
+        self.form
     }
 
     /// Returns the number of cells.

@@ -124,7 +124,7 @@ mod tests {
     fn chunk(codec: Codec, stored: u64, raw: u64) -> (StoredChunk, Request) {
         let at = Location::new("a", ByteRange::Bounded(100..100 + stored));
         let request = Request { at: at.clone(), may_be_absent: false, expected: stored };
-        (StoredChunk { layers: vec![Layer::whole(Payload::new(at, raw, codec))] }, request)
+        (StoredChunk::new(vec![Layer::whole(Payload::new(at, raw, codec))]), request)
     }
 
     #[test]

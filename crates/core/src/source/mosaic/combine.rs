@@ -15,10 +15,12 @@
 //! The steps 1 to 4 end in an [`Arrangement`]. Another process makes it of `KnownFiles` instead, and opens only the files
 //! that it reads.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
 
+use super::common_values::CommonValues;
 use super::compat::{files_differ, variables_differ};
 use super::concat_axis::{concat_axis, concat_labels, sort_files};
 use super::differences::Differences;
@@ -29,10 +31,10 @@ use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
 use super::precision::unify_precision;
 use super::source::{Mosaic, MosaicPart, PartValue};
-use crate::array::{GridArray, Labels, Property, Value, ValueColumn};
+use crate::array::{GridArray, Labels, Property, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
-use crate::tile::{CellFormat, Objects};
+use crate::tile::Objects;
 
 impl GridArray {
     /// Combines arrays into one, with a column per variable. Files are concatenated along the dimension whose
@@ -100,9 +102,10 @@ impl Arrangement {
         if let Some(labels) = labels {
             dims[axis] = dims[axis].with_labels(labels);
         }
-        let values = values_of(&files[0].arrays);
+        let common = CommonValues::try_new(&files)?;
+        let values = common.values.clone();
         let names = options.file_column.then(|| names_along(&files, axis));
-        let source = mosaic(&name, files, axis, options.chunk_bytes)?;
+        let source = mosaic(&name, files, axis, &common, options.chunk_bytes)?;
         let grid = source.grid().clone();
         let source = Arc::new(source);
         let array = GridArray::new(name, source, grid, dims, values, options.index_columns);
@@ -182,20 +185,6 @@ pub(super) fn way_out(variables_differ: bool) -> String {
     format!("{shared}make a table of each kind of file, and combine the tables with UNION ALL")
 }
 
-/// Returns the values of a file as columns of one table.
-fn values_of(arrays: &[GridArray]) -> Vec<Value> {
-    let mut values: Vec<Value> = arrays.iter().flat_map(|it| it.values().to_vec()).collect();
-    for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
-        // Stored chunks without a selected cell are not read. Fill values take their place in the tile, so each
-        // variable needs one. Formats that store every chunk, such as `.tet`, have none: zeros will do, because
-        // no query selects these cells.
-        if let (Some(width), true) = (width, fill.is_empty()) {
-            fill.resize(*width, 0);
-        }
-    }
-    values
-}
-
 /// Returns the name of the file of each position along `axis`.
 fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
     let names: StringViewArray = files.iter().map(|file| Some(file.name.as_str())).collect();
@@ -213,7 +202,13 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
 ///   parts    u: [2023, 2024], v: [2023, 2024]    per variable and file: source and first member
 ///   members  [2023, 2024]                        u and v of one file share their objects
 /// ```
-fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
+fn mosaic(
+    name: &str,
+    files: Vec<FileArrays>,
+    axis: usize,
+    common: &CommonValues,
+    chunk_bytes: u64,
+) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {
         let start = starts.last().copied().unwrap_or_default();
@@ -223,26 +218,29 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     let mut values = Vec::new();
     // Bytes of a cell of each variable, over all its values.
     let mut widths = Vec::new();
+    // The columns of each variable.
+    let mut columns_of: Vec<Range<usize>> = Vec::new();
     for (variable, array) in files[0].arrays.iter().enumerate() {
-        let of_value = array.values().iter().map(|value| value.column.cell_bytes());
+        let columns = values.len()..values.len() + array.values().len();
+        let of_value = common.values[columns.clone()].iter().map(|value| value.column.cell_bytes());
         widths.push(of_value.fold(0, u64::saturating_add));
-        for (number, value) in array.values().iter().enumerate() {
+        for (number, value) in common.values[columns.clone()].iter().enumerate() {
             let element = element_of(&value.column);
             values.push(PartValue { variable, value: number, element });
         }
+        columns_of.push(columns);
     }
     // The objects of all arrays, and the objects of the previous array with the number of their first member.
     let mut members: Vec<Arc<Objects>> = Vec::new();
     let mut before: Option<(Arc<Objects>, u32)> = None;
     let mut parts: Vec<Vec<MosaicPart>> = (0..variables).map(|_| Vec::new()).collect();
     let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
-    // The values that the table shows: those of the first file.
-    let shown: Vec<Vec<Value>> =
-        files[0].arrays.iter().map(|array| array.values().to_vec()).collect();
-    for file in files {
+    for (number, file) in files.into_iter().enumerate() {
         for (variable, array) in file.arrays.into_iter().enumerate() {
             grids[variable].push(array.grid().clone());
-            let source = with_own_fill(array, &shown[variable]);
+            let columns = columns_of[variable].clone();
+            let forms = columns.clone().map(|it| common.numbers(it, number).to_vec()).collect();
+            let source = with_own_fill(array, &common.values[columns]);
             // Variables of one file share their objects, so comparing with the previous ones is enough.
             let objects = Arc::clone(source.objects());
             let member = match &before {
@@ -250,7 +248,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
                 _ => add_members(&mut members, &objects)?,
             };
             before = Some((objects, member));
-            parts[variable].push(MosaicPart { source, member });
+            parts[variable].push(MosaicPart { source, member, forms });
         }
     }
     // One object or folder needs no members: its locations keep the number 0.

@@ -5,12 +5,13 @@
 //!   b.nc   t2m  scale_factor 0.02, K   ┘      "t2m"   units     none                  K
 //! ```
 //!
-//! Errors and `gridfusion info` show these differences. Whether one of them stops a table is another question, which
-//! `compat` answers.
+//! Errors and `gridfusion info` show these differences, and which of them stop a table.
 
 use std::collections::HashMap;
 
+use super::common_type::common_type;
 use super::own_fill::differs_in_fill_only;
+use super::units::{conversion, is_same_unit};
 use crate::array::{Dimension, GridArray, Property, Value};
 use crate::tile::CellFormat;
 
@@ -31,11 +32,14 @@ pub(crate) struct Difference {
     pub(crate) first: String,
     /// The value in the other file.
     pub(crate) other: String,
+    /// Whether the two files cannot be one table.
+    pub(crate) stops_table: bool,
 }
 
 impl Difference {
+    /// Returns a difference that stops a table.
     fn new(of: Option<&str>, property: Property, first: String, other: String) -> Self {
-        Self { of: of.map(str::to_owned), property, first, other }
+        Self { of: of.map(str::to_owned), property, first, other, stops_table: true }
     }
 
     /// Returns the difference as a sentence about the other file.
@@ -52,6 +56,11 @@ impl Difference {
             }
             Property::Length => format!("\"{of}\" has {other} elements, not {first}"),
             Property::Labels => format!("\"{of}\" has other labels: {other}, not {first}"),
+            Property::Attribute("units") => {
+                let converted = conversion(of, other, first);
+                let how = converted.map_or_else(String::new, |it| format!(": {it} is in {first}"));
+                format!("the units of \"{of}\" are {other}, not {first}{how}")
+            }
             _ => format!("the {} of \"{of}\" is {other}, not {first}", property.name()),
         }
     }
@@ -61,7 +70,7 @@ impl Difference {
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
     pub(crate) all: Vec<CountedDifference>,
-    places: HashMap<(Option<String>, Property), usize>,
+    places: HashMap<(Option<String>, Property, bool), usize>,
 }
 
 /// A difference, with the first file that has it.
@@ -77,7 +86,7 @@ pub(crate) struct CountedDifference {
 impl Differences {
     /// Adds a difference of `file` from the first file.
     pub(super) fn add(&mut self, difference: Difference, file: &str) {
-        let key = (difference.of.clone(), difference.property);
+        let key = (difference.of.clone(), difference.property, difference.stops_table);
         match self.places.get(&key).and_then(|at| self.all.get_mut(*at)) {
             Some(counted) => counted.files += 1,
             None => {
@@ -179,11 +188,32 @@ struct Found {
 }
 
 impl Found {
+    /// Adds a difference that stops a table, unless both values are the same.
     fn add(&mut self, of: Option<&str>, property: Property, first: String, other: String) {
+        self.add_judged(true, of, property, first, other);
+    }
+
+    fn add_judged(
+        &mut self,
+        stops_table: bool,
+        of: Option<&str>,
+        property: Property,
+        first: String,
+        other: String,
+    ) {
         let is_known = |it: &Difference| it.property == property && it.of.as_deref() == of;
         if first != other && !self.all.iter().any(is_known) {
-            self.all.push(Difference::new(of, property, first, other));
+            self.all
+                .push(Difference { stops_table, ..Difference::new(of, property, first, other) });
         }
+    }
+
+    /// Adds a difference in units. A file that has none does not contradict another one.
+    fn add_units(&mut self, of: Option<&str>, first: Option<&String>, other: Option<&String>) {
+        let stops =
+            matches!((first, other), (Some(first), Some(other)) if !is_same_unit(first, other));
+        let property = Property::Attribute("units");
+        self.add_judged(stops, of, property, attribute(first), attribute(other));
     }
 
     fn add_names(&mut self, a: &[Dimension], b: &[Dimension]) {
@@ -213,8 +243,7 @@ impl Found {
         self.add(name, Property::Calendar, calendar(a), calendar(b));
         // Times of different units are comparable, once they are times.
         if a.unit().is_none() && b.unit().is_none() && !a.labels().data_type().is_temporal() {
-            let units = |dim: &Dimension| attribute(dim.attributes().get("units"));
-            self.add(name, Property::Attribute("units"), units(a), units(b));
+            self.add_units(name, a.attributes().get("units"), b.attributes().get("units"));
         }
     }
 
@@ -241,11 +270,14 @@ impl Found {
             && (a.cells == b.cells || differs_in_fill_only(&a.cells, &b.cells));
         if !same {
             let before = self.all.len();
+            let has_common = common_type(&a.column.data_type(), &b.column.data_type()).is_some();
             let (of_a, of_b) = (a.column.properties(), b.column.properties());
             for (property, first) in of_a {
                 let other = of_b.iter().find(|(it, _)| *it == property);
                 let other = other.map_or_else(|| NONE.to_owned(), |(_, text)| text.clone());
-                self.add(name, property, first, other);
+                // Files may differ in how they store a value.
+                let stops = property == Property::Type && !has_common;
+                self.add_judged(stops, name, property, first, other);
             }
             if self.all.len() == before {
                 let (first, mut other) = (storage(&a.cells), storage(&b.cells));
@@ -253,13 +285,17 @@ impl Found {
                     // Fill values may be of any length, so they are not shown.
                     "another fill value of cells that were not written".clone_into(&mut other);
                 }
-                self.add(name, Property::Storage, first, other);
+                self.add_judged(false, name, Property::Storage, first, other);
             }
         }
         for key in ATTRIBUTES {
             let (first, other) = (a.attributes.get(key), b.attributes.get(key));
-            if first != other {
-                self.add(name, Property::Attribute(key), attribute(first), attribute(other));
+            let property = Property::Attribute(key);
+            match key {
+                // Times of different units are comparable, once they are times.
+                "units" if a.column.data_type().is_temporal() => {}
+                "units" => self.add_units(name, first, other),
+                _ => self.add_judged(false, name, property, attribute(first), attribute(other)),
             }
         }
     }

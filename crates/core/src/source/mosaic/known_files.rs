@@ -12,7 +12,8 @@ use arrow::array::ArrayRef;
 
 use super::combine::Arrangement;
 use super::file_arrays::FileArrays;
-use crate::array::{Contents, GridArray};
+use super::own_fill::differs_in_fill_only;
+use crate::array::{Contents, GridArray, Value};
 use crate::error::Error;
 use crate::grid::ChunkGrid;
 use crate::tile::{ObjectVersion, Objects};
@@ -65,7 +66,8 @@ impl PartialEq for KnownFiles {
 impl Eq for KnownFiles {}
 
 impl KnownFiles {
-    /// Returns what is known of arranged files; `None` if there is only one, or if labels differ from those of the files.
+    /// Returns what is known of arranged files; `None` if there is only one, if labels differ from those of the files, or if files
+    /// store a value in several forms.
     pub fn try_new(arranged: &Arrangement) -> Option<Self> {
         let Arrangement { files, places, axis, labels, in_singles } = arranged;
         if *in_singles {
@@ -76,6 +78,9 @@ impl KnownFiles {
             labels => Some(Arc::clone(labels.in_memory()?)),
         };
         let first = files.first()?;
+        if files.iter().any(|file| has_other_forms(file, first)) {
+            return None;
+        }
         let variables = first.arrays.iter().map(|array| array.name().to_owned()).collect();
         let known =
             files.iter().zip(places).map(|(file, &place)| KnownFile::try_new(file, place, *axis));
@@ -109,4 +114,16 @@ impl KnownFile {
         let reason = format!("{reason}, unlike when the query was planned");
         ObjectVersion::changed(&self.name, &reason)
     }
+}
+
+/// Whether a file stores a value in another form than the first file.
+fn has_other_forms(file: &FileArrays, first: &FileArrays) -> bool {
+    fn values(file: &FileArrays) -> impl Iterator<Item = &Value> {
+        file.arrays.iter().flat_map(GridArray::values)
+    }
+    let is_other = |(a, b): (&Value, &Value)| {
+        let is_stored_alike = a.cells == b.cells || differs_in_fill_only(&a.cells, &b.cells);
+        a.column != b.column || !a.forms.is_empty() || !is_stored_alike
+    };
+    values(file).zip(values(first)).any(is_other)
 }

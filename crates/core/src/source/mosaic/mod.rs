@@ -28,6 +28,8 @@
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
+mod common_type;
+mod common_values;
 pub(crate) mod compat;
 mod concat_axis;
 pub(crate) mod differences;
@@ -45,6 +47,7 @@ mod side_by_side;
 mod sliced;
 mod source;
 pub(crate) mod survey;
+mod units;
 mod zones;
 
 pub use combine::Arrangement;

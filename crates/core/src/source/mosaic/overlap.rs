@@ -132,7 +132,8 @@ impl Overlap {
         if self.is_same {
             return stored;
         }
-        let layers = stored.layers.into_iter().filter_map(|layer| {
+        let StoredChunk { layers, form } = stored;
+        let layers = layers.into_iter().filter_map(|layer| {
             let placement = match &layer.placement {
                 Some(placement) => self.shifted(placement)?,
                 None => Placement {
@@ -144,7 +145,7 @@ impl Overlap {
             };
             Some(Layer { placement: Some(placement), ..layer })
         });
-        StoredChunk { layers: layers.collect() }
+        StoredChunk { layers: layers.collect(), form }
     }
 
     /// Converts a placement in the stored chunk to one in the chunk of the table; `None` if they share no cell.

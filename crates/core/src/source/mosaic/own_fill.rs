@@ -28,7 +28,9 @@ pub(super) fn differs_in_fill_only(a: &CellFormat, b: &CellFormat) -> bool {
 pub(super) fn with_own_fill(array: GridArray, shown: &[Value]) -> Arc<dyn ChunkSource> {
     let own = |(value, shown): (&Value, &Value)| {
         let fill = &value.cells.fill;
-        let is_own = !fill.is_empty() && *fill != shown.cells.fill;
+        // Another form of the variable has a fill value of its own.
+        let is_shown = value.column == shown.column;
+        let is_own = is_shown && !fill.is_empty() && *fill != shown.cells.fill;
         is_own.then(|| RepeatedCell::new(fill.clone()))
     };
     let fills: Vec<_> = array.values().iter().zip(shown).map(own).collect();

@@ -29,6 +29,7 @@ impl GridArray {
     /// ```
     ///
     /// # Errors
+    /// `Unsupported` if an array has files that store a value in several forms: a chunk of the result may lie in several of them.
     /// `Usage` if labels of two axes differ. `Internal` without arrays, or for axes and indices that an array does not have.
     pub fn side_by_side(sides: &[AlignedArray<'_>]) -> Result<Self> {
         let slice =
@@ -36,6 +37,12 @@ impl GridArray {
         let Some((first, others)) = sides.split_first() else {
             return Err(Error::internal("no arrays to put side by side"));
         };
+        let has_forms = |side: &AlignedArray<'_>| {
+            side.array.values().iter().any(|value| !value.forms.is_empty())
+        };
+        if sides.iter().any(has_forms) {
+            return Err(Error::unsupported("files that store a value in several forms"));
+        }
         let first = slice(first)?;
         let mut parts = vec![];
         for side in others {

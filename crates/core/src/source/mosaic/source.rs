@@ -43,6 +43,8 @@ pub(super) struct MosaicPart {
     pub(super) source: Arc<dyn ChunkSource>,
     /// The number of its objects among the members of the table's objects.
     pub(super) member: u32,
+    /// Per value: for each form that it has in the array, the number of the form in the table.
+    pub(super) forms: Vec<Vec<u32>>,
 }
 
 /// The variable and the value in its arrays that a value of the table comes from.
@@ -144,8 +146,8 @@ impl Mosaic {
             if chunks.len() != of_variable.len() {
                 return Err(Error::internal("a chunk that was not located"));
             }
-            for (&at, chunk) in request.at.iter().zip(chunks) {
-                located.push((task, at, overlap.place(part.owned(chunk))));
+            for ((&at, value), chunk) in request.at.iter().zip(&of_variable).zip(chunks) {
+                located.push((task, at, overlap.place(part.owned(*value, chunk)?)));
             }
         }
         Ok(located)
@@ -153,12 +155,24 @@ impl Mosaic {
 }
 
 impl MosaicPart {
-    /// Renumbers the members of a stored chunk's locations as the table numbers them. Formats always set 0, and
-    /// a mosaic within the mosaic counts from 0.
-    fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
+    /// Renumbers the members of the locations and the form of a stored chunk as the table numbers them. Formats always set 0,
+    /// and a mosaic within the mosaic counts from 0.
+    fn owned(&self, value: usize, mut chunk: StoredChunk) -> Result<StoredChunk> {
         let layers = chunk.layers.iter_mut();
         layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);
-        chunk
+        chunk.form = self.form(value, chunk.form)?;
+        Ok(chunk)
+    }
+
+    /// Whether the array has all its cells of a value in one form of the table.
+    fn has_only_form(&self, value: usize, form: u32) -> bool {
+        self.forms.get(value).is_some_and(|forms| forms.iter().all(|it| *it == form))
+    }
+
+    /// Returns the number in the table of a form that a value has in the array.
+    fn form(&self, value: usize, own: u32) -> Result<u32> {
+        let form = self.forms.get(value).and_then(|forms| forms.get(own as usize));
+        form.copied().ok_or_else(|| Error::internal("a form that no file has"))
     }
 }
 
@@ -197,7 +211,13 @@ impl ChunkSource for Mosaic {
         let mut located = stream::iter(located).buffered(MAX_CONCURRENT_IO);
         while let Some(of_part) = located.try_next().await? {
             for (task, at, chunk) in of_part {
-                chunks[task][at].layers.extend(chunk.layers);
+                let of_table = &mut chunks[task][at];
+                // A chunk of the table lies in one file.
+                if !of_table.layers.is_empty() && of_table.form != chunk.form {
+                    return Err(Error::internal("a chunk of several forms"));
+                }
+                of_table.form = chunk.form;
+                of_table.layers.extend(chunk.layers);
             }
         }
         drop(located);
@@ -227,7 +247,9 @@ impl ChunkSource for Mosaic {
         let touched = self.layout.files_of(selection);
         // Each file compares the cost of its zone maps with an equal share of the payload bytes.
         let share = bytes_to_read / (touched.len() as u64).max(1);
-        let read = touched.into_iter().map(|file| async move {
+        // Bounds of another form are no elements of the column.
+        let touched = touched.into_iter().filter(|file| parts[*file].has_only_form(value, 0));
+        let read = touched.map(|file| async move {
             let selection = self.layout.within_file(selection, file);
             (file, parts[file].source.zones(value, &selection, share).await)
         });

@@ -15,7 +15,7 @@ use arrow::datatypes::DataType;
 use async_trait::async_trait;
 
 use super::combine::Arrangement;
-use super::compat::{all_differences, files_differ, stops_table};
+use super::compat::{all_differences, files_differ};
 use super::differences::{CountedDifference, Difference, Differences, differences, labels_differ};
 use super::file_arrays::FileArrays;
 use super::groups::groups;
@@ -219,7 +219,7 @@ impl Survey {
         }
         let first = self.first.first();
         let stops = |it: &CountedDifference| {
-            stops_table(it.difference.property)
+            it.difference.stops_table
                 && !first.is_some_and(|part| is_of_precision(&it.difference, part))
         };
         let all = self.found.all.into_iter().chain(labels).map(|it| {
@@ -285,10 +285,8 @@ fn is_of_precision(difference: &Difference, file: &FileArrays) -> bool {
 
 /// Returns a text that files have in common that fit together apart from labels.
 fn signature(part: &FileArrays) -> String {
-    let mut values: Vec<String> = vec![];
-    for value in part.arrays.iter().flat_map(GridArray::values) {
-        values.push(format!("{} {:?}", value.name, value.column.properties()));
-    }
+    let values = part.arrays.iter().flat_map(GridArray::values);
+    let mut values: Vec<&str> = values.map(|value| value.name.as_str()).collect();
     values.sort_unstable();
     let dims = part.arrays.first().map(GridArray::dims).unwrap_or_default().iter();
     let dims: Vec<String> =

@@ -196,7 +196,7 @@ fn memory_is_one_layer_and_the_tile() {
         };
         layers.push(Layer { placement: Some(placement), ..Layer::whole(values) });
     }
-    let stored = StoredChunk { layers };
+    let stored = StoredChunk::new(layers);
     assert_eq!(bytes_decoded(&stored, 1 << 14, &format), 2 << 16);
     let nullable = CellFormat { nullable: true, ..format.clone() };
     assert_eq!(bytes_decoded(&stored, 1 << 14, &nullable), (2 << 16) + (1 << 14));
@@ -215,7 +215,7 @@ fn values_of_any_length_are_accounted_with_their_offsets() {
         ..Layer::whole(payload(vec![0; 80], false, fetched))
     };
     let format = CellFormat { width: None, ..CellFormat::fixed(1) };
-    let whole = StoredChunk { layers: vec![layer(&mut fetched)] };
+    let whole = StoredChunk::new(vec![layer(&mut fetched)]);
     // Payloads of 180 bytes; per cell 16 bytes of spans, and 8 of offsets as numbers.
     assert_eq!(bytes_decoded(&whole, 10, &format), 180 + 10 * (16 + 8));
     let placement = Placement {
@@ -225,7 +225,7 @@ fn values_of_any_length_are_accounted_with_their_offsets() {
         order: StorageOrder::RowMajor,
     };
     let placed = Layer { placement: Some(placement), ..layer(&mut fetched) };
-    let merged = StoredChunk { layers: vec![placed] };
+    let merged = StoredChunk::new(vec![placed]);
     // The tile of 5 cells has spans and contents; the layer of 10 cells has offsets and spans.
     let expected = 180 + 5 * 16 + 100 + 10 * (8 + 16);
     assert_eq!(bytes_decoded(&merged, 5, &format), expected);
@@ -246,7 +246,7 @@ fn values_after_their_lengths_need_no_payload_of_offsets() {
     // An estimate of the length.
     content.raw_len = 100;
     let layer = Layer { content: Some(content), ..Layer::whole(offsets) };
-    let stored = StoredChunk { layers: vec![layer] };
+    let stored = StoredChunk::new(vec![layer]);
     let format = CellFormat { width: None, ..CellFormat::fixed(1) };
     let (extents, scratch) = ([2, 2], &mut Scratch::default());
     let mut payloads = fetched.into_iter();
@@ -266,7 +266,7 @@ fn a_chunk_that_is_absent_is_fill_values() {
         ..Layer::whole(payload(vec![1; 12], raw, fetched))
     };
     let layers = [true, false].map(|raw| layer(raw, &mut fetched));
-    let mut stored = layers.map(|layer| StoredChunk { layers: vec![layer] });
+    let mut stored = layers.map(|layer| StoredChunk::new(vec![layer]));
     // Memory for the tile counts even where the tile may be a view.
     let needed = stored.each_ref().map(|stored| bytes_decoded(stored, 6, &format));
     assert_eq!(needed, [12, 24]);
@@ -284,7 +284,7 @@ fn big_endian_cells_are_made_and_never_viewed() {
     let mut fetched = vec![];
     let mut values = payload(vec![0, 1, 0, 2, 0, 3], true, &mut fetched);
     values.byte_order = ByteOrder::big(2);
-    let stored = StoredChunk { layers: vec![Layer::whole(values)] };
+    let stored = StoredChunk::new(vec![Layer::whole(values)]);
     let format = CellFormat::fixed(2);
     assert_eq!(bytes_decoded(&stored, 3, &format), 6);
     let (shared, scratch) = (fetched.clone(), &mut Scratch::default());
