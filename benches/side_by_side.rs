@@ -2,8 +2,8 @@
 //!
 //! - Two variables of 64 MiB each, with equal and with different chunks, compared with tables of one
 //!   variable.
-//! - One array as a file and as 64 files.
-//! - A thousand small files.
+//! - One array as a file and as 64 files. The same of packed numbers, where each file has its own packing.
+//! - A thousand small files, with one packing and with a thousand.
 //!
 //! Queries are warm, on two partitions, and are measured from SQL text to the result.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
@@ -16,7 +16,7 @@ mod common;
 use std::path::Path;
 
 use common::figures::{Baseline, Figures};
-use common::support::{F32, I32, Layout, TestDataset, reducing, tet_bytes};
+use common::support::{F32, I16, I32, Layout, TestDataset, reducing, tet_bytes};
 use common::{is_small, run, runtime};
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
@@ -42,6 +42,19 @@ fn variable(name: &str, hours: u64, chunk: [u64; 2], zstd: bool) -> TestDataset 
     TestDataset::new(name, F32, &[hours, STATIONS], &chunk, data)
         .with_zstd(zstd)
         .with_metadata(json!({"dim_names": ["time", "station"]}))
+}
+
+/// Packed integers with a factor of their own for each `file`, as a month of ERA5 has.
+fn packed(hours: u64, chunk: [u64; 2], file: u64) -> TestDataset {
+    let mut rng = SmallRng::seed_from_u64(hours + file);
+    let value = |_| rng.random_range(-6000..6000_i16).to_le_bytes();
+    let data = (0..hours * STATIONS).flat_map(value).collect();
+    let scale = 0.01 + file as f64 * 0.0001;
+    let attributes = json!({
+        "scale_factor": scale.to_string(), "add_offset": "270", "_FillValue": "-32767"
+    });
+    TestDataset::new("value", I16, &[hours, STATIONS], &chunk, data)
+        .with_metadata(json!({"dim_names": ["time", "station"], "attrs": attributes}))
 }
 
 fn time(start: u64, hours: u64) -> TestDataset {
@@ -112,15 +125,20 @@ fn wide(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     }
 }
 
-fn files(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
+/// One array as a file and as 64 files. `dataset` returns it for a number of hours, a chunk and a file.
+fn files(
+    figures: &mut Figures,
+    runtime: &Runtime,
+    folder: &Path,
+    (files, dataset): (&str, impl Fn(u64, [u64; 2], u64) -> TestDataset),
+) {
     let (hours, count) = (hours(), 64);
     let of_file = hours / count;
-    let whole = folder.join("whole.tet");
-    write(&whole, &[variable("value", hours, [of_file, STATIONS], false), time(0, hours)]);
+    let chunk = [of_file, STATIONS];
+    write(&folder.join("whole.tet"), &[dataset(hours, chunk, 0), time(0, hours)]);
     for number in 0..count {
         let path = folder.join(format!("part-{number:02}.tet"));
-        let part = variable("value", of_file, [of_file, STATIONS], false);
-        write(&path, &[part, time(number * of_file, of_file)]);
+        write(&path, &[dataset(of_file, chunk, number), time(number * of_file, of_file)]);
     }
     let ctx = reducing(2, 8192);
     runtime.block_on(async {
@@ -142,13 +160,41 @@ fn files(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
         compare(
             figures,
             (runtime, &ctx),
-            (&format!("{what}, 64 files"), &of("parts")),
+            (&format!("{what}, {files}"), &of("parts")),
             ("the same array in one file", &[&of("whole")]),
         );
     }
 }
 
 fn thousand(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
+    let (count, of_file) = (if is_small() { 20 } else { 1000 }, 24);
+    let chunk = [of_file, STATIONS];
+    for number in 0..count {
+        for (name, file) in [("same", 0), ("own", number)] {
+            let path = folder.join(format!("{name}-{number:04}.tet"));
+            write(&path, &[packed(of_file, chunk, file), time(number * of_file, of_file)]);
+        }
+    }
+    let ctx = reducing(2, 8192);
+    let register = |name: &str| {
+        let pattern = folder.join(format!("{name}-*.tet")).to_str().unwrap().to_owned();
+        let _ = ctx.deregister_table(name);
+        runtime.block_on(ctx.register_array(name, pattern, ArrayOptions::default())).unwrap();
+    };
+    let title = format!("{count} files of packed numbers, each with its own packing");
+    let same: Baseline<'_> = ("files with the same packing", Box::new(|| register("same")));
+    let query = format!("{title}: making the table");
+    figures.compare(query.as_str(), || register("own"), vec![same]);
+    register("same");
+    register("own");
+    let mean = |table: &str| format!("SELECT station, avg(value) FROM {table} GROUP BY station");
+    let name = format!("{title}: the mean of all days by station");
+    let (own, same) = (mean("own"), mean("same"));
+    let baseline = ("files with the same packing", &[same.as_str()][..]);
+    compare(figures, (runtime, &ctx), (name.as_str(), own.as_str()), baseline);
+}
+
+fn days(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let (count, of_file) = (if is_small() { 20 } else { 1000 }, 24);
     for number in 0..count {
         let part = variable("value", of_file, [of_file, STATIONS], true);
@@ -186,7 +232,11 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let mut figures = Figures::new("side_by_side");
     wide(&mut figures, &runtime, folder.path());
-    files(&mut figures, &runtime, folder.path());
+    let plain = |hours, chunk, _| variable("value", hours, chunk, false);
+    files(&mut figures, &runtime, folder.path(), ("64 files", plain));
+    let own = "64 files with their own packing";
+    files(&mut figures, &runtime, folder.path(), (own, packed));
+    days(&mut figures, &runtime, folder.path());
     thousand(&mut figures, &runtime, folder.path());
     figures.finish();
 }

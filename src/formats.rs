@@ -63,7 +63,7 @@ mod tests {
             formats.resolve(format, &given, &ArrayOptions::default()).unwrap_err().to_string()
         };
         let found = unknown("tet", "datset");
-        let expected = "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, ";
+        let expected = "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, ";
         assert!(found.starts_with(expected), "{found}");
         let found = unknown("tet", "timestamp");
         assert!(found.contains("'timestamp', which is for TileDB tables only; the"), "{found}");

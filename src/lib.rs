@@ -118,7 +118,8 @@ pub use gridfusion_core::error::{
 };
 pub use gridfusion_core::io::{MappedFile, Remote, RemoteLimits, RequestCounts, Root};
 pub use gridfusion_core::options::{
-    ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
+    ArrayOptions, IoMode, OptionInfo, OptionValue, Overlap, ResolvedOptions, Scope, Secret,
+    ValueKind,
 };
 pub use gridfusion_core::source::{
     ArrayFormat, ArrayGroup, Formats, Locations, OpeningCounter, TableOrigin,

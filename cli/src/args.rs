@@ -7,7 +7,7 @@ use std::{fs, io};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use gridfusion::{Error, Scope};
+use gridfusion::Error;
 
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
@@ -325,7 +325,7 @@ fn options_help() -> String {
         .iter()
         .map(|format| {
             let options = format.option_table().options();
-            let of_paths = options.filter(|option| option.scope != Scope::Table);
+            let of_paths = options.filter(|option| !option.scope.is_of_one_table());
             (format.title(), of_paths.map(|option| option.name).collect())
         })
         .collect();

@@ -33,13 +33,29 @@ impl PathOptions {
     /// `Usage` for a name that is unknown, does not apply to a PATH or is given twice, and for an invalid
     /// value.
     pub(crate) fn new(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
+        Self::of_scopes(settings, formats, &[Scope::Place, Scope::Any])
+    }
+
+    /// As [`PathOptions::new`], and takes options for tables of many files.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn of_files(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
+        Self::of_scopes(settings, formats, &[Scope::Files, Scope::Place, Scope::Any])
+    }
+
+    fn of_scopes(
+        settings: &[Setting],
+        formats: &Formats,
+        scopes: &[Scope],
+    ) -> gridfusion::Result<Self> {
         let mut options = Self::default();
         for (name, value) in settings {
             if is_of_store(name) {
                 options.stores.set(name, value)?;
                 continue;
             }
-            refuse_of_one_table(name, formats)?;
+            refuse_of_other_scopes(name, formats, scopes)?;
             if options.arrays.get(name).is_some() {
                 return Err(Error::usage(format!("option '{name}' is given twice")));
             }
@@ -69,7 +85,7 @@ impl PathOptions {
         let having = formats.iter().filter(|it| it.option_table().find(name).is_some());
         let nouns = having.flat_map(|it| it.nouns()).map(|noun| format!("{noun}s"));
         let nouns: Vec<String> = nouns.collect();
-        let known = table.options().filter(|option| option.scope != Scope::Table);
+        let known = table.options().filter(|option| !option.scope.is_of_one_table());
         let known: Vec<&str> = known.map(|option| option.name).collect();
         Err(Error::usage(format!(
             "option '{name}' is for {}; the options here are {}",
@@ -89,9 +105,13 @@ impl PathOptions {
     }
 }
 
-/// Refuses an option for a single table, because a PATH is a schema or catalog of several tables.
-fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> {
-    let is_about = |option: &&OptionInfo| option.scope != Scope::Table;
+/// Refuses an option of another scope, because a PATH is a schema or catalog of several tables.
+fn refuse_of_other_scopes(
+    name: &str,
+    formats: &Formats,
+    scopes: &[Scope],
+) -> gridfusion::Result<()> {
+    let is_about = |option: &&OptionInfo| scopes.contains(&option.scope);
     let mut known: Vec<&OptionInfo> = Vec::new();
     for option in formats.iter().flat_map(|format| format.option_table().options()) {
         if !known.iter().any(|it| it.name == option.name) {

@@ -35,7 +35,7 @@ use super::metrics::ScanMetrics;
 use super::pruning::zones::{ReadExtent, worthwhile_zones};
 use super::pruning::{DynamicFilters, Priority};
 use super::reads::Reads;
-use crate::array::{FoundChunks, GridArray, Workspace};
+use crate::array::{FoundChunks, GridArray, ValueColumn, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::io::counted;
@@ -260,7 +260,7 @@ impl ChunkReader {
     /// Whether the variable at position `at` may hold NULL in this chunk, by its type and zone map.
     async fn may_hold_nulls(&mut self, at: usize, task: &ChunkTask) -> bool {
         let Self { array, plan, values, .. } = self;
-        if !array.value(values[at]).is_nullable() {
+        if !array.forms_of(values[at]).any(ValueColumn::is_nullable) {
             return false;
         }
         let zones = match &self.zones {

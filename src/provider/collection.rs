@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
 
-use super::opener::{ArrayOpener, Chosen, open_files};
+use super::files::{StackLabel, dimension, open_files};
+use super::opener::{ArrayOpener, Chosen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{MAX_CONCURRENT_IO, OpenFiles, last_part};
 use crate::options::ArrayOptions;
 use crate::source::{
-    ArrayFormat, ArrayGroup, Collection, Locations, Needs, OpenedArray, Place, Places, Role,
+    ArrayFormat, ArrayGroup, Collection, Locations, Needs, OpenedArray, Place, Places, Role, Stack,
     TableArrays, holds, is_pattern,
 };
 
@@ -37,6 +38,8 @@ struct Member {
     format: (&'static str, &'static str),
     size: Option<u64>,
     parts: Vec<TableArrays>,
+    /// Its label along a new dimension, if the options name one.
+    label: Option<StackLabel>,
 }
 
 impl ArrayOpener {
@@ -76,14 +79,19 @@ impl ArrayOpener {
             }
         });
         let members: Vec<_> = members.collect();
-        let mut members = stream::iter(members).buffered(MAX_CONCURRENT_IO);
-        while let Some((location, member)) = members.next().await {
+        let mut members = stream::iter(members).buffered(MAX_CONCURRENT_IO).enumerate();
+        let mut stacked = vec![];
+        while let Some((at, (location, member))) = members.next().await {
             match member {
+                Ok(it) if it.label.is_some() => stacked.push((at, it)),
                 Ok(it) => collection.add(it.format, it.size, it.parts),
                 Err(error) => {
                     collection.add_unreadable(location, error.in_file(location));
                 }
             }
+        }
+        if let Some(stack) = first.as_ref().map(Chosen::stack).transpose()?.flatten() {
+            add_stacked(&mut collection, &stack, stacked, places.len())?;
         }
         Ok(collection)
     }
@@ -203,7 +211,47 @@ impl ArrayOpener {
         };
         let noun = format.nouns().first().copied().unwrap_or_else(|| format.title());
         let size = parts.iter().find_map(size_of).or_else(|| size_below(&place));
-        Ok(Member { format: (format.name(), noun), size, parts })
+        let label = match chosen.stack()? {
+            Some(stack) => Some(self.label(&stack, &place, &chosen).await?),
+            None => None,
+        };
+        Ok(Member { format: (format.name(), noun), size, parts, label })
+    }
+}
+
+/// Adds files that are stacked along a new dimension. Each has its number among all `places`.
+fn add_stacked(
+    collection: &mut Collection,
+    stack: &Stack,
+    members: Vec<(usize, Member)>,
+    places: usize,
+) -> Result<()> {
+    let (mut kept, mut names, mut labels, mut others) = (vec![], vec![], vec![], vec![]);
+    for (at, Member { format, size, parts, label }) in members {
+        kept.push(at);
+        labels.extend(label);
+        names.push(parts.iter().find_map(name_of).unwrap_or_default());
+        others.push((format, size, parts));
+    }
+    let along = dimension(stack, &names, labels, &kept, places)?;
+    for (number, (format, size, parts)) in others.into_iter().enumerate() {
+        let part = |part| match part {
+            TableArrays::Grids(file) => {
+                Stack::stacked(file, &along, number).map(TableArrays::Grids)
+            }
+            sparse @ TableArrays::Sparse(_) => Ok(sparse),
+        };
+        let parts = parts.into_iter().map(part).collect::<Result<_>>()?;
+        collection.add(format, size, parts);
+    }
+    Ok(())
+}
+
+/// Returns the name of the file that holds grids.
+fn name_of(arrays: &TableArrays) -> Option<String> {
+    match arrays {
+        TableArrays::Grids(file) => Some(file.name.clone()),
+        TableArrays::Sparse(_) => None,
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
 //! | `opener`, `store_maker` | from locations, options and stores to tables |
+//! | `files` | the files of a table of many, which options adapt |
 //! | `collection` | files that are described together |
 //! | `reopen`, `reopen_known` | the same from the origin of a table, in another process |
 //! | `panics` | panics as errors of a query |
@@ -27,6 +28,7 @@ mod array_table;
 mod collection;
 mod fact_provider;
 mod factory;
+mod files;
 mod grid_catalog;
 mod lazy_schema;
 mod named_arguments;

@@ -18,24 +18,20 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
-use futures::stream::{self, StreamExt, TryStreamExt};
 use url::Url;
 
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
+use super::files::Unreadable;
 use super::store_maker::MakesStores;
 use crate::error::{Error, Result, shown_location};
 use crate::exec::GridfusionConfig;
-use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore, Root, check_reference};
-use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
+use crate::io::{Remote, RemoteStore, Root, check_reference};
+use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::source::{
-    Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
-    MosaicOptions, OpeningCounter, OriginPlace, Place, Places, Stores, TableArrays, TableOrigin,
-    is_pattern, mosaic_options,
+    ArrayFormat, ArrayGroup, Formats, Locations, MosaicOptions, OpeningCounter, OriginPlace, Place,
+    Places, Stores, TableOrigin, is_pattern, mosaic_options,
 };
-
-/// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
-const MOST_OPEN: usize = 512;
 
 /// An opener of arrays, with the formats, the table defaults and the object stores of a session.
 ///
@@ -146,43 +142,58 @@ impl ArrayOpener {
     ) -> Result<ArrayTable> {
         let locations = locations.into();
         let places = locations.expand(&self.stores).await?;
-        let first = self.place(places.first())?;
         let named = format;
-        let format = self.formats.of_place(&first, named).await?;
+        let (first, format) = self.first_of(&places, named, options).await?;
         let resolved = Arc::new(self.formats.resolve(&format, options, &self.defaults)?);
-        let place = OriginPlace::new(places.first(), &*format);
+        let place = OriginPlace::new(first.location(), &*format);
         let origin = TableOrigin::new(locations, place, options, &self.defaults, &resolved);
         let chosen = Chosen { format, options: resolved };
-        let Places::Many(places) = places else {
-            return Ok(self.one(&first, &chosen).await?.with_origin(origin));
+        let places = match places {
+            Places::Many(places) => places,
+            // A new dimension needs the steps of a table of many, even for one file.
+            Places::One(place) if chosen.stack()?.is_some() => vec![place],
+            Places::One(_) => return Ok(self.one(&first, &chosen).await?.with_origin(origin)),
         };
         let each = match named {
             Some(_) => vec![chosen; places.len()],
             None => self.chosen(&places, &chosen, options)?,
         };
-        let of_place = |(location, it): (&String, &Chosen)| OriginPlace::new(location, &*it.format);
-        let origin = origin.of_many(places.iter().zip(&each).map(of_place).collect());
-        let (table, files) = self.combined(origin.locations.name(), &places, each).await?;
-        Ok(table.with_origin(origin.with_files(files)))
+        let name = origin.locations.name();
+        let combined = self.combined(name, &places, &each, Unreadable::ByOption).await?;
+        let of_place = |at: &usize| OriginPlace::new(&places[*at], &*each[*at].format);
+        let origin = origin.of_many(combined.kept.iter().map(of_place).collect());
+        Ok(combined.table.with_origin(origin.with_files(combined.known)))
+    }
+
+    /// Returns the first place and its format. With the option `skip_unreadable`, the first place whose format is known.
+    async fn first_of(
+        &self,
+        places: &Places,
+        named: Option<&str>,
+        options: &ArrayOptions,
+    ) -> Result<(Place, Arc<dyn ArrayFormat>)> {
+        let first = self.place(places.first())?;
+        let error = match (self.formats.of_place(&first, named).await, places) {
+            (Ok(format), _) => return Ok((first, format)),
+            (Err(error), Places::One(_)) => return Err(error),
+            (Err(error), Places::Many(_)) => error,
+        };
+        let skips = options.get("skip_unreadable").is_some_and(|it| it.to_string() == "true");
+        if let (Places::Many(others), true) = (places, skips) {
+            for other in others {
+                let place = self.place(other)?;
+                if let Ok(format) = self.formats.of_place(&place, named).await {
+                    return Ok((place, format));
+                }
+            }
+        }
+        Err(error)
     }
 
     /// Opens the arrays of one place as a table.
     pub(super) async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
         let arrays = self.formats.table(&chosen.format, place, &chosen.options).await?;
         ArrayTable::from_place(arrays, &chosen.mosaic())
-    }
-
-    /// Opens the arrays of several places as one table. The first place sets how they are combined.
-    pub(super) async fn combined(
-        &self,
-        name: String,
-        places: &[String],
-        each: Vec<Chosen>,
-    ) -> Result<(ArrayTable, Option<KnownFiles>)> {
-        let mosaic = each.first().map(Chosen::mosaic).unwrap_or_default();
-        let arranged = Arrangement::try_new(self.many(places, each).await?, &mosaic)?;
-        let known = KnownFiles::try_new(&arranged);
-        Ok((ArrayTable::from(arranged.into_array(name, &mosaic)?), known))
     }
 
     /// Chooses the format of each place without I/O: the one that its name shows, or that of the `first` place.
@@ -203,37 +214,6 @@ impl ArrayOpener {
             _ => Ok(first.clone()),
         };
         places.iter().map(choose).collect()
-    }
-
-    /// Opens the arrays of each place, in the order of `places`; up to 32 places at a time. The first error
-    /// ends all.
-    async fn many(&self, places: &[String], each: Vec<Chosen>) -> Result<Vec<FileArrays>> {
-        self.opening.begin(places.len());
-        let pool = open_files(&each);
-        let files = places.iter().zip(&each).map(|(place, chosen)| self.file(place, chosen, &pool));
-        stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await
-    }
-
-    /// Opens the arrays of one place of many, which has been counted as begun.
-    pub(super) async fn file(
-        &self,
-        location: &str,
-        chosen: &Chosen,
-        pool: &Arc<OpenFiles>,
-    ) -> Result<FileArrays> {
-        let place = self.place(location)?.among(Arc::clone(pool));
-        let table = self.formats.table(&chosen.format, &place, &chosen.options).await;
-        self.opening.end();
-        match table? {
-            TableArrays::Grids(arrays) => Ok(arrays),
-            TableArrays::Sparse(array) => {
-                let name = array.name();
-                let message = format!(
-                    "\"{name}\" is a sparse array, and several of them cannot be one table: make a table of each, and combine them with UNION ALL"
-                );
-                Err(Error::usage(message).in_file(location))
-            }
-        }
     }
 
     /// Whether `location` is a pattern, and its first match is an array.
@@ -278,7 +258,7 @@ impl ArrayOpener {
         let place = self.place(location)?;
         let format = self.formats.of_place(&place, format).await?;
         let is_of_table = |name: &str| {
-            format.option_table().find(name).is_some_and(|option| option.scope == Scope::Table)
+            format.option_table().find(name).is_some_and(|option| option.scope.is_of_one_table())
         };
         if let Some((name, value)) = options.iter().find(|(name, _)| is_of_table(name)) {
             let message = format!(
@@ -293,12 +273,6 @@ impl ArrayOpener {
         let beside = Chosen { format, options: Arc::new(resolved) }.mosaic();
         Ok(ArraySchema::new(group).with_origin(origin, beside))
     }
-}
-
-/// Returns a pool for the files of a table of many.
-pub(super) fn open_files(each: &[Chosen]) -> Arc<OpenFiles> {
-    let is_mapped = each.iter().any(|it| it.options.io() == IoMode::Mmap);
-    OpenFiles::new(is_mapped, MOST_OPEN)
 }
 
 /// The format of a place, with the options of the table for it.

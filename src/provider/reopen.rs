@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::array_table::{AlignedTable, ArrayTable};
+use super::files::Unreadable;
 use super::opener::{ArrayOpener, Chosen};
 use crate::error::Result;
 use crate::source::{OriginPlace, TableOrigin};
@@ -25,7 +26,10 @@ impl ArrayOpener {
         let (places, each) = self.chosen_again(origin).await?;
         let table = match (origin.is_many, places.as_slice(), each.as_slice()) {
             (false, [place], [chosen]) => self.one(&self.place(place)?, chosen).await?,
-            _ => self.combined(origin.locations.name(), &places, each).await?.0,
+            _ => {
+                let name = origin.locations.name();
+                self.combined(name, &places, &each, Unreadable::Refused).await?.table
+            }
         };
         Ok(table.with_origin(origin.clone()))
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::array_table::ArrayTable;
-use super::opener::{ArrayOpener, Chosen, open_files};
+use super::files::open_files;
+use super::opener::{ArrayOpener, Chosen};
 use crate::error::{Error, Result};
 use crate::io::OpenFiles;
 use crate::source::{FileArrays, KnownFiles, OpensFiles, TableOrigin};

@@ -31,7 +31,7 @@ use crate::session::plain_context;
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<ExitCode> {
-    let options = PathOptions::new(&args.options, &gridfusion::built_in_formats())?;
+    let options = PathOptions::of_files(&args.options, &gridfusion::built_in_formats())?;
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
     let opening = Progress::is_possible().then(|| Progress::from_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;

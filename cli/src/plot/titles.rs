@@ -127,9 +127,8 @@ impl<'a> Trace<'a> {
         let attribute = |key: &str| self.field.metadata().get(key).filter(|text| !text.is_empty());
         let described = || {
             let standard = || attribute("standard_name").map(|name| name.replace('_', " "));
-            let table = || {
-                array_of(self.scan).unwrap_or_else(|| self.scan.table_name.table().to_owned())
-            };
+            let table =
+                || array_of(self.scan).unwrap_or_else(|| self.scan.table_name.table().to_owned());
             let plain = match self.field.name().as_str() {
                 "value" => table(),
                 name => name.to_owned(),

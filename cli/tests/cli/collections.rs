@@ -203,3 +203,61 @@ t2m       -32768  scale_factor 0.01, add_offset 273  crs           -
     let time = &found["datasets"][0];
     assert_eq!((&time["bounds"], &time["calendar"]), (&json!("time_bnds"), &json!("noleap")));
 }
+
+/// Options make one table of files that would be several, as they do in a query.
+#[test]
+fn options_combine_files_that_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
+    for name in ["land_1.tet", "land_2.tet", "mask.tet"] {
+        fs::copy(format!("{data}/land.tet"), path(name)).unwrap();
+    }
+    fs::copy(format!("{YEARS}/2022.tet"), path("2022.tet")).unwrap();
+    fs::copy(format!("{YEARS}/2022.tet"), path("again.tet")).unwrap();
+    fs::write(path("bad.tet"), "nothing").unwrap();
+    let described = |options: &[&str], names: &[&str]| -> Vec<String> {
+        let options = options.iter().flat_map(|option| ["-O", option]);
+        let paths: Vec<String> = names.iter().map(|name| path(name)).collect();
+        let args: Vec<&str> = options.chain(paths.iter().map(String::as_str)).collect();
+        info(&args, folder.path().to_str().unwrap(), 0).lines().map(str::to_owned).collect()
+    };
+    let two = described(&[], &["2022.tet", "mask.tet"]);
+    assert!(two[2].contains("2 tables"), "{two:?}");
+    let united = described(&["union_by_name=true"], &["2022.tet", "mask.tet"]);
+    assert_eq!(united[2], "  one table, time × lat × lon: 365 × 5 × 6");
+    assert!(united.iter().any(|line| line.starts_with("land")), "{united:?}");
+    let stacked = described(&["stack=land_{version}.tet"], &["land_*.tet"]);
+    assert_eq!(stacked[2], "  one table, version × lat × lon: 2 × 5 × 6");
+    let stacked = described(&["stack=version=a,b"], &["land_*.tet"]);
+    assert!(
+        stacked.contains(&"  files follow one another along version, from a to b".to_owned()),
+        "{stacked:?}"
+    );
+    let last = described(&["overlap=last"], &["2022.tet", "again.tet"]);
+    assert_eq!(last[2], "  one table, time × lat × lon: 365 × 5 × 6");
+    let wrong = run(&["info", "-O", "overlap=newest", &path("2022.tet"), &path("again.tet")]);
+    assert_eq!(wrong.code, Some(1));
+    assert!(
+        wrong.stderr.contains("expected one of 'refused', 'first', 'last'"),
+        "{}",
+        wrong.stderr
+    );
+    let one = run(&["info", "-O", "overlap=last", &path("2022.tet")]);
+    assert_eq!(one.code, Some(1));
+    assert!(one.stderr.contains("option 'overlap' ('last') does not apply"), "{}", one.stderr);
+    // The query leaves the damaged file out, with a warning.
+    let sql = format!(
+        "SELECT count(*) FROM read_array(['{}', '{}'], skip_unreadable => true)",
+        path("bad.tet"),
+        path("2022.tet")
+    );
+    let outcome = run(&["--format", "csv", "-c", &sql]);
+    assert_eq!(outcome.code, Some(0));
+    assert!(outcome.stdout.starts_with("count(*)\n10950\n"), "{}", outcome.stdout);
+    assert!(
+        outcome.stderr.contains("left out of the table") && outcome.stderr.contains("bad.tet"),
+        "{}",
+        outcome.stderr
+    );
+}

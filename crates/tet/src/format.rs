@@ -137,13 +137,18 @@ impl ArrayGroup for TetGroup {
         Ok(arrays.into_iter().map(OpenedArray::from).collect())
     }
 
+    async fn data_variables(&self) -> Result<Vec<String>> {
+        let names = self.file.data_variables();
+        match names.is_empty() {
+            true => Err(Error::usage("the file has no data variable").in_file(self.file.name())),
+            false => Ok(names),
+        }
+    }
+
     /// Compares names and lengths of dimensions before any dataset is opened: opening reads labels, and the
     /// message needs none.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
-        let names = self.file.data_variables();
-        if names.is_empty() {
-            return Err(Error::usage("the file has no data variable").in_file(self.file.name()));
-        }
+        let names = self.data_variables().await?;
         let axes = names.iter().map(|name| (name.as_str(), self.axes_of(name)));
         check_same_axes("the file has several data variables", axes)
             .map_err(|error| error.in_file(self.file.name()))?;

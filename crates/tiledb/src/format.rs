@@ -128,7 +128,7 @@ impl ArrayFormat for TileDb {
             Some(error) if group.is_array() => Err(error),
             _ => {
                 let group: &dyn ArrayGroup = &group;
-                group.columns(options.dataset()).await
+                group.chosen_columns(options).await
             }
         }
     }

@@ -75,7 +75,7 @@ impl PartitionReducer {
     /// Returns the chunk of `task` together with the table to which its cells are added.
     fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
         let (table, grid) = (self.cell_groups(), self.reduction.array.grid());
-        GroupedChunk { table, grid, task }
+        GroupedChunk::new(table, grid, task)
     }
 
     /// Aggregates with the kernels. Returns the columns of the aggregates, and the places of the groups;

@@ -214,12 +214,12 @@ docs/limits.md: | 2²⁸; above that, => src/exec/pruning/scope.rs: MAX_LABELS: 
 docs/limits.md: | 2²⁴ | => src/exec/matching/axis_labels.rs: MAX_LABELS: u64 = 1 << 24;
 docs/limits.md: | 2²², or as many as its => crates/tet/src/reader.rs: MAX_MISSING_CHUNKS: u64 = 1 << 22;
 docs/limits.md: | 2²², or as many as were => crates/tiledb/src/chunks.rs: MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
-docs/limits.md: at most 2²⁸. It => crates/core/src/source/mosaic/concat_axis.rs: MOST: u64 = 1 << 28;
+docs/limits.md: at most 2²⁸. It => crates/core/src/source/mosaic/concat_axis.rs: MOST_LABELS: u64 = 1 << 28;
 docs/limits.md: within 64 MiB => crates/core/src/source/mosaic/options.rs: chunk_bytes: 1 << 26,
 docs/group-by.md: more than 2²⁴ selected => src/exec/matching/axis_labels.rs: MAX_LABELS: u64 = 1 << 24;
 docs/group-by.md: more than 65536 possible => src/exec/reduce/strategy.rs: SMALL: u64 = 1 << 16;
 docs/many-files.md: 32 files at a time => crates/core/src/io/mod.rs: MAX_CONCURRENT_IO: usize = 32;
-docs/many-files.md: up to 512 files => src/provider/opener.rs: MOST_OPEN: usize = 512;
+docs/many-files.md: up to 512 files => src/provider/files.rs: MOST_OPEN: usize = 512;
 docs/embedding.md: up to 32 such tables => src/codec/tables.rs: MOST_TABLES: usize = 32;
 docs/object-stores.md: first 128 KiB of a file => crates/core/src/io/remote/store.rs: OPEN_BYTES: u64 = 128 << 10;
 docs/verify.md: more than 16,777,216 chunks => crates/core/src/source/provided/verify.rs: MOST_CHUNKS: u64 = 1 << 24;

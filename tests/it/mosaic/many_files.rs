@@ -182,8 +182,6 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     only_rain.remove(0);
     let mut renamed = year_file(2, &["A", "B"], "K");
     renamed[1].name = "snow".into();
-    let mut packed = year_file(2, &["A", "B"], "K");
-    packed[1].metadata["attrs"]["_FillValue"] = json!("-1");
     let mut swapped = year_file(2, &["A", "B"], "K");
     for dataset in &mut swapped[..2] {
         dataset.metadata["dim_names"] = json!(["time", "place"]);
@@ -214,8 +212,8 @@ async fn files_that_disagree_are_refused_with_the_reason() {
         ),
         (renamed, format!("{third}: its variables are temperature, snow, not temperature, rain")),
         (
-            packed,
-            format!("{third}: the fill value of \"rain\" is -1, not none\nmake a table of each"),
+            year_file(2, &["A", "B"], "degC"),
+            format!("{third}: the units of \"temperature\" are degC, not K"),
         ),
         (swapped, format!("{third}: its dimensions are time, place, not time, station")),
     ] {
@@ -228,8 +226,10 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     assert!(found.contains(&third), "{found}");
     let found = error(&ctx, years.text("month-*.tet"), default()).await;
     assert!(found.contains("nothing matches '"), "{found}");
-    // Attributes that do not affect the values may differ, and so may the order of variables.
-    let mut other_order = year_file(2, &["A", "B"], "degC");
+    // Attributes and fill values that do not affect the values may differ, and so may the order of variables.
+    let mut other_order = year_file(2, &["A", "B"], "kelvin");
+    other_order[0].metadata["attrs"]["long_name"] = json!("air");
+    other_order[1].metadata["attrs"]["_FillValue"] = json!("-1");
     other_order.swap(0, 1);
     years.write("year-2003.tet", &other_order);
     ctx.register_array("t", pattern(), default()).await.unwrap();
@@ -470,4 +470,48 @@ async fn objects_of_a_store_have_odd_names() {
         let last = format!("SELECT count(*), max(_file) FROM \"{folder}\"");
         assert_eq!(rows_from(&ctx, &last).await, [["50", "mem://bucket/my%20dir/e*.tet"]]);
     }
+}
+
+/// Labels of a file may be integers of another width, or floats, if one type holds them all.
+#[tokio::test]
+async fn labels_may_be_numbers_of_other_types() {
+    let years = Years::new(0);
+    let ctx = reducing(2, 8192);
+    let write = |name: &str, tag: u32, labels: Vec<u8>| {
+        let x = TestDataset::new("x", tag, &[2], &[2], labels)
+            .with_metadata(json!({"dim_names": ["x"]}));
+        let v = TestDataset::new(
+            "v",
+            I32,
+            &[2],
+            &[2],
+            [1, 2].into_iter().flat_map(i32::to_le_bytes).collect(),
+        )
+        .with_metadata(json!({"dim_names": ["x"]}));
+        years.write(name, &[v, x]);
+    };
+    let i32s = |labels: [i32; 2]| labels.into_iter().flat_map(i32::to_le_bytes).collect();
+    let i64s = |labels: [i64; 2]| labels.into_iter().flat_map(i64::to_le_bytes).collect();
+    let f64s = |labels: [f64; 2]| labels.into_iter().flat_map(f64::to_le_bytes).collect();
+    let f32s = |labels: [f32; 2]| labels.into_iter().flat_map(f32::to_le_bytes).collect();
+    let far = 1 << 60;
+    for (tag, labels, data_type, expected) in [
+        (I64, i64s([3, far]), "Int64", ["1", "2", "3", "1152921504606846976"]),
+        (F64, f64s([2.5, 4.0]), "Float64", ["1.0", "2.0", "2.5", "4.0"]),
+        (F32, f32s([2.1, 4.0]), "Float32", ["1.0", "2.0", "2.1", "4.0"]),
+    ] {
+        write("a.tet", I32, i32s([1, 2]));
+        write("b.tet", tag, labels);
+        ctx.deregister_table("t").unwrap();
+        ctx.register_array("t", years.text("[ab].tet"), ArrayOptions::default()).await.unwrap();
+        let labels = rows_from(&ctx, "SELECT arrow_typeof(x), x FROM t ORDER BY x").await;
+        assert_eq!(labels, expected.map(|label| [data_type, label]));
+        let last = format!("SELECT sum(v) FROM t WHERE x >= {}", expected[2]);
+        assert_eq!(cell(&ctx, &last).await, "3");
+    }
+    // No double is 2^60 + 1.
+    write("a.tet", I64, i64s([1, far + 1]));
+    write("b.tet", F64, f64s([2.5, 4.0]));
+    let found = error(&ctx, years.text("[ab].tet"), ArrayOptions::default()).await;
+    assert!(found.contains("\"x\"") && found.contains("Float64"), "{found}");
 }

@@ -1,6 +1,7 @@
 //! Many files or arrays as one table.
 
 /// Patterns, lists, errors, and skipped files.
+mod adapted;
 mod many_files;
 /// Random variables of random files.
 pub(crate) mod random;

@@ -50,11 +50,12 @@ struct Form {
     tag: u32,
     /// The factor and the offset of packed numbers, which are whole numbers for whole values.
     packing: Option<(f64, f64)>,
-    fill: i32,
+    /// The number that stands for NULL; `None` if there is no NULL, in files without `_FillValue`.
+    fill: Option<i32>,
 }
 
 impl Form {
-    fn random(rng: &mut StdRng) -> Self {
+    fn random(rng: &mut StdRng, has_nulls: bool) -> Self {
         let (tag, packing) = *[
             (F64, None),
             (F64, None),
@@ -67,13 +68,14 @@ impl Form {
         ]
         .choose(rng)
         .unwrap();
-        Self { tag, packing, fill: *[-9_999, -7_777].choose(rng).unwrap() }
+        let fill = *[-9_999, -7_777].choose(rng).unwrap();
+        Self { tag, packing, fill: (has_nulls || rng.random()).then_some(fill) }
     }
 
     /// The stored number of a value.
     fn stored(self, value: Option<i32>) -> i32 {
         match (value, self.packing) {
-            (None, _) => self.fill,
+            (None, _) => self.fill.unwrap(),
             (Some(value), None) => value,
             (Some(value), Some((scale, offset))) => ((f64::from(value) - offset) / scale) as i32,
         }
@@ -89,7 +91,10 @@ impl Form {
     }
 
     fn attributes(self) -> serde_json::Value {
-        let mut attributes = json!({"_FillValue": self.fill.to_string()});
+        let mut attributes = json!({});
+        if let Some(fill) = self.fill {
+            attributes["_FillValue"] = fill.to_string().into();
+        }
         if let Some((scale, offset)) = self.packing {
             attributes["scale_factor"] = scale.to_string().into();
             attributes["add_offset"] = offset.to_string().into();
@@ -117,15 +122,22 @@ struct Variable {
 }
 
 impl Variable {
-    fn random(rng: &mut StdRng, name: &'static str, cells: usize, files: usize) -> Self {
+    /// `file_of` has the file of each cell.
+    fn random(rng: &mut StdRng, name: &'static str, file_of: &[usize], files: usize) -> Self {
         let rises = rng.random_range(0..3);
         let value =
             |cell: usize, rng: &mut StdRng| cell as i32 * rises / 4 + rng.random_range(-9..10);
         let nulls = *[0.0, 0.2, 0.9].choose(rng).unwrap();
-        let values = (0..cells).map(|cell| (!rng.random_bool(nulls)).then(|| value(cell, rng)));
+        let has_nulls: Vec<bool> = (0..files).map(|_| rng.random_bool(0.7)).collect();
+        let values = file_of.iter().enumerate().map(|(cell, file)| {
+            let is_null = has_nulls[*file] && rng.random_bool(nulls);
+            (!is_null).then(|| value(cell, rng))
+        });
         let values = values.collect();
-        let (one, agree) = (Form::random(rng), rng.random_bool(0.5));
-        let forms = (0..files).map(|_| if agree { one } else { Form::random(rng) }).collect();
+        let (one, agree) = (Form::random(rng, true), rng.random_bool(0.5));
+        let forms =
+            has_nulls.into_iter().map(|has| if agree { one } else { Form::random(rng, has) });
+        let forms = forms.collect();
         Self { name, forms, values }
     }
 
@@ -165,7 +177,11 @@ impl Whole {
         axes[along] = labels_along(rng, lens);
         let cells = positions(&shape);
         let names = &["alpha", "beta", "gamma"][..rng.random_range(1..=3)];
-        let variable = |name: &&'static str| Variable::random(rng, name, cells.len(), lens.len());
+        let mut ends = vec![0];
+        lens.iter().for_each(|len| ends.push(ends[ends.len() - 1] + len));
+        let file = |cell: &Vec<u64>| ends.partition_point(|end| *end <= cell[along]) - 1;
+        let file_of: Vec<usize> = cells.iter().map(file).collect();
+        let variable = |name: &&'static str| Variable::random(rng, name, &file_of, lens.len());
         let variables = names.iter().map(variable).collect();
         Self { along, shape, axes, cells, variables }
     }
@@ -315,6 +331,7 @@ impl Mosaic {
             file_column: true,
             index_columns: true,
             chunk_bytes: self.chunk_bytes,
+            ..MosaicOptions::default()
         };
         GridArray::combine("all".into(), files, &options)
     }

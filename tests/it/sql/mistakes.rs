@@ -259,7 +259,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'Temperature')
         Error during planning: examples/data/stations.tet: no dataset "Temperature"; the file has "temperature", "precipitation", "elevation", "time"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('datset' 'temperature')
-        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'io' 'fast')
         Error during planning: io = 'fast', expected 'mmap' or 'pread'
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'nan_as_null' 'maybe')
@@ -269,7 +269,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'generation' 'last')
         Error during planning: option 'generation' is 'last', expected a number
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'timestamp' '1')
-        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' PARTITIONED BY (station)
         Error during planning: a TET table has no PARTITIONED BY
     CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('dataset' 'a')
@@ -326,9 +326,9 @@ async fn queries_and_calls() {
     SELECT * FROM tet_info(1.5)
         Error during planning: tet_info takes a path as text, or a list of paths, found 1.5
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
-        Error during planning: unknown option 'time'; the options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'time'; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
-        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb('tests/data/tiledb/weather')
         Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     "#);

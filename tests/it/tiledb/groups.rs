@@ -195,7 +195,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tiledb('tests/data')
         Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, monthly, parity.tet, singles, text, tiledb, upstream
     SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)
-        Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, text_encoding, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, text_encoding, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])
         Error during planning: the files cannot be one table; compared with tests/data/tiledb/overlap:
       tests/data/tiledb/nullable: its dimensions are x, not r, c

@@ -170,17 +170,29 @@ impl HierarchyGroup {
         })
     }
 
-    /// Returns the names of the data variables: those of the group itself, or if it has none, of the groups in it.
-    fn data_variables(&self) -> Vec<(&str, &Variable)> {
+    /// Returns the data variables with their names: those of the group itself, or if it has none, of the groups in it.
+    ///
+    /// # Errors
+    /// `Usage` if there are none.
+    fn data(&self) -> Result<Vec<(&str, &Variable)>> {
         let data = self.members().filter(|(number, it, _)| self.roles.is_data(*number, it));
         let all: Vec<(&str, &Variable)> = data.map(|(_, it, name)| (name, it)).collect();
         let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
         let here: Vec<_> = all.iter().filter(is_here).copied().collect();
         let data = if here.is_empty() { all } else { here };
+        if data.is_empty() {
+            let message = match self.left_out.is_empty() {
+                true => "there is no data variable".to_owned(),
+                false => {
+                    format!("there is no data variable that can be read; {}", self.left_out[0])
+                }
+            };
+            return Err(Error::usage(message).in_file(&self.location));
+        }
         // A scalar beside arrays describes them, such as a grid mapping that no attribute names.
         let arrays = data.iter().filter(|(_, variable)| !variable.axes.is_empty());
         let arrays: Vec<_> = arrays.copied().collect();
-        if arrays.is_empty() { data } else { arrays }
+        Ok(if arrays.is_empty() { data } else { arrays })
     }
 }
 
@@ -224,6 +236,10 @@ impl ArrayGroup for HierarchyGroup {
         Ok(arrays)
     }
 
+    async fn data_variables(&self) -> Result<Vec<String>> {
+        Ok(self.data()?.into_iter().map(|(name, _)| name.to_owned()).collect())
+    }
+
     /// Compares names and lengths of dimensions before any variable is opened: opening reads labels, and the
     /// message needs none.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
@@ -234,16 +250,7 @@ impl ArrayGroup for HierarchyGroup {
             };
             axes.map(|(at, axis)| (name((at, &axis.name)), Some(axis.len))).collect()
         };
-        let data = self.data_variables();
-        if data.is_empty() {
-            let message = match self.left_out.is_empty() {
-                true => "there is no data variable".to_owned(),
-                false => {
-                    format!("there is no data variable that can be read; {}", self.left_out[0])
-                }
-            };
-            return Err(Error::usage(message).in_file(&self.location));
-        }
+        let data = self.data()?;
         let all = data.iter().map(|(name, variable)| (*name, axes(variable)));
         check_same_axes("there are several data variables", all)
             .map_err(|error| error.in_file(&self.location))?;

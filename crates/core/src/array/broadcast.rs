@@ -17,8 +17,8 @@ use super::chunk_source::ChunkSource;
 use super::dimension::Dimension;
 use super::grid_array::GridArray;
 use crate::error::{Error, Result};
-use crate::format::{Layer, MemoryBudget, Placement, StorageOrder, StoredChunk};
-use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, ravel};
+use crate::format::{Layer, MemoryBudget, Placement, StorageOrder, StoredChunk, Zones};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel};
 use crate::tile::{ObjectVersion, Objects};
 
 impl GridArray {
@@ -28,14 +28,22 @@ impl GridArray {
     /// # Errors
     /// `Usage` if a dimension of this array is not one of `like`, with the same labels.
     pub fn broadcast(self, like: &Self) -> Result<Self> {
-        let mut own = vec![None; like.dims().len()];
+        self.over(like.dims(), like.grid(), like.name())
+    }
+
+    /// As [`GridArray::broadcast`], for dimensions and chunks that `of` has, a name for messages.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn over(self, dims: &[Dimension], chunks: &ChunkGrid, of: &str) -> Result<Self> {
+        let mut own = vec![None; dims.len()];
         for (axis, dim) in self.dims().iter().enumerate() {
-            let place = like.dims().iter().position(|it| same(it, dim));
+            let place = dims.iter().position(|it| same(it, dim));
             let free = place.and_then(|place| own.get_mut(place)).filter(|own| own.is_none());
             let Some(free) = free else {
-                let (name, dim, like) = (self.name(), dim.name(), like.name());
+                let (name, dim) = (self.name(), dim.name());
                 let message = format!(
-                    "\"{dim}\" of \"{name}\" is not a dimension of \"{like}\", or has other labels"
+                    "\"{dim}\" of \"{name}\" is not a dimension of \"{of}\", or has other labels"
                 );
                 return Err(Error::usage(message));
             };
@@ -46,13 +54,13 @@ impl GridArray {
         }
         let axes = own.iter().enumerate().map(|(axis, own)| match own {
             Some(own) => self.grid().axis_chunks()[*own].clone(),
-            None => like.grid().axis_chunks()[axis].clone(),
+            None => chunks.axis_chunks()[axis].clone(),
         });
-        let grid = ChunkGrid::with_axis_chunks(like.grid().shape(), axes.collect())?;
+        let grid = ChunkGrid::with_axis_chunks(chunks.shape(), axes.collect())?;
         let (name, values) = (self.name().to_owned(), self.values().to_vec());
         let of = self.grid().clone();
         let source = Broadcast { source: self.into_source(), grid: of, own };
-        Ok(Self::new(name, Arc::new(source), grid, like.dims().to_vec(), values, false))
+        Ok(Self::new(name, Arc::new(source), grid, dims.to_vec(), values, false))
     }
 }
 
@@ -90,11 +98,21 @@ impl Broadcast {
     /// Returns the layers of a chunk of `source`, repeated to the `extents` of a chunk.
     fn repeated(&self, stored: StoredChunk, extents: &[u64]) -> Result<StoredChunk> {
         let StoredChunk { layers, form } = stored;
+        let is_as_stored = self.keeps_cells(extents);
         let layers = layers.into_iter().map(|layer| {
+            if is_as_stored && layer.placement.is_none() {
+                return Ok(layer);
+            }
             let placement = Some(self.placement(layer.placement.as_ref(), extents)?);
             Ok(Layer { placement, ..layer })
         });
         Ok(StoredChunk { layers: layers.collect::<Result<_>>()?, form })
+    }
+
+    /// Whether the cells of a chunk are those of a chunk of `source`, in the same order: new axes have one element.
+    fn keeps_cells(&self, extents: &[u64]) -> bool {
+        let is_one = |(own, len): (&Option<usize>, &u64)| own.is_some() || *len == 1;
+        self.own.iter().zip(extents).all(is_one) && self.own.iter().flatten().is_sorted()
     }
 
     /// Returns the place of a layer; `of` is its place in the chunk of `source`.
@@ -169,5 +187,27 @@ impl ChunkSource for Broadcast {
             stored.into_iter().map(|chunk| self.repeated(chunk, &extents)).collect()
         });
         repeated.collect()
+    }
+
+    /// Returns the statistics of the chunks of `source` if the numbers of its chunks are those of the chunks here.
+    async fn zones(
+        &self,
+        value: usize,
+        selection: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
+        let own: Vec<usize> = self.own.iter().flatten().copied().collect();
+        let is_one =
+            |(own, axis): (&Option<usize>, &AxisSelection)| own.is_some() || axis.len() == 1;
+        if !own.is_sorted() || !self.own.iter().zip(selection.axes()).all(is_one) {
+            return None;
+        }
+        let mut of_source = Selection::all(self.grid.shape());
+        for (axis, own) in self.own.iter().enumerate() {
+            if let Some(own) = own {
+                of_source.restrict(*own, &selection.axes()[axis]);
+            }
+        }
+        self.source.zones(value, &of_source, bytes_to_read).await
     }
 }

@@ -80,6 +80,14 @@ impl Value {
         Self { name: name.into(), column, cells, attributes, forms }
     }
 
+    /// Returns the variable of a file that lacks it: all its cells are NULL.
+    pub(crate) fn absent(&self) -> Self {
+        let fill = vec![0; self.cells.width.unwrap_or_default()];
+        let cells = CellFormat::new(self.cells.width, true, fill, false);
+        let column = self.column.clone().with_validity();
+        Self { column, cells, forms: Arc::default(), ..self.clone() }
+    }
+
     /// Returns how cells of a form become a column, and how they are stored.
     pub(crate) fn form(&self, number: u32) -> (&ValueColumn, &CellFormat) {
         let other = (number as usize).checked_sub(1).and_then(|at| self.forms.get(at));

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use super::overlap::Overlap;
 use super::value::{IoMode, OptionValue, Secret};
 use crate::array::ReadOptions;
 use crate::error::{Error, Result};
@@ -79,6 +80,32 @@ impl ArrayOptions {
     #[must_use]
     pub fn with_trust_zone_maps(self, yes: bool) -> Self {
         self.with_option("trust_zone_maps", yes)
+    }
+
+    /// Sets whether files of other variables are one table. Variables that some files lack are NULL there, and those of fewer
+    /// dimensions are repeated along the others. Default: false.
+    #[must_use]
+    pub fn with_union_by_name(self, yes: bool) -> Self {
+        self.with_option("union_by_name", yes)
+    }
+
+    /// Sets a new dimension along which files are stacked, and where their labels come from, such as `sst_{time:%Y%m%d}.nc`.
+    /// [`Stack::parse`](crate::source::Stack::parse) lists the forms.
+    #[must_use]
+    pub fn with_stack(self, stack: impl Into<String>) -> Self {
+        self.with_option("stack", stack.into())
+    }
+
+    /// Sets which file wins where several have the same label. Default: such files are refused.
+    #[must_use]
+    pub fn with_overlap(self, overlap: Overlap) -> Self {
+        self.with_option("overlap", overlap)
+    }
+
+    /// Sets whether files of a list or pattern that cannot be opened are left out, with a warning for each. Default: false.
+    #[must_use]
+    pub fn with_skip_unreadable(self, yes: bool) -> Self {
+        self.with_option("skip_unreadable", yes)
     }
 
     /// Sets the group of a NetCDF-4 or HDF5 file or a Zarr store, such as `forecast/surface`.

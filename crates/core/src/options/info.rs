@@ -1,5 +1,6 @@
 //! [`OptionInfo`], and the table of options that all formats share.
 
+use super::overlap::Overlap;
 use super::value::ValueKind;
 
 /// Where an option may be set.
@@ -10,6 +11,8 @@ use super::value::ValueKind;
 pub enum Scope {
     /// For one table.
     Table,
+    /// For one table of many files, or to describe files that would be one.
+    Files,
     /// For a table, or for a schema: one file, package or group with all its tables.
     Place,
     /// For a table, a schema, or a catalog of many files.
@@ -46,6 +49,14 @@ pub struct OptionInfo {
     pub former: Option<&'static str>,
 }
 
+impl Scope {
+    /// Whether an option applies to less than a schema of several tables.
+    #[must_use]
+    pub fn is_of_one_table(self) -> bool {
+        matches!(self, Self::Table | Self::Files)
+    }
+}
+
 impl OptionInfo {
     /// Makes an option that may be set for tables, schemas and catalogs, but not for a session.
     pub const fn new(
@@ -79,6 +90,12 @@ impl OptionInfo {
     #[must_use]
     pub const fn of_one_table(self) -> Self {
         Self { scope: Scope::Table, ..self }
+    }
+
+    /// Restricts the option to one table of many files.
+    #[must_use]
+    pub const fn of_many_files(self) -> Self {
+        Self { scope: Scope::Files, ..self }
     }
 
     /// Restricts the option to one file, package or group.
@@ -117,8 +134,8 @@ pub const METADATA_LIMIT: OptionInfo = OptionInfo::new(
 
 /// The options that every format has.
 ///
-/// The order is that of messages and documents. `OptionTable::options` relies on the first two, which choose
-/// arrays.
+/// The order is that of messages and documents. `OptionTable::options` relies on the first ones, which choose arrays and
+/// combine them.
 pub const COMMON: &[OptionInfo] = &[
     OptionInfo::new(
         "dataset",
@@ -132,6 +149,34 @@ pub const COMMON: &[OptionInfo] = &[
         ValueKind::Name,
         "the one whose labels differ",
         "the dimension along which several files are concatenated",
+    )
+    .of_many_files(),
+    OptionInfo::new(
+        "stack",
+        ValueKind::Name,
+        "none",
+        "a new dimension along which files are stacked, and where its labels come from",
+    )
+    .of_many_files(),
+    OptionInfo::new(
+        "union_by_name",
+        ValueKind::Flag,
+        "`false`",
+        "variables that some files lack are NULL there; variables of fewer dimensions are repeated along the others",
+    )
+    .of_many_files(),
+    OptionInfo::new(
+        "overlap",
+        ValueKind::Choice(Overlap::NAMES),
+        "`refused`",
+        "the file that wins where several have the same label",
+    )
+    .of_many_files(),
+    OptionInfo::new(
+        "skip_unreadable",
+        ValueKind::Flag,
+        "`false`",
+        "leaves out files of a list or pattern that cannot be opened, with a warning for each",
     )
     .of_one_table(),
     OptionInfo::new("io", ValueKind::Io, "`mmap`", "how local files are read").in_session(),

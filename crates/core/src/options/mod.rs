@@ -18,6 +18,7 @@
 
 mod array_options;
 mod info;
+mod overlap;
 mod table;
 mod value;
 
@@ -25,6 +26,7 @@ pub use array_options::is_of_store;
 pub use array_options::{ArrayOptions, ResolvedOptions};
 pub use info::{COMMON, OptionInfo, Scope};
 pub use info::{METADATA_LIMIT, TEXT_AS_BINARY, TEXT_ENCODING};
+pub use overlap::Overlap;
 pub use table::OptionTable;
 pub use table::similar;
 pub use value::{IoMode, OptionValue, Secret, ValueKind};

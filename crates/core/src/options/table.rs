@@ -22,9 +22,10 @@ impl OptionTable {
 
     /// Returns all options: first those that choose arrays, then the format's own, then those about reading.
     pub fn options(self) -> impl Iterator<Item = &'static OptionInfo> {
-        // The first two, `dataset` and `concat_dimension`, choose arrays. With the own option `level`, the
-        // order is `dataset, concat_dimension, level, io, nan_as_null, …`.
-        let (what, how) = COMMON.split_at(2);
+        // The first ones choose and combine arrays. With the own option `level`, the order is
+        // `dataset, concat_dimension, …, level, io, nan_as_null, …`.
+        let reading = COMMON.iter().position(|it| it.name == "io").unwrap_or_default();
+        let (what, how) = COMMON.split_at(reading);
         let is_common = |option: &&OptionInfo| COMMON.iter().any(|it| it.name == option.name);
         let own = self.own.iter().filter(move |option| !is_common(option));
         what.iter().chain(own).chain(how).map(move |option| self.overridden(option))
@@ -105,7 +106,9 @@ mod tests {
     #[test]
     fn a_format_overrides_defaults_and_adds_options() {
         let names: Vec<&str> = TABLE.options().map(|option| option.name).collect();
-        assert_eq!(names[..4], ["dataset", "concat_dimension", "level", "io"]);
+        assert_eq!(names[..2], ["dataset", "concat_dimension"]);
+        let level = names.iter().position(|name| *name == "level").unwrap();
+        assert_eq!(names[level..level + 2], ["level", "io"]);
         assert_eq!(names.iter().filter(|name| **name == "fill_as_null").count(), 1);
         assert_eq!(TABLE.find("fill_as_null").unwrap().default, "`false`");
     }

@@ -11,6 +11,7 @@
 //! | `Time` | 1709251200000, `'2024-03-01'`, `'2024-03-01T08:30:00+02:00'` | `Number` of milliseconds |
 //! | `Key` | a secret, a text of 32 bytes | `Secret` |
 //! | `Encoding` | `'latin1'`, and other character sets | `Text` |
+//! | `Choice` | one of some words | `Text` |
 //! | `Name` | everything but a secret | `Text` |
 
 use std::fmt;
@@ -161,6 +162,8 @@ pub enum ValueKind {
     Key,
     /// The name of a character set.
     Encoding,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     /// Any text.
     Name,
 }
@@ -174,6 +177,10 @@ impl fmt::Display for ValueKind {
             Self::Time => "a time",
             Self::Key => "32 characters",
             Self::Encoding => "a character set",
+            Self::Choice(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                return f.write_str(&words.join(", "));
+            }
             Self::Name => "a name",
         })
     }
@@ -209,7 +216,13 @@ impl ValueKind {
                     "option '{name}' is '{text}', expected a character set such as 'utf-8', 'latin1' or 'windows-1252'"
                 )));
             }
-            Self::Encoding | Self::Name => OptionValue::Text(text),
+            Self::Choice(words) if !words.contains(&text.as_str()) => {
+                let words = words.join("', '");
+                return Err(Error::usage(format!(
+                    "option '{name}' is '{text}', expected one of '{words}'"
+                )));
+            }
+            Self::Encoding | Self::Choice(_) | Self::Name => OptionValue::Text(text),
             Self::Key => key(&text)?,
         })
     }
@@ -307,6 +320,10 @@ mod tests {
         );
         assert!(resolve(ValueKind::Encoding, "latin0".into()).is_err());
         assert!(resolve(ValueKind::Number, "1 GB".into()).is_err());
+        let choice = ValueKind::Choice(&["first", "last"]);
+        assert_eq!(resolve(choice, "last".into()).unwrap(), OptionValue::Text("last".into()));
+        let error = resolve(choice, "lst".into()).unwrap_err().to_string();
+        assert!(error.contains("'lst', expected one of 'first', 'last'"), "{error}");
         assert!(resolve(ValueKind::Flag, 1.into()).is_err());
         let text = "0123456789abcdef0123456789ABCDEF";
         let key = resolve(ValueKind::Key, text.into()).unwrap();

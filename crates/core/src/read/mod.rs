@@ -15,6 +15,7 @@ mod chunks;
 mod dataset;
 mod open_tile;
 mod opener;
+mod single_value;
 mod sparse_reader;
 #[cfg(test)]
 mod tests;
@@ -23,4 +24,5 @@ pub use array_reader::ArrayReader;
 pub use cells::Cells;
 pub use dataset::Dataset;
 pub use opener::Opener;
+pub use single_value::single_value;
 pub use sparse_reader::SparseReader;

@@ -1,26 +1,22 @@
 //! The reducer of a variable that files store in several forms, such as packed integers with their own factors.
 //!
 //! ```text
-//!   chunks of 2023.nc ──▶ reducer of form 1 ─┐ at the first chunk of another form: statistics as values
-//!   chunks of 2024.nc ──▶ reducer of form 2 ─┴▶ merged per group
+//!   chunks of 2023.nc ──▶ reducer of form 1, of places 0 … 364     ─┐ at the first chunk of another form, or of other
+//!   chunks of 2024.nc ──▶ reducer of form 2, of places 365 … 730   ─┴▶ groups: added to the statistics of all groups
 //! ```
 //!
 //! Each reducer works on the stored elements of its form, so packed integers are not unpacked cell by cell. Chunks of a file
-//! follow one another, so forms change about once per file.
+//! follow one another, so forms change about once per file. A reducer has the groups of its chunks only. Otherwise each of a
+//! thousand daily files would add up the groups of all days.
 
-use arrow::array::ArrayRef;
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::kernels::cmp::{gt, lt};
-use arrow::compute::kernels::numeric::add_wrapping;
-use arrow::compute::kernels::zip::zip;
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use std::ops::Range;
 
 use super::dense::reducer;
+use super::form_stats::FormStats;
 use super::group_stats::{GroupStats, RequestedMember};
 use super::grouped_chunk::GroupedChunk;
 use super::reducer::Reducer;
-use crate::array::{NumberColumn, failed_to};
+use crate::array::NumberColumn;
 use crate::error::{Error, Result};
 use crate::format::{Zone, ZoneBound};
 use crate::tile::Tile;
@@ -44,60 +40,68 @@ pub fn reducer_of_forms(
     }
     // Makes reducers without groups, only to learn whether the kernels support the columns.
     columns.iter().map(|column| reducer(column, members, 0)).collect::<Option<Vec<_>>>()?;
-    Some(Box::new(OfForms {
-        columns: columns.iter().map(|column| (*column).clone()).collect(),
-        members: members.to_vec(),
-        groups,
-        data_type,
-        current: None,
-        merged: None,
-    }))
+    let columns: Vec<NumberColumn> = columns.iter().map(|column| (*column).clone()).collect();
+    let merged = members.iter().map(|member| FormStats::try_new(member, &data_type, groups));
+    let (members, merged) = (members.to_vec(), merged.collect::<Option<_>>()?);
+    Some(Box::new(OfForms { columns, members, current: None, merged }))
 }
 
 /// The reducers of several forms, one after the other.
 struct OfForms {
     columns: Vec<NumberColumn>,
     members: Vec<RequestedMember>,
-    groups: usize,
-    /// The type of the values.
-    data_type: DataType,
-    /// The form of the latest chunk, and its reducer.
-    current: Option<(u32, Box<dyn Reducer>)>,
-    /// The statistics of the forms before, per member.
-    merged: Option<Vec<GroupStats>>,
+    /// The reducer of the latest chunks.
+    current: Option<Current>,
+    /// The statistics of the reducers before, per member.
+    merged: Vec<FormStats>,
+}
+
+/// The reducer of chunks of one form.
+struct Current {
+    form: u32,
+    /// The axis of the chunks from which the start of `places` is.
+    axis: usize,
+    /// The places of its groups.
+    places: Range<usize>,
+    reducer: Box<dyn Reducer>,
+}
+
+impl Current {
+    /// Whether the groups of a chunk of this form are among its own.
+    fn has(&self, form: u32, axis: usize, places: &Range<usize>) -> bool {
+        let begins =
+            places.start >= self.places.start && (axis == self.axis || self.places.start == 0);
+        self.form == form && begins && places.end <= self.places.end
+    }
 }
 
 impl OfForms {
-    /// Returns the reducer of a form.
-    fn of_form(&mut self, form: u32) -> Result<&mut Box<dyn Reducer>> {
-        if self.current.as_ref().is_none_or(|(current, _)| *current != form) {
+    /// Returns the reducer of a form for groups at these places.
+    fn of_form(&mut self, form: u32, axis: usize, places: Range<usize>) -> Result<&mut Current> {
+        let missing = || Error::internal("a form without a reducer");
+        if !self.current.as_ref().is_some_and(|it| it.has(form, axis, &places)) {
             self.merge()?;
-            let column = self.columns.get(form as usize);
-            let made = column.and_then(|column| reducer(column, &self.members, self.groups));
-            let made = made.ok_or_else(|| Error::internal("a form without a reducer"))?;
-            self.current = Some((form, made));
+            let column = self.columns.get(form as usize).ok_or_else(missing)?;
+            let reducer = reducer(column, &self.members, places.len()).ok_or_else(missing)?;
+            self.current = Some(Current { form, axis, places, reducer });
         }
-        let current = self.current.as_mut().map(|(_, reducer)| reducer);
-        current.ok_or_else(|| Error::internal("a form without a reducer"))
+        self.current.as_mut().ok_or_else(missing)
     }
 
-    /// Merges the statistics of the current form with those of the forms before.
+    /// Adds the statistics of the current reducer to those of the reducers before.
     fn merge(&mut self) -> Result<()> {
-        let Some((_, reducer)) = self.current.take() else { return Ok(()) };
-        let finished = reducer.finish()?;
-        let finished = finished.into_iter().map(|stats| in_type(stats, &self.data_type));
-        let finished: Vec<GroupStats> = finished.collect::<Result<_>>()?;
-        let Some(merged) = &mut self.merged else {
-            self.merged = Some(finished);
-            return Ok(());
-        };
-        merged.iter_mut().zip(finished).try_for_each(|(into, of_form)| merge(into, of_form))
+        let Some(Current { places, reducer, .. }) = self.current.take() else { return Ok(()) };
+        let finished = reducer.finish()?.into_iter();
+        self.merged.iter_mut().zip(finished).try_for_each(|(into, more)| into.add(&places, more))
     }
 }
 
 impl Reducer for OfForms {
     fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
-        self.of_form(tile.form())?.add(chunk, tile, may_hold_nulls)
+        let (axis, places) = chunk.span();
+        let current = self.of_form(tile.form(), axis, places)?;
+        let chunk = chunk.at_place((current.axis, current.places.start));
+        current.reducer.add(chunk, tile, may_hold_nulls)
     }
 
     fn is_answered(&self, _: GroupedChunk<'_>, _: &Zone) -> bool {
@@ -111,78 +115,15 @@ impl Reducer for OfForms {
     }
 
     fn scratch_bytes(&self) -> usize {
+        // The states of all groups are counted without those of the current reducer.
         let of_group: u64 = self.members.iter().map(RequestedMember::bytes_per_group).sum();
-        let merged = if self.merged.is_some() { of_group as usize * self.groups } else { 0 };
-        merged + self.current.as_ref().map_or(0, |(_, reducer)| reducer.scratch_bytes())
+        self.current.as_ref().map_or(0, |current| {
+            current.reducer.scratch_bytes() + of_group as usize * current.places.len()
+        })
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<GroupStats>> {
-        if self.merged.is_none() && self.current.is_none() {
-            self.of_form(0)?;
-        }
         self.merge()?;
-        self.merged.ok_or_else(|| Error::internal("a reducer without statistics"))
+        Ok(self.merged.into_iter().map(FormStats::finish).collect())
     }
-}
-
-/// Returns the statistics with values of this type, which holds them all.
-fn in_type(mut stats: GroupStats, data_type: &DataType) -> Result<GroupStats> {
-    let widened = |values: Option<ArrayRef>, to: &DataType| {
-        let cast = |values: ArrayRef| cast(&values, to).map_err(failed_to("widen numbers"));
-        values.map(cast).transpose()
-    };
-    stats.mins = widened(stats.mins.take(), data_type)?;
-    stats.maxs = widened(stats.maxs.take(), data_type)?;
-    let sums = match data_type.is_unsigned_integer() {
-        true => DataType::UInt64,
-        false => DataType::Int64,
-    };
-    stats.wide_sums = widened(stats.wide_sums.take(), &sums)?;
-    Ok(stats)
-}
-
-/// Adds the statistics of more values.
-fn merge(into: &mut GroupStats, more: GroupStats) -> Result<()> {
-    let merge_arrays = |a: Option<ArrayRef>, b: Option<ArrayRef>, pick: Pick<'_>| match (a, b) {
-        (Some(a), Some(b)) => pick(&a, &b).map(Some),
-        _ => Ok(None),
-    };
-    let counts = (into.counts.clone(), &more.counts);
-    let least = |a: &ArrayRef, b: &ArrayRef| extreme(a, b, &counts, true);
-    let greatest = |a: &ArrayRef, b: &ArrayRef| extreme(a, b, &counts, false);
-    into.mins = merge_arrays(into.mins.take(), more.mins, &least)?;
-    into.maxs = merge_arrays(into.maxs.take(), more.maxs, &greatest)?;
-    let sum = |a: &ArrayRef, b: &ArrayRef| add_wrapping(a, b).map_err(failed_to("add numbers"));
-    into.wide_sums = merge_arrays(into.wide_sums.take(), more.wide_sums, &sum)?;
-    let add = |into: &mut Option<Vec<f64>>, more: Option<Vec<f64>>| {
-        let pairs = into.iter_mut().flatten().zip(more.into_iter().flatten());
-        pairs.for_each(|(into, more)| *into += more);
-    };
-    add(&mut into.sums, more.sums);
-    for (into, more) in into.spreads.iter_mut().flatten().zip(more.spreads.into_iter().flatten()) {
-        into.merge(more);
-    }
-    if let (Some(into), Some(more)) = (&mut into.weighted, more.weighted) {
-        into.sums.iter_mut().zip(more.sums).for_each(|(into, more)| *into += more);
-        into.weights.iter_mut().zip(more.weights).for_each(|(into, more)| *into += more);
-    }
-    into.counts.iter_mut().zip(more.counts).for_each(|(into, more)| *into += more);
-    Ok(())
-}
-
-/// Merges two arrays of a statistic.
-type Pick<'a> = &'a dyn Fn(&ArrayRef, &ArrayRef) -> Result<ArrayRef>;
-
-/// Returns the least, or the greatest, of two values per group. Values of groups without any do not count.
-fn extreme(
-    a: &ArrayRef,
-    b: &ArrayRef,
-    (of_a, of_b): &(Vec<u64>, &Vec<u64>),
-    is_least: bool,
-) -> Result<ArrayRef> {
-    let failed = failed_to("compare numbers");
-    let better = if is_least { lt(b, a) } else { gt(b, a) }.map_err(&failed)?;
-    let takes_b = |at: usize| of_b[at] > 0 && (of_a[at] == 0 || better.value(at));
-    let mask = BooleanBuffer::collect_bool(a.len(), takes_b).into();
-    zip(&mask, b, a).map_err(&failed)
 }

@@ -1,30 +1,87 @@
 //! A chunk with the groups of its cells.
 
-use super::batch::Segment;
+use std::ops::Range;
+
+use super::batch::{GroupPlaces, Segment};
 use super::group_table::GroupTable;
 use crate::grid::{ChunkGrid, ChunkTask};
 
 /// A chunk, with the table that holds the groups of its cells.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupedChunk<'a> {
-    /// The table of groups.
-    pub table: &'a GroupTable,
-    /// The chunk grid of the array.
-    pub grid: &'a ChunkGrid,
-    /// The chunk and its selected cells.
-    pub task: &'a ChunkTask,
+    table: &'a GroupTable,
+    pub(super) grid: &'a ChunkGrid,
+    pub(super) task: &'a ChunkTask,
+    /// The first place that a reducer has, and the axis whose places count from there.
+    first: (usize, usize),
 }
 
-impl GroupedChunk<'_> {
+impl<'a> GroupedChunk<'a> {
+    /// Returns the chunk of `task` in `grid`, with the groups in `table`.
+    pub fn new(table: &'a GroupTable, grid: &'a ChunkGrid, task: &'a ChunkTask) -> Self {
+        Self { table, grid, task, first: (0, 0) }
+    }
+
     /// Returns the selected cells of each axis, with the places of their groups.
     pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
         let segments = |axis| self.table.segments(axis, self.grid, self.task);
-        (0..self.task.selection.len()).map(segments).collect()
+        let mut all: Vec<Vec<Segment>> = (0..self.task.selection.len()).map(segments).collect();
+        let (axis, first) = self.first;
+        if first > 0 {
+            all[axis].iter_mut().for_each(|segment| segment.places.lower(first));
+        }
+        all
     }
 
     /// Returns the place of the only group in which the selected cells are; `None` if they are in
     /// several.
     pub(super) fn only_place(&self) -> Option<usize> {
         self.table.only_place(self.grid, self.task)
+    }
+
+    /// Returns a range of places that has those of all groups of the chunk, and the axis from which its start is. Where the
+    /// groups of chunks follow one another, as with `GROUP BY time`, ranges are short.
+    pub(super) fn span(&self) -> (usize, Range<usize>) {
+        let ends = |axis: &Vec<Segment>| {
+            let least = axis.iter().map(|segment| segment.ends().0).min().unwrap_or_default();
+            let greatest = axis.iter().map(|segment| segment.ends().1).max().unwrap_or_default();
+            (least, greatest)
+        };
+        let ends: Vec<(usize, usize)> = self.segments().iter().map(ends).collect();
+        let most = ends.iter().enumerate().max_by_key(|(_, (least, _))| *least);
+        let (axis, start) = most.map_or((0, 0), |(axis, (least, _))| (axis, *least));
+        let last: usize = ends.iter().map(|(_, greatest)| greatest).sum();
+        (axis, start..last + 1)
+    }
+
+    /// Returns the chunk for a reducer whose first place is `first`, which is the start of a span along `axis`.
+    pub(super) fn at_place(self, (axis, first): (usize, usize)) -> Self {
+        Self { first: (axis, first), ..self }
+    }
+}
+
+impl Segment {
+    /// The least and the greatest place of its cells.
+    fn ends(&self) -> (usize, usize) {
+        match &self.places {
+            GroupPlaces::Fixed(place) => (*place, *place),
+            GroupPlaces::Steps { first, step } => {
+                (*first, first + self.len.saturating_sub(1) * step)
+            }
+            GroupPlaces::Listed(places) => {
+                let ends = (places.iter().min(), places.iter().max());
+                (ends.0.copied().unwrap_or_default(), ends.1.copied().unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl GroupPlaces {
+    /// Counts the places from `first`, which is at most the least of them.
+    fn lower(&mut self, first: usize) {
+        match self {
+            Self::Fixed(place) | Self::Steps { first: place, .. } => *place -= first,
+            Self::Listed(places) => places.iter_mut().for_each(|place| *place -= first),
+        }
     }
 }

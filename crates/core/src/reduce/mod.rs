@@ -31,6 +31,7 @@ mod cell;
 mod contracted;
 mod dense;
 mod folds;
+mod form_stats;
 mod forms;
 mod group_stats;
 mod group_table;

@@ -282,28 +282,43 @@ fn check(stats: &GroupStats, place: usize, cells: &[(f64, f64)], member: &Reques
 /// The values and weights of each group, by its number on each axis.
 type ValuesByGroup = BTreeMap<Vec<u64>, Vec<(f64, f64)>>;
 
-/// Reduces a partition of a case, and compares all groups.
-fn check_partition(rng: &mut StdRng, case: &Case, partition: usize) {
+/// Reduces a partition of a case, and compares all groups. Chunks are stored as one of `forms`, whose first has the widest type.
+fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Column]) {
     let (plan, grid) = (&case.plan, case.plan.grid());
     let table = GroupTable::new(plan, partition, plan.selection().axes(), &case.groups).unwrap();
-    let members: Vec<_> = (0..rng.random_range(1..3)).map(|_| random_member(rng, case)).collect();
-    let mut reducer = reducer(&case.column.column(), &members, table.len()).unwrap();
+    let mut members: Vec<_> =
+        (0..rng.random_range(1..3)).map(|_| random_member(rng, case)).collect();
+    if forms.len() > 1 {
+        // Conditions and sums of integers are for variables of one type.
+        members.iter_mut().for_each(|member| {
+            member.range = ValueRange::default();
+            member.requested.wide_sum = false;
+        });
+    }
+    let columns: Vec<NumberColumn> = forms.iter().map(|form| form.column()).collect();
+    let columns: Vec<&NumberColumn> = columns.iter().collect();
+    let mut reducer = reducer_of_forms(&columns, &members, table.len()).unwrap();
+    let mut form = 0;
     let mut expected = vec![ValuesByGroup::new(); members.len()];
     let mut rows = vec![0; table.len()];
     for task in plan.tasks(partition).map(|task| plan.task(task)) {
-        let chunk = GroupedChunk { table: &table, grid, task: &task };
+        let chunk = GroupedChunk::new(&table, grid, &task);
         count_rows(&mut rows, &chunk);
         let numbers = case.cells_of(&task);
         let cells: Vec<_> = numbers.iter().map(|cell| case.cells[*cell as usize]).collect();
         let zone = case.column.zone(&cells);
+        if rng.random_bool(0.3) {
+            form = rng.random_range(0..forms.len());
+        }
         if rng.random_bool(0.5) && reducer.is_answered(chunk, &zone) {
             reducer.add_zone(chunk, &zone);
         } else {
             let may_hold_nulls = zone.null_count > 0 || rng.random();
-            reducer.add(chunk, &case.column.tile(&cells), may_hold_nulls).unwrap();
+            let tile = forms[form].tile(&cells).with_form(form as u32);
+            reducer.add(chunk, &tile, may_hold_nulls).unwrap();
         }
         for (number, cell) in numbers.into_iter().zip(cells) {
-            let Some(value) = cell.map(|stored| case.column.value(stored)) else { continue };
+            let Some(value) = cell.map(|stored| forms[form].value(stored)) else { continue };
             for (member, expected) in members.iter().zip(&mut expected) {
                 if !case.is_selected(number) || !passes(value, &member.range) {
                     continue;
@@ -338,7 +353,23 @@ fn reductions_are_those_of_the_definition() {
     for _ in 0..1_500 {
         let case = Case::random(&mut rng);
         for partition in 0..case.plan.partition_count() {
-            check_partition(&mut rng, &case, partition);
+            check_partition(&mut rng, &case, partition, &[&case.column]);
+        }
+    }
+}
+
+/// Chunks of several files, each of which stores its values in another form.
+#[test]
+fn reductions_of_several_forms_are_those_of_the_definition() {
+    let mut rng = StdRng::seed_from_u64(42);
+    let doubles = Column { element: ElementType::F64, has_validity: false, is_packed: false };
+    for _ in 0..1_000 {
+        let mut case = Case::random(&mut rng);
+        // Numbers that all types hold.
+        case.cells.iter_mut().for_each(|cell| *cell = cell.filter(|it| (0..30).contains(it)));
+        let others = [Column::random(&mut rng), Column::random(&mut rng)];
+        for partition in 0..case.plan.partition_count() {
+            check_partition(&mut rng, &case, partition, &[&doubles, &others[0], &others[1]]);
         }
     }
 }
@@ -381,7 +412,7 @@ fn small_tiles_are_refused() {
     let column = Column { element: ElementType::F32, has_validity: false, is_packed: false };
     let mut reducer = reducer(&column.column(), &[RequestedMember::default()], 1).unwrap();
     let task = ChunkTask::whole(&grid, 0);
-    let chunk = GroupedChunk { table: &table, grid: &grid, task: &task };
+    let chunk = GroupedChunk::new(&table, &grid, &task);
     let error = reducer.add(chunk, &column.tile(&[Some(1); 3]), true).unwrap_err();
     assert!(error.to_string().contains("smaller than its chunk"), "{error}");
 }

@@ -27,8 +27,8 @@ use super::known_dataset::KnownDataset;
 use super::opened_array::{OpenedArray, TableArrays};
 use super::place::Place;
 use super::provided::{
-    NamedArray, NamedGrid, array_attributes, array_info, data_variables, describe_arrays,
-    verify_arrays,
+    NamedArray, NamedGrid, array_attributes, array_info, data_variable_names, data_variables,
+    describe_arrays, verify_arrays,
 };
 use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result};
@@ -158,7 +158,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// # Errors
     /// As [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
-        self.open(place, options).await?.columns(options.dataset()).await
+        self.open(place, options).await?.chosen_columns(options).await
     }
 }
 
@@ -222,6 +222,15 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// [`ArrayGroup::arrays`].
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         data_variables(self.location(), opened(self).await)
+    }
+
+    /// Returns the names of all data variables, whatever their dimensions. By default, opens all arrays to see which hold
+    /// coordinates.
+    ///
+    /// # Errors
+    /// `Usage` if there is no data variable.
+    async fn data_variables(&self) -> Result<Vec<String>> {
+        data_variable_names(self.location(), opened(self).await)
     }
 
     /// Opens arrays that belong beside `arrays` as columns of the same table, such as coordinates. By default, there are
@@ -344,19 +353,37 @@ async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArra
 }
 
 impl dyn ArrayGroup + '_ {
+    /// Opens the arrays that become columns of one table: those that the options name, as `columns` does. With the option
+    /// `union_by_name`, their dimensions may differ.
+    pub async fn chosen_columns(&self, options: &ResolvedOptions) -> Result<TableArrays> {
+        let mixes = options.flag("union_by_name").unwrap_or_default();
+        self.columns_of(options.dataset(), mixes).await
+    }
+
     /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
     /// data variables. The name of a group stands for its data variables. The column of a variable has its name, except in the
     /// table of one array, where it is `value`.
     pub async fn columns(&self, dataset: Option<&str>) -> Result<TableArrays> {
+        self.columns_of(dataset, false).await
+    }
+
+    async fn columns_of(&self, dataset: Option<&str>, mixes: bool) -> Result<TableArrays> {
         if let Some(name) = dataset.filter(|name| !self.has(name))
             && let Some(group) = self.group(name)?
         {
-            return Box::pin(group.columns(None)).await;
+            return Box::pin(group.columns_of(None, mixes)).await;
         }
         let (opened, is_named) = match dataset {
             Some(names) => {
                 let names = names_in(names, |name| self.has(name));
-                (self.arrays(&names).await?, names.len() > 1)
+                // Other files may have the variables that this one lacks.
+                let has = |name: &&String| self.has(name);
+                let own: Vec<String> = names.iter().filter(has).cloned().collect();
+                let chosen = if mixes && !own.is_empty() { &own } else { &names };
+                (self.arrays(chosen).await?, names.len() > 1)
+            }
+            None if mixes && !self.is_array() => {
+                (self.arrays(&self.data_variables().await?).await?, true)
             }
             None => (self.variables().await?, !self.is_array()),
         };

@@ -6,7 +6,7 @@ use super::array_format::ArrayFormat;
 use super::formats::Formats;
 use super::mosaic::MosaicOptions;
 use crate::error::{Error, Result};
-use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, similar};
+use crate::options::{ArrayOptions, COMMON, OptionInfo, Overlap, ResolvedOptions, similar};
 
 impl Formats {
     /// Checks the options `given` for `format`, and takes the others from the `defaults` of a session.
@@ -133,6 +133,8 @@ impl Formats {
 pub fn mosaic_options(options: &ResolvedOptions, index_columns: bool) -> MosaicOptions {
     MosaicOptions {
         concat_dimension: options.text("concat_dimension").map(str::to_owned),
+        union_by_name: options.flag("union_by_name").unwrap_or_default(),
+        overlap: options.text("overlap").map(Overlap::from_name).unwrap_or_default(),
         file_column: options.flag("file_column").unwrap_or_default(),
         index_columns,
         ..MosaicOptions::default()

@@ -64,7 +64,7 @@ pub use known_dataset::{KnownDataset, Role};
 pub use locations::Locations;
 pub use locations::{Places, is_pattern};
 pub use mosaic::{AlignedArray, Arrangement, KnownFiles};
-pub use mosaic::{FileArrays, MosaicOptions};
+pub use mosaic::{FileArrays, FileLabel, MosaicOptions, Stack, StackLabels};
 pub use mosaic::{KnownFile, OpensFiles};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use opening_counter::OpeningCounter;

@@ -93,6 +93,11 @@ impl CellColumn {
         self
     }
 
+    /// Returns the column of cells with a validity byte each.
+    pub(super) fn with_validity(self) -> Self {
+        Self { has_validity: true, ..self }
+    }
+
     /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
         let item = |scalar: &Scalar| Arc::new(Field::new_list_field(scalar.data_type(), true));

@@ -180,6 +180,11 @@ impl NumberColumn {
             || matches!(self.meaning, ColumnMeaning::Categories { .. })
     }
 
+    /// Returns the column of cells with a validity byte each.
+    pub(super) fn with_validity(self) -> Self {
+        Self { has_validity: true, ..self }
+    }
+
     /// Whether each cell has a validity byte.
     pub(crate) fn has_validity(&self) -> bool {
         self.has_validity

@@ -37,6 +37,14 @@ impl ValueColumn {
         }
     }
 
+    /// Returns the column of cells with a validity byte each.
+    pub(crate) fn with_validity(self) -> Self {
+        match self {
+            Self::Number(column) => Self::Number(column.with_validity()),
+            Self::Cells(column) => Self::Cells(column.with_validity()),
+        }
+    }
+
     /// Returns the column of numbers; `None` for other cells.
     pub fn as_number(&self) -> Option<&NumberColumn> {
         match self {

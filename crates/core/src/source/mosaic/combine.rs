@@ -4,11 +4,14 @@
 //! follows from dimensions, labels and chunk grids.
 //!
 //! ```text
+//!   0  with the option `union_by_name`: give all files all variables           unite.rs
 //!   1  sort the variables of each file as in the first                         order_variables
 //!      if some files have labels in singles, all have                          unify_precision
+//!      if labels are numbers of several types, all have one                    unify_numbers
 //!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
 //!   3  files must agree in everything but labels                               refuse_mixed_files
 //!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
+//!      with the option `overlap`: leave out labels that other files have       repeated_labels.rs
 //!   5  cut the table into chunks, and number the objects of all arrays         mosaic
 //! ```
 //!
@@ -29,11 +32,14 @@ use super::grid::table_grid;
 use super::layout::Layout;
 use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
-use super::precision::unify_precision;
+use super::precision::{unify_numbers, unify_precision};
+use super::repeated_labels::keep_one;
 use super::source::{Mosaic, MosaicPart, PartValue};
+use super::unite::united;
 use crate::array::{GridArray, Labels, Property, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
+use crate::options::Overlap;
 use crate::tile::Objects;
 
 impl GridArray {
@@ -58,8 +64,8 @@ pub struct Arrangement {
     pub(super) axis: usize,
     /// The labels of all files on `axis`; `None` if there is one file.
     pub(super) labels: Option<Labels>,
-    /// Whether labels were made singles, which another process could not know.
-    pub(super) in_singles: bool,
+    /// Whether arrays are not those of the files, which another process could not know.
+    pub(super) is_adapted: bool,
 }
 
 impl Arrangement {
@@ -71,21 +77,29 @@ impl Arrangement {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }
+        if options.union_by_name {
+            files = united(files)?;
+        }
         let places = (0..files.len()).collect();
+        let is_adapted = options.union_by_name;
         if files[0].dims().is_empty() {
-            return Ok(Self { files, places, axis: 0, labels: None, in_singles: false });
+            return Ok(Self { files, places, axis: 0, labels: None, is_adapted });
         }
         order_variables(&mut files);
-        let in_singles = unify_precision(&mut files)?;
+        let is_adapted = unify_precision(&mut files)? | unify_numbers(&mut files)? | is_adapted;
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;
         if files.len() == 1 {
-            return Ok(Self { files, places, axis: 0, labels: None, in_singles });
+            return Ok(Self { files, places, axis: 0, labels: None, is_adapted });
         }
-        let axis = concat_axis(&files, options.concat_dimension.as_deref())?;
-        let places = sort_files(&mut files, axis)?;
+        let axis = concat_axis(&files, options)?;
+        let mut places = sort_files(&mut files, axis)?;
+        let mut is_sliced = false;
+        if options.overlap != Overlap::Refused && files[0].dims()[axis].is_labelled() {
+            (files, places, is_sliced) = keep_one(files, places, axis, options.overlap)?;
+        }
         let labels = Some(concat_labels(&files, axis)?);
-        Ok(Self { files, places, axis, labels, in_singles })
+        Ok(Self { files, places, axis, labels, is_adapted: is_adapted || is_sliced })
     }
 
     /// Makes one array of the files.
@@ -179,7 +193,9 @@ fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
 /// Returns what to do about files that cannot be one table.
 pub(super) fn way_out(variables_differ: bool) -> String {
     let shared = match variables_differ {
-        true => "name variables that all files have with the option 'dataset', or ",
+        true => {
+            "set the option 'union_by_name', name variables that all files have with the option 'dataset', or "
+        }
         false => "",
     };
     format!("{shared}make a table of each kind of file, and combine the tables with UNION ALL")

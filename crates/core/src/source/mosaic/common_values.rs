@@ -9,6 +9,8 @@
 //! Packing, missing values and the stored type tell how a value is stored, and not what it is. So each chunk is read in the form
 //! of its file, and its values are widened to the type of the column.
 
+use std::collections::HashMap;
+
 use arrow::datatypes::DataType;
 
 use super::common_type::{common_type, element_of_type};
@@ -36,10 +38,8 @@ impl CommonValues {
         let (mut values, mut numbers) = (vec![], vec![]);
         for (variable, array) in first.arrays.iter().enumerate() {
             for number in 0..array.values().len() {
-                let of_file = |file: &FileArrays| {
-                    file.arrays.get(variable).and_then(|array| array.values().get(number)).cloned()
-                };
-                let of_files: Option<Vec<Value>> = files.iter().map(of_file).collect();
+                let of_files = files.iter().map(|file| value_of(file, variable, number));
+                let of_files: Option<Vec<&Value>> = of_files.collect();
                 let of_files =
                     of_files.ok_or_else(|| Error::internal("a file with other variables"))?;
                 let common = CommonValue::try_new(&of_files)?;
@@ -56,6 +56,10 @@ impl CommonValues {
     }
 }
 
+fn value_of(file: &FileArrays, variable: usize, number: usize) -> Option<&Value> {
+    file.arrays.get(variable)?.values().get(number)
+}
+
 /// A column, and the numbers of its forms.
 struct CommonValue {
     value: Value,
@@ -63,23 +67,23 @@ struct CommonValue {
 }
 
 impl CommonValue {
-    fn try_new(of_files: &[Value]) -> Result<Self> {
+    fn try_new(of_files: &[&Value]) -> Result<Self> {
         let data_type = of_all(of_files)?;
         let mut base = base(of_files, &data_type)?;
         pad_fill(&mut base.cells);
         let mut forms: Vec<StoredForm> = vec![];
+        // Each of thousands of files may have a form of its own.
+        let mut known: HashMap<String, u32> = HashMap::new();
         let mut number = |column: &ValueColumn, cells: &CellFormat| {
             if *column == base.column
                 && (*cells == base.cells || differs_in_fill_only(cells, &base.cells))
             {
                 return 0;
             }
-            let known = forms.iter().position(|it| it.column == *column && it.cells == *cells);
-            let at = known.unwrap_or_else(|| {
+            *known.entry(format!("{column:?} {cells:?}")).or_insert_with(|| {
                 forms.push(StoredForm { column: column.clone(), cells: cells.clone() });
-                forms.len() - 1
-            });
-            at as u32 + 1
+                forms.len() as u32
+            })
         };
         let numbers = of_files.iter().map(|value| {
             let own = (0..=value.forms.len() as u32).map(|form| value.form(form));
@@ -93,7 +97,7 @@ impl CommonValue {
 }
 
 /// Returns the type that holds the values of all files.
-fn of_all(of_files: &[Value]) -> Result<DataType> {
+fn of_all(of_files: &[&Value]) -> Result<DataType> {
     let mut types = of_files.iter().map(|value| value.column.data_type());
     let first = types.next().ok_or_else(|| Error::internal("a table of no file"))?;
     types.try_fold(first, |common, other| {
@@ -109,9 +113,11 @@ fn of_all(of_files: &[Value]) -> Result<DataType> {
 
 /// Returns the column of the first file that has this type; otherwise one of numbers that no file stores. Its name and
 /// attributes are those of the first file.
-fn base(of_files: &[Value], data_type: &DataType) -> Result<Value> {
+fn base(of_files: &[&Value], data_type: &DataType) -> Result<Value> {
     let Some(first) = of_files.first() else { return Err(Error::internal("a table of no file")) };
-    let of_type = of_files.iter().find(|value| value.column.data_type() == *data_type);
+    let of_type = || of_files.iter().filter(|value| value.column.data_type() == *data_type);
+    // A file that lacks the variable is the exception. Chunk statistics are compared in the form of the column.
+    let of_type = of_type().find(|value| !value.cells.nullable).or_else(|| of_type().next());
     let (column, cells) = match (of_type, element_of_type(data_type)) {
         (Some(value), _) => (value.column.clone(), value.cells.clone()),
         (None, Some(element)) => {
@@ -120,7 +126,7 @@ fn base(of_files: &[Value], data_type: &DataType) -> Result<Value> {
         }
         (None, None) => return Err(Error::internal("a common type without elements")),
     };
-    Ok(Value { column, cells, forms: Default::default(), ..first.clone() })
+    Ok(Value { column, cells, forms: Default::default(), ..Value::clone(first) })
 }
 
 /// Gives cells a fill value. Stored chunks without a selected cell are not read: fill values take their place in the tile.

@@ -10,22 +10,26 @@
 //! A table must not depend on the order of a listing, so files are sorted by their least label. A label that two files
 //! have is refused, because queries would count it twice. Counted coordinates that continue across arrays stay counted.
 
-use std::cmp::Ordering;
-
 use arrow::array::{ArrayRef, make_comparator};
-use arrow::compute::{SortOptions, concat, sort_to_indices};
+use arrow::compute::{SortOptions, concat};
 
 use super::combine::way_out;
 use super::differences::{Differences, labels_differ};
 use super::file_arrays::FileArrays;
-use crate::array::{Dimension, LabelOrder, Labels, failed_to, with_one_zero};
+use super::options::MosaicOptions;
+use super::repeated_labels::refuse_repeated;
+use crate::array::{Dimension, LabelOrder, Labels, failed_to};
 use crate::error::{Error, Result};
+use crate::options::Overlap;
+
+/// The most labels of a dimension of many files in memory.
+pub(super) const MOST_LABELS: u64 = 1 << 28;
 
 /// Returns the axis along which several files are concatenated: the requested dimension, or the only one whose
 /// labels differ.
-pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
+pub(super) fn concat_axis(files: &[FileArrays], options: &MosaicOptions) -> Result<usize> {
     let dims = files[0].dims();
-    let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
+    let asked = options.concat_dimension.as_deref().map(|name| axis_of(dims, name)).transpose()?;
     let differs = |axis: &usize| {
         let differs = |file: &FileArrays| labels_differ(&dims[*axis], &file.dims()[*axis]);
         files[1..].iter().any(|file| differs(file).is_some())
@@ -36,6 +40,8 @@ pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<u
     match (asked, differing.as_slice()) {
         (Some(axis), differing) if differing.iter().all(|other| *other == axis) => Ok(axis),
         (None, [axis]) => Ok(*axis),
+        // One of several copies wins.
+        (None, []) if options.overlap != Overlap::Refused && dims[0].is_labelled() => Ok(0),
         (None, []) => Err(Error::usage(format!(
             "the files have the same labels on every dimension ({}), so there is none to concatenate along; to \
              concatenate the files anyway, name a dimension with the option 'concat_dimension'",
@@ -131,17 +137,16 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
 /// # Errors
 /// `Unsupported` for more than 2²⁸ labels in memory; `Usage` if two files share a label.
 pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
-    /// The most labels to hold in memory.
-    const MOST: u64 = 1 << 28;
     let mut all = files.iter().map(|file| file.dims()[axis].labels());
     let first = all.next().cloned();
     if let Some(joined) = first.and_then(|first| all.try_fold(first, |a, b| a.joined(b))) {
         return Ok(joined);
     }
     let len = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.dims()[axis].len()));
-    let len = len.filter(|len| *len <= MOST || !files[0].dims()[axis].is_labelled());
-    let len =
-        len.ok_or_else(|| Error::unsupported(format!("more than {MOST} labels on one dimension")))?;
+    let len = len.filter(|len| *len <= MOST_LABELS || !files[0].dims()[axis].is_labelled());
+    let len = len.ok_or_else(|| {
+        Error::unsupported(format!("more than {MOST_LABELS} labels on one dimension"))
+    })?;
     if !files[0].dims()[axis].is_labelled() {
         return Ok(Labels::indices(len));
     }
@@ -155,39 +160,7 @@ pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels>
     Ok(labels)
 }
 
-/// Fails if two files share a label, because queries would count its cells twice.
-///
-/// Sorting brings equal labels together, so two neighbours from different files prove it. A label that
-/// repeats within one file is no fault here. NULLs are not equal to one another.
-fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result<()> {
-    // The number of the file of each label.
-    let mut of_element = Vec::new();
-    for (number, file) in files.iter().enumerate() {
-        of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);
-    }
-    let values = with_one_zero(labels.slice(0..of_element.len() as u64)?)?;
-    let order =
-        sort_to_indices(&values, None, None).map_err(failed_to("sort the labels of files"))?;
-    let compare = make_comparator(&values, &values, SortOptions::default())
-        .map_err(failed_to("compare the labels of files"))?;
-    let order = order.values();
-    let repeated =
-        order.windows(2).map(|pair| (pair[0] as usize, pair[1] as usize)).find(|(a, b)| {
-            of_element[*a] != of_element[*b]
-                && !values.is_null(*a)
-                && compare(*a, *b) == Ordering::Equal
-        });
-    let Some((a, b)) = repeated else { return Ok(()) };
-    let label = labels.text(a as u64)?.unwrap_or_default();
-    let (name, a, b) =
-        (files[0].dims()[axis].name(), &files[of_element[a]].name, &files[of_element[b]].name);
-    Err(Error::usage(format!(
-        "the files cannot be one table: \"{name}\" is {label} both in {a} and in {b}; leave one of them out, or make a table \
-         of each and combine them with UNION ALL"
-    )))
-}
-
-fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     let arrays: Vec<&dyn arrow::array::Array> = arrays.iter().map(|array| array.as_ref()).collect();
     concat(&arrays).map_err(failed_to("join the labels of files"))
 }

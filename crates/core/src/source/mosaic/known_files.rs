@@ -66,11 +66,11 @@ impl PartialEq for KnownFiles {
 impl Eq for KnownFiles {}
 
 impl KnownFiles {
-    /// Returns what is known of arranged files; `None` if there is only one, if labels differ from those of the files, or if files
-    /// store a value in several forms.
+    /// Returns what is known of arranged files. `None` if there is only one, or if files store a value in several forms. Also
+    /// `None` if arrays are not those of the files.
     pub fn try_new(arranged: &Arrangement) -> Option<Self> {
-        let Arrangement { files, places, axis, labels, in_singles } = arranged;
-        if *in_singles {
+        let Arrangement { files, places, axis, labels, is_adapted } = arranged;
+        if *is_adapted {
             return None;
         }
         let labels = match labels.as_ref()? {

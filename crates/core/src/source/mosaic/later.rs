@@ -63,7 +63,7 @@ impl KnownFiles {
         files.insert(0, opened);
         let places = self.files.iter().map(|file| file.place).collect();
         let labels = Some(labels);
-        Ok(Arrangement { files, places, axis: self.axis, labels, in_singles: false })
+        Ok(Arrangement { files, places, axis: self.axis, labels, is_adapted: false })
     }
 }
 

@@ -25,6 +25,8 @@
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
 //! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
 //! | `differences`: in what files differ; `survey`, `groups`: which files would be one table | `own_fill`: a file with another fill value |
+//! | `unite`: files of other variables and ranks; `stack`, `file_label`: files along a new dimension | `repeated_labels`: labels that several files have |
+//! | `common_values`, `common_type`, `units`: what files that store values differently have in common | |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
@@ -34,6 +36,7 @@ pub(crate) mod compat;
 mod concat_axis;
 pub(crate) mod differences;
 mod file_arrays;
+mod file_label;
 mod grid;
 mod groups;
 mod known_files;
@@ -43,17 +46,22 @@ mod options;
 mod overlap;
 mod own_fill;
 mod precision;
+mod repeated_labels;
 mod side_by_side;
 mod sliced;
 mod source;
+mod stack;
 pub(crate) mod survey;
+mod unite;
 mod units;
 mod zones;
 
 pub use combine::Arrangement;
 pub use file_arrays::FileArrays;
+pub use file_label::FileLabel;
 pub use known_files::KnownFile;
 pub use known_files::KnownFiles;
 pub use later::OpensFiles;
 pub use options::MosaicOptions;
 pub use side_by_side::AlignedArray;
+pub use stack::{Stack, StackLabels};

@@ -15,17 +15,19 @@ use arrow::datatypes::DataType;
 use async_trait::async_trait;
 
 use super::combine::Arrangement;
+use super::common_values::CommonValues;
 use super::compat::{all_differences, files_differ};
 use super::differences::{CountedDifference, Difference, Differences, differences, labels_differ};
 use super::file_arrays::FileArrays;
 use super::groups::groups;
 use super::options::MosaicOptions;
-use super::precision::unify_precision;
+use super::precision::{unify_numbers, unify_precision};
 use crate::array::{ChunkSource, Dimension, GridArray, Property, Value};
 use crate::error::{Error, Result};
 use crate::format::StoredChunk;
 use crate::grid::ChunkTask;
 use crate::io::MemorySource;
+use crate::options::Overlap;
 use crate::tile::Objects;
 
 /// Files that are compared, one after the other.
@@ -164,6 +166,13 @@ impl Survey {
 
     /// Adds a file to the class of those that it fits, apart from labels.
     fn classify(&mut self, mut part: FileArrays) {
+        if self.options.union_by_name {
+            match self.classes.first_mut() {
+                Some(all) => all.push(part),
+                None => self.classes.push(vec![part]),
+            }
+            return;
+        }
         let names = |file: &FileArrays| -> Vec<String> {
             file.arrays.iter().map(|it| it.name().to_owned()).collect()
         };
@@ -189,9 +198,16 @@ impl Survey {
     /// Finds the tables that the files would be.
     pub(crate) fn finish(self) -> Result<Surveyed> {
         let (mut tables, mut notes): (Vec<SurveyedTable>, Vec<String>) = (vec![], vec![]);
+        // Options make one table of files that would be several.
+        let is_asked = self.options.union_by_name || self.options.overlap != Overlap::Refused;
         for mut class in self.classes {
+            if is_asked {
+                tables.extend(SurveyedTable::try_new(class, &self.options)?);
+                continue;
+            }
             // Labels that cannot be made singles stay as they are. The arrangement reports why.
             unify_precision(&mut class)?;
+            unify_numbers(&mut class)?;
             let (groups, copies) = groups(&class, self.options.concat_dimension.as_deref());
             let pair = copies.and_then(|[a, b]| Some((class.get(a)?, class.get(b)?)));
             let note = pair.map(|(a, b)| {
@@ -219,7 +235,10 @@ impl Survey {
         }
         let first = self.first.first();
         let stops = |it: &CountedDifference| {
+            let is_united = self.options.union_by_name
+                && matches!(it.difference.property, Property::Variables | Property::Dimensions);
             it.difference.stops_table
+                && !is_united
                 && !first.is_some_and(|part| is_of_precision(&it.difference, part))
         };
         let all = self.found.all.into_iter().chain(labels).map(|it| {
@@ -235,10 +254,16 @@ impl SurveyedTable {
     /// Arranges files that may be one table; `None` for no files.
     fn try_new(files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Option<Self>> {
         let Some(mut table) = Self::from_first(&files) else { return Ok(None) };
-        match Arrangement::try_new(files, options) {
-            Ok(Arrangement { files, axis, labels, .. }) => {
-                // The table has the attributes of the file that comes first along the axis.
-                table = Self::from_first(&files).unwrap_or(table);
+        let arranged = Arrangement::try_new(files, options).and_then(|arranged| {
+            let values = CommonValues::try_new(&arranged.files)?.values;
+            Ok((arranged, values))
+        });
+        match arranged {
+            Ok((Arrangement { files, axis, labels, .. }, values)) => {
+                // The table has the attributes of the file that comes first along the axis, and may have slices of files.
+                if let Some(first) = Self::from_first(&files) {
+                    table = Self { files: table.files, values, ..first };
+                }
                 if let (Some(labels), Some(dim)) = (labels, table.dims.get_mut(axis)) {
                     *dim = dim.with_labels(labels);
                     table.axis = Some(axis);
@@ -273,14 +298,16 @@ fn arrays(parts: &[FileArrays]) -> Vec<&GridArray> {
     parts.iter().flat_map(|part| &part.arrays).collect()
 }
 
-/// Whether labels are singles in one of two files and doubles in the other, which are equal if their decimals are.
+/// Whether labels are numbers of other types in two files, which are equal if their values are, or the decimals of singles.
 fn is_of_precision(difference: &Difference, file: &FileArrays) -> bool {
-    let floats = [DataType::Float32.to_string(), DataType::Float64.to_string()];
+    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    let numbers = [Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64];
+    let is_number = |name: &str| numbers.iter().any(|it| it.to_string() == name);
     let of = difference.of.as_deref();
     difference.property == Property::Type
         && file.dims().iter().any(|dim| Some(dim.name()) == of)
-        && floats.contains(&difference.first)
-        && floats.contains(&difference.other)
+        && is_number(&difference.first)
+        && is_number(&difference.other)
 }
 
 /// Returns a text that files have in common that fit together apart from labels.

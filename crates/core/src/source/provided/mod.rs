@@ -7,6 +7,7 @@ mod verify;
 
 pub(crate) use describe::describe_arrays;
 pub(crate) use facts::{array_attributes, array_info};
+pub(crate) use variables::data_variable_names;
 pub use variables::data_variables;
 pub(crate) use verify::verify_arrays;
 

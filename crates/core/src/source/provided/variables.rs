@@ -14,11 +14,7 @@ use crate::source::opened_array::OpenedArray;
 /// # Errors
 /// `Usage` if there are none, or if they have different dimensions.
 pub fn data_variables(location: &str, mut arrays: Vec<NamedArray>) -> Result<Vec<OpenedArray>> {
-    arrays.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
-    if arrays.is_empty() {
-        let message = "all arrays here are coordinates; choose one with the option 'dataset'";
-        return Err(Error::usage(message).in_file(location));
-    }
+    retain_data(location, &mut arrays)?;
     if arrays.len() == 1 || have_same_axes(&arrays) {
         return arrays.into_iter().map(|(_, array)| array).collect();
     }
@@ -27,6 +23,28 @@ pub fn data_variables(location: &str, mut arrays: Vec<NamedArray>) -> Result<Vec
         Err(error) => format!("\"{name}\" (cannot be opened: {})", error.detail()),
     });
     Err(mixed("there are several arrays", listed).in_file(location))
+}
+
+/// Returns the names of the arrays that do not hold coordinates, whatever their dimensions.
+///
+/// # Errors
+/// `Usage` if there are none.
+pub(crate) fn data_variable_names(
+    location: &str,
+    mut arrays: Vec<NamedArray>,
+) -> Result<Vec<String>> {
+    retain_data(location, &mut arrays)?;
+    Ok(arrays.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Removes arrays that hold coordinates.
+fn retain_data(location: &str, arrays: &mut Vec<NamedArray>) -> Result<()> {
+    arrays.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
+    if arrays.is_empty() {
+        let message = "all arrays here are coordinates; choose one with the option 'dataset'";
+        return Err(Error::usage(message).in_file(location));
+    }
+    Ok(())
 }
 
 /// Whether all arrays are open grids, and have dimensions of the same names and lengths.
