@@ -24,6 +24,7 @@
 //! | the aggregate `weighted_avg(value, weight)` | [`weighted_avg_udaf`] |
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
+//! | the scalar function `cf_days(a, b, calendar)` | [`cf_days`] |
 //! | scalar functions of DataFusion, for all years | [`date_trunc`], [`date_bin`] |
 //! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`] |
 //! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], and those of a format by [`format_table_functions`] |
@@ -43,6 +44,7 @@ use datafusion::functions_aggregate::{
 };
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
+use crate::exec::cf_days;
 use crate::exec::mended;
 use crate::exec::nearest::nearest_udf;
 use crate::exec::own_functions::{own_aggregate, own_scalar_named};
@@ -142,6 +144,26 @@ pub fn date_bin() -> Option<Arc<ScalarUDF>> {
 #[must_use]
 pub fn nearest() -> Arc<ScalarUDF> {
     nearest_udf()
+}
+
+/// Returns `cf_days(a, b, calendar)`, the days from one time to another, counted in a calendar of the CF conventions. Timestamps
+/// alone count the 29th of February, which `noleap` lacks.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use gridfusion::functions::cf_days;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let days = cf_days().call(vec![lit("2000-02-28"), lit("2000-03-01"), lit("noleap")]);
+/// let found = SessionContext::new().read_empty()?.select(vec![days.alias("days")])?;
+/// assert!(found.to_string().await?.contains("1.0"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn cf_days() -> Arc<ScalarUDF> {
+    cf_days::cf_days()
 }
 
 /// Returns `gridfusion_interval_length(interval)`, the length of an interval in nanoseconds. Rewritten plans call it to compare
@@ -317,7 +339,7 @@ impl GridfusionFunctions {
         let mut aggregate = own_aggregates();
         aggregate.push(weighted_avg_udaf());
         Self {
-            scalar: own.chain([nearest(), interval_length(), time_of_day()]).collect(),
+            scalar: own.chain([nearest(), cf_days(), interval_length(), time_of_day()]).collect(),
             aggregate,
             table: ArrayFunction::all(formats).into_iter().map(table_function).collect(),
         }

@@ -1,8 +1,8 @@
 //! Explains functions and comparisons of times that stay numbers, because SQL lacks their calendar.
 //!
 //! ```text
-//!   date_part('year', time)     time is a number of days since 1850-01-01 in the calendar noleap …: 1850 + floor(time / 365)::INT
-//!   time >= '2000-01-01'        …: time >= 54750
+//!   date_part('year', time)     time is a number of days since 1850-01-01 in the calendar 360_day …: 1850 + floor(time / 360)::INT
+//!   time >= '2000-01-01'        …: time >= 54000
 //! ```
 //!
 //! The planner refuses a function before there is a plan. So a statement that failed is planned again, with functions that take any
@@ -23,6 +23,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr as SqlExpr};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use gridfusion::core::array::Calendar;
 use gridfusion::provider::{StatementEditor, edit_statement};
 
 use crate::errors::describe;
@@ -197,11 +198,9 @@ impl Count {
     /// Returns what the column is, and what to write instead of a function, or instead of a date in a comparison.
     pub(crate) fn message(&self, name: &str, date: Option<&str>) -> String {
         let Self { data_type, units, .. } = self;
-        let is_of_sql = |it: &&String| {
-            ["standard", "gregorian", "proleptic_gregorian"]
-                .iter()
-                .any(|known| it.eq_ignore_ascii_case(known))
-        };
+        // Times of these calendars are numbers because an option, or the file, makes them so.
+        let is_of_sql =
+            |it: &&String| Calendar::from_name(it).is_some_and(Calendar::has_timestamps);
         let Some(calendar) = self.calendar.as_ref().filter(|it| !is_of_sql(it)) else {
             return format!(
                 "{name} is a number ({data_type}) of {units}, and no time; see {PAGE}units-that-become-timestamps"
@@ -226,8 +225,6 @@ impl Count {
 /// The calendars whose years have one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Days {
-    /// Every year has 365 days.
-    NoLeap,
     /// Every year has 366 days.
     AllLeap,
     /// Every month has 30 days.
@@ -237,7 +234,6 @@ enum Days {
 impl Days {
     fn from_calendar(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "noleap" | "365_day" => Self::NoLeap,
             "all_leap" | "366_day" => Self::AllLeap,
             "360_day" => Self::Of360,
             _ => return None,
@@ -246,7 +242,6 @@ impl Days {
 
     fn of_year(self) -> i64 {
         match self {
-            Self::NoLeap => 365,
             Self::AllLeap => 366,
             Self::Of360 => 360,
         }
@@ -259,7 +254,6 @@ impl Days {
         date.day - 1
             + match self {
                 Self::Of360 => 30 * (date.month - 1),
-                Self::NoLeap => BEFORE[month],
                 Self::AllLeap => BEFORE[month] + i64::from(month > 1),
             }
     }
@@ -330,9 +324,6 @@ impl Reference {
         let whole = format!("floor({count})::INT");
         let part = if first > 0 { format!("({count})") } else { count };
         let month = match days {
-            Days::NoLeap => {
-                format!("date_part('month', DATE '2001-01-01' + {whole} % {in_year})")
-            }
             Days::AllLeap => {
                 format!("date_part('month', DATE '2000-01-01' + {whole} % {in_year})")
             }
@@ -357,9 +348,9 @@ mod tests {
         for (units, calendar, expected) in [
             (
                 "days since 1850-01-01",
-                "noleap",
-                "time is a number (Float64) of days since 1850-01-01 in the calendar noleap, whose dates SQL lacks; its year is \
-                 1850 + floor(time / 365.0)::INT, and its month date_part('month', DATE '2001-01-01' + floor(time)::INT % 365)",
+                "360_day",
+                "time is a number (Float64) of days since 1850-01-01 in the calendar 360_day, whose dates SQL lacks; its year is \
+                 1850 + floor(time / 360.0)::INT, and its month floor(time)::INT % 360 / 30 + 1",
             ),
             (
                 "hours since 1859-12-01 00:00:00",
@@ -375,8 +366,8 @@ mod tests {
             ),
             (
                 "days since 1850-01-01 06:00",
-                "noleap",
-                "calendar noleap, whose dates SQL lacks; see ",
+                "360_day",
+                "calendar 360_day, whose dates SQL lacks; see ",
             ),
             ("days since 0001-01-01", "julian", "the calendar julian, whose dates SQL lacks; see "),
         ] {
@@ -388,16 +379,18 @@ mod tests {
         }
         let months = message("months since 2000-01-01", None, Some("2001-01-01"));
         assert!(months.contains("of months since 2000-01-01, and no time; see"), "{months}");
+        let days = message("days since 2000-01-01", Some("NoLeap"), None);
+        assert!(days.contains("of days since 2000-01-01, and no time; see"), "{days}");
     }
 
     #[test]
     fn dates_are_numbers() {
         for (units, calendar, date, number) in [
-            ("days since 1850-01-01", "noleap", "2000-01-01", "2000-01-01 is 54750;"),
-            ("days since 1850-01-01", "noleap", "2000-03", "2000-03 is 54809;"),
+            ("days since 1850-01-01", "366_day", "2000-01-01", "2000-01-01 is 54900;"),
+            ("days since 1850-01-01", "366_day", "2000-03", "2000-03 is 54960;"),
             ("days since 1850-01-01", "360_day", "1849-12-30", "1849-12-30 is -1;"),
             ("hours since 1850-02-01", "all_leap", "1851-03-02T00:00", "00:00 is 9504;"),
-            ("days since 1850-01-01", "noleap", "2000-01-01 12:00", "its year is 1850 +"),
+            ("days since 1850-01-01", "360_day", "2000-01-01 12:00", "its year is 1850 +"),
         ] {
             let message = message(units, Some(calendar), Some(date));
             assert!(message.contains(number), "{date}: {message}");

@@ -167,7 +167,10 @@ mod tests {
             (&["io=mmap", "io=pread"], "option 'io' is given twice"),
             (&["aws.region=a", "aws.region=b"], "option 'aws.region' is given twice"),
             (&["aws.regoin=a"], "did you mean aws.region?"),
-            (&["time=1"], "option 'time' is unknown; the options here are generation, io, "),
+            (
+                &["time=1"],
+                "option 'time' is unknown; the options here are generation, decode_times, io, ",
+            ),
             (&["dataset=t"], "option 'dataset' is for one table"),
             (&["reduce=false"], "option 'reduce' is for SET gridfusion"),
             (&["encryption_key=short"], "key"),

@@ -24,6 +24,7 @@ use super::travelled_exec::TravelledExec;
 use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
+use crate::exec::cf_days::cf_days;
 use crate::exec::mended;
 use crate::exec::nearest::{NearestLabels, nearest_among, nearest_labels};
 use crate::exec::operator::Operator;
@@ -161,6 +162,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             bytes.extend_from_slice(OWN);
         } else if mended::functions().iter().any(|it| **it == *function) {
             bytes.extend_from_slice(MENDED);
+        } else if *function == *cf_days() {
+            bytes.extend_from_slice(CF_DAYS);
         } else if let Some(known) = nearest_labels(function) {
             let Some(labels) = label_bytes(known.labels()) else {
                 return not_impl_err!("nearest among too many labels to send them");
@@ -179,6 +182,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         let function = match bytes {
             OWN => own_scalar_named(name),
             MENDED => mended::functions().into_iter().find(|it| it.name() == name),
+            CF_DAYS => Some(cf_days()),
             _ => None,
         };
         function.ok_or_else(|| no_function(name))
@@ -230,6 +234,8 @@ const OWN: &[u8] = b"gridfusion";
 /// The bytes of a function that takes the place of one of DataFusion in some plans, beside its name.
 const MENDED: &[u8] = b"gridfusion mended";
 
+/// The bytes of `cf_days`.
+const CF_DAYS: &[u8] = b"gridfusion cf_days";
 /// The first bytes of `nearest` among labels, which follow.
 const NEAREST: &[u8] = b"gridfusion nearest";
 

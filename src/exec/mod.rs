@@ -15,6 +15,7 @@
 //!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
 //!   single_labels                             rule: comparisons of labels of single precision
 //!   nearest                                   function: the label that is nearest to a value
+//!   cf_days                                   function: days between times, counted in a calendar
 //!   written_times                             rule: times without seconds, minutes or days
 //! ```
 //!
@@ -25,6 +26,7 @@ mod batches;
 mod best_first;
 mod block_stream;
 mod blocks;
+pub(crate) mod cf_days;
 mod chunk_memory;
 mod chunks;
 pub(crate) mod columns;

@@ -15,8 +15,8 @@ use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
 };
 use crate::exec::{
-    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner, SingleLabelRule, WrittenTimesRule,
-    gridfusion_rules,
+    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner,
+    SingleLabelRule, WrittenTimesRule, gridfusion_rules,
 };
 use crate::functions::{GridfusionFunctions, read_array};
 
@@ -50,6 +50,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
     /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension
+    /// - the function `cf_days(a, b, calendar)`
     /// - a rule that reads times without seconds, minutes or days, such as `'2022-07-01 12:00'` and `'2022-07'`
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles

@@ -1,4 +1,5 @@
-//! Times of other calendars are numbers, and messages tell what to write. The years and months in the files are those of cftime.
+//! Times of calendars that SQL lacks are numbers, and messages tell what to write. The years and months in the files are those of
+//! cftime.
 
 use crate::support::{failure, run};
 
@@ -8,10 +9,9 @@ fn file(name: &str) -> String {
 
 #[test]
 fn functions_of_times_are_explained() {
-    for (name, expected) in [
-        ("noleap.nc", "time is a number (Float64) of days since 1850-01-01 in the calendar noleap"),
-        ("360_day.nc", "of hours since 1859-12-01 00:00:00 in the calendar 360_day, whose dates"),
-    ] {
+    for (name, expected) in
+        [("360_day.nc", "of hours since 1859-12-01 00:00:00 in the calendar 360_day, whose dates")]
+    {
         let from = format!("FROM '{}'", file(name));
         for sql in [
             format!("SELECT date_part('year', time) {from}"),
@@ -46,13 +46,13 @@ fn functions_of_times_are_explained() {
 #[test]
 fn comparisons_with_dates_are_explained() {
     for (name, condition, expected) in [
-        ("noleap.nc", "time >= '1851-07-01'", "1851-07-01 is 546; see docs/time.md"),
-        ("noleap.nc", "time >= '1851-07'", "1851-07 is 546;"),
-        ("noleap.nc", "'1851-07-01' <= time", "1851-07-01 is 546;"),
-        ("noleap.nc", "time BETWEEN '1851-07-01' AND '1900-01-01'", "1851-07-01 is 546;"),
-        ("noleap.nc", "time >= DATE '1851-07-01'", "1851-07-01 is 546;"),
-        ("noleap.nc", "time >= TIMESTAMP '1851-07-01'", "is 546;"),
-        ("noleap.nc", "time IN ('1851-07-01 12:00')", "its year is 1850 + floor(time"),
+        ("360_day.nc", "time >= '1860-07-01'", "1860-07-01 is 5040; see docs/time.md"),
+        ("360_day.nc", "time >= '1860-07'", "1860-07 is 5040;"),
+        ("360_day.nc", "'1860-07-01' <= time", "1860-07-01 is 5040;"),
+        ("360_day.nc", "time BETWEEN '1860-07-01' AND '1900-01-01'", "1860-07-01 is 5040;"),
+        ("360_day.nc", "time >= DATE '1860-07-01'", "1860-07-01 is 5040;"),
+        ("360_day.nc", "time >= TIMESTAMP '1860-07-01'", "is 5040;"),
+        ("360_day.nc", "time IN ('1860-07-01 12:00')", "its year is 1859 + floor((time"),
         ("360_day.nc", "time > '1860-01-01'", "1860-01-01 is 720;"),
     ] {
         let from = format!("FROM '{}'", file(name));
@@ -61,14 +61,14 @@ fn comparisons_with_dates_are_explained() {
     }
     // The number selects what the date means.
     let sql = format!(
-        "SELECT min(year * 100 + month) AS first, count(*) AS n FROM '{}' WHERE time >= 546",
-        file("noleap.nc")
+        "SELECT min(year * 100 + month) AS first, count(*) AS n FROM '{}' WHERE time >= 5040",
+        file("360_day.nc")
     );
     let outcome = run(&["-q", "--format", "csv", "-c", &sql]);
-    assert_eq!(outcome.stdout, "first,n\n185107,6\n", "{outcome:?}");
+    assert_eq!(outcome.stdout, "first,n\n186007,17\n", "{outcome:?}");
     // Other mistakes keep their messages.
-    let message = failure(&[], &format!("SELECT sum('a') FROM '{}'", file("noleap.nc")));
+    let message = failure(&[], &format!("SELECT sum('a') FROM '{}'", file("360_day.nc")));
     assert!(message.starts_with("there is no function sum(Utf8)"), "{message}");
-    let message = failure(&[], &format!("SELECT time + true FROM '{}'", file("noleap.nc")));
+    let message = failure(&[], &format!("SELECT time + true FROM '{}'", file("360_day.nc")));
     assert!(!message.contains("calendar"), "{message}");
 }

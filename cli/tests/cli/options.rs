@@ -132,7 +132,7 @@ fn what_does_not_apply_is_refused_with_what_does() {
         (
             STATIONS,
             "timestamp=1",
-            "option 'timestamp' is for TileDB arrays; the options here are generation, io, ",
+            "option 'timestamp' is for TileDB arrays; the options here are generation, decode_times, io, ",
         ),
         (
             &overlap,

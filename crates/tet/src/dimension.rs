@@ -33,7 +33,11 @@ pub(super) async fn dimension(
             let elements = read_line(reader, id).await?;
             let values = reader.column(id, options, remarks)?.decode(elements, None, true)?;
             let attributes = reader.tet().metadata_of(id).attrs.clone();
-            (Some(Labels::from_values(values, &attributes, remarks)?), attributes)
+            let labels = match options.decode_times {
+                true => Labels::from_values(values, &attributes, remarks)?,
+                false => Labels::from_values(values, &BTreeMap::new(), remarks)?,
+            };
+            (Some(labels), attributes)
         }
     };
     Ok(Dimension::new(name, labels, len, attributes))

@@ -15,7 +15,7 @@ use super::verify::verify;
 use crate::bytes::{MAGIC, is_package};
 use gridfusion_core::array::{GridArray, NumberColumn, ReadOptions};
 use gridfusion_core::format::Entry;
-use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
+use gridfusion_core::options::{DECODE_TIMES, OptionInfo, ResolvedOptions, ValueKind};
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
@@ -77,7 +77,7 @@ impl ArrayFormat for Tet {
             "which generation of a `.tet.d` package",
         )
         .of_one_place();
-        &[GENERATION]
+        &[GENERATION, DECODE_TIMES]
     }
 
     /// | function | a row per |

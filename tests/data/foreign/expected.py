@@ -28,7 +28,7 @@ import zarr
 warnings.simplefilter("ignore")
 
 # Calendars whose times SQL can show. Times of other calendars stay the numbers that the file has.
-SHARED_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+SHARED_CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "noleap", "365_day")
 UNITS = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3_600 * 10**9, "m": 60 * 10**9}
 UNITS |= {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
@@ -369,7 +369,7 @@ def table_of(where, name, decoded, raw):
     values = decoded.values
     stored = raw.values
     encoding = decoded.encoding
-    calendar = encoding.get("calendar", "standard")
+    calendar = encoding.get("calendar", "standard").lower()
     is_cftime = values.dtype.kind == "O" and any(isinstance(v, cftime.datetime) for v in values.flat)
     if is_cftime:
         values = stored if calendar not in SHARED_CALENDARS else without_nan(values, stored)
@@ -473,10 +473,10 @@ def cell_text(value):
         unit, step = np.datetime_data(value.dtype)
         return str(int(value.astype("i8")) * step * UNITS[unit])
     if isinstance(value, cftime.datetime):
-        # The same instant in SQL's calendar.
+        # The same instant in SQL's calendar; the same date, if that calendar has all dates.
         value = (
             value.change_calendar("proleptic_gregorian")
-            if value.calendar != "proleptic_gregorian"
+            if value.calendar not in ("proleptic_gregorian", "noleap")
             else value
         )
         digits = f".{value.microsecond:06}" if value.microsecond else ""

@@ -239,7 +239,7 @@ async fn files_that_disagree_are_refused_with_the_reason() {
 
 /// The same number of days is another date in another calendar.
 #[tokio::test]
-async fn numeric_times_of_different_calendars_are_refused() {
+async fn times_of_different_calendars_are_refused() {
     let years = Years::new(0);
     let ctx = session(1, 8192);
     let write = |name: &str, calendar: &str, first: i32| {
@@ -259,7 +259,11 @@ async fn numeric_times_of_different_calendars_are_refused() {
     // Another name of the same calendar.
     write("b.tet", "365_day", 10);
     ctx.register_array("t", years.text("[ab].tet"), options()).await.unwrap();
-    assert_eq!(cell(&ctx, "SELECT max(time) FROM t").await, "11");
+    assert_eq!(cell(&ctx, "SELECT max(time) FROM t").await, "2001-01-12T00:00:00");
+    // Dates of both calendars are timestamps, and the differences between them are not the same.
+    write("b.tet", "standard", 10);
+    let found = error(&ctx, years.text("[ab].tet"), options()).await;
+    assert!(found.contains("the calendar of \"time\" is standard, not noleap"), "{found}");
 }
 
 #[tokio::test]
@@ -406,24 +410,27 @@ async fn both_zeros_are_the_same_label() {
     assert!(found.contains("the files cannot be one table: \"x\" is"), "{found}");
 }
 
-/// Times in other calendars are numbers, so all files must count them from the same moment.
+/// Times that stay numbers must count from the same moment in all files. Times that are timestamps need not.
 #[tokio::test]
 async fn times_in_other_calendars_are_counted_from_one_moment() {
     let years = Years::new(0);
     let ctx = session(1, 8192);
-    let write = |year: i32, units: &str| {
+    let write = |year: i32, units: &str, calendar: &str| {
         let mut datasets = year_file(year, &["A"], "K");
         datasets.remove(0);
-        datasets[1].metadata["attrs"] = json!({"units": units, "calendar": "noleap"});
+        datasets[1].metadata["attrs"] = json!({"units": units, "calendar": calendar});
         years.write(&format!("year-{}.tet", 2001 + year), &datasets);
     };
-    write(0, "days since 2001-01-01");
-    write(1, "days since 2002-01-01");
+    write(0, "days since 2001-01-01", "360_day");
+    write(1, "days since 2002-01-01", "360_day");
     let found = error(&ctx, years.text("year-*.tet"), ArrayOptions::default()).await;
     let expected = "the time unit of \"time\" is days since 2002-01-01, not days since 2001-01-01";
     assert!(found.contains(expected), "{found}");
-    write(1, "days since 2001-01-01");
+    write(1, "days since 2001-01-01", "360_day");
     ctx.register_array("t", years.text("year-*.tet"), ArrayOptions::default()).await.unwrap();
+    write(0, "days since 2001-01-01", "noleap");
+    write(1, "days since 2000-01-01", "noleap");
+    ctx.register_array("dates", years.text("year-*.tet"), ArrayOptions::default()).await.unwrap();
 }
 
 /// The column `_file` works over axes so long that no memory could hold a name per element.

@@ -259,7 +259,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'Temperature')
         Error during planning: examples/data/stations.tet: no dataset "Temperature"; the file has "temperature", "precipitation", "elevation", "time"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('datset' 'temperature')
-        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, decode_times, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'io' 'fast')
         Error during planning: io = 'fast', expected 'mmap' or 'pread'
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'nan_as_null' 'maybe')
@@ -269,7 +269,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'generation' 'last')
         Error during planning: option 'generation' is 'last', expected a number
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'timestamp' '1')
-        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, decode_times, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' PARTITIONED BY (station)
         Error during planning: a TET table has no PARTITIONED BY
     CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('dataset' 'a')
@@ -281,7 +281,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.optimizer.enable_reduce'? The settings are full_domain, text_as_binary, text_encoding, time_as_integer, decode_times, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, optimizer.enable_all, optimizer.enable_reduce, optimizer.enable_reduce_weights, optimizer.enable_eager_aggregation, optimizer.enable_align_joins, optimizer.enable_reduce_windows, optimizer.enable_top_rows, optimizer.enable_lookup_joins, optimizer.enable_grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.optimizer.enable_reduce'? The settings are decode_times, full_domain, text_as_binary, text_encoding, time_as_integer, coordinates, valid_range, metadata_limit, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, optimizer.enable_all, optimizer.enable_reduce, optimizer.enable_reduce_weights, optimizer.enable_eager_aggregation, optimizer.enable_align_joins, optimizer.enable_reduce_windows, optimizer.enable_top_rows, optimizer.enable_lookup_joins, optimizer.enable_grid_windows, reduce_memory, declare_range, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
     SET gridfusion.optimizer.enable_reduce = maybe
         Error during planning: option 'optimizer.enable_reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust
@@ -326,9 +326,9 @@ async fn queries_and_calls() {
     SELECT * FROM tet_info(1.5)
         Error during planning: tet_info takes a path as text, or a list of paths, found 1.5
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
-        Error during planning: unknown option 'time'; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'time'; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, decode_times, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
-        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, decode_times, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb('tests/data/tiledb/weather')
         Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     "#);

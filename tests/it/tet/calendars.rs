@@ -6,7 +6,9 @@ use gridfusion::verify::{Depth, Severity};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::json;
 
-use crate::support::{I32, Layout, TempTet, TestDataset, query, reducing, rows_of, tet_bytes};
+use crate::support::{
+    F64, I32, Layout, TempTet, TestDataset, query, reducing, rows_of, shipped, tet_bytes,
+};
 use crate::tet::fills::logged;
 use crate::verify::tet::verify;
 
@@ -18,13 +20,22 @@ struct Shown {
 }
 
 async fn shown(units: &str, calendar: Option<&str>, labels: &[i32], sql: &str) -> Shown {
+    let bytes = labels.iter().flat_map(|it| it.to_le_bytes()).collect();
+    shown_of(units, calendar, (I32, labels.len() as u64, bytes), sql).await
+}
+
+/// As `shown`, for labels of any type: their type, number and bytes.
+async fn shown_of(
+    units: &str,
+    calendar: Option<&str>,
+    (element, len, bytes): (u32, u64, Vec<u8>),
+    sql: &str,
+) -> Shown {
     let mut attributes = BTreeMap::from([("units", units)]);
     attributes.extend(calendar.map(|calendar| ("calendar", calendar)));
-    let bytes = |numbers: &[i32]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
-    let len = labels.len() as u64;
-    let time = TestDataset::new("time", I32, &[len], &[len], bytes(labels))
+    let time = TestDataset::new("time", element, &[len], &[len], bytes.clone())
         .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}));
-    let v = TestDataset::new("v", I32, &[len], &[len], bytes(labels))
+    let v = TestDataset::new("v", element, &[len], &[len], bytes)
         .with_metadata(json!({"dim_names": ["time"]}));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[time, v], &layout));
@@ -75,6 +86,32 @@ async fn times_before_the_reform_are_the_same_instants_under_other_dates() {
     }
     let found = shown("days since 1582-10-01", Some("standard"), &[4, 5], sql).await;
     assert_eq!((found.rows.len(), found.log), (2, vec![]), "no time is before the reform");
+}
+
+/// The dates of cftime, over all units and years from -4700 to 9999. `dates.py` writes them.
+#[tokio::test]
+async fn dates_are_those_of_cftime() {
+    let dates = std::fs::read_to_string(shipped("tests/data/calendars/dates.csv")).unwrap();
+    let mut tables: BTreeMap<(&str, &str), Vec<(f64, &str)>> = BTreeMap::new();
+    for line in dates.lines() {
+        let [units, calendar, number, date] = line.split('|').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        tables.entry((units, calendar)).or_default().push((number.parse().unwrap(), date));
+    }
+    let mut compared = 0;
+    for ((units, calendar), dates) in tables {
+        if !["standard", "proleptic_gregorian", "noleap"].contains(&calendar) {
+            continue;
+        }
+        let bytes = dates.iter().flat_map(|(number, _)| number.to_le_bytes()).collect();
+        let labels = (F64, dates.len() as u64, bytes);
+        let found = shown_of(units, Some(calendar), labels, "SELECT time FROM t").await;
+        let expected: Vec<_> = dates.iter().map(|(_, date)| vec![(*date).to_owned()]).collect();
+        assert_eq!(found.rows, expected, "{units} {calendar}");
+        compared += dates.len();
+    }
+    assert!(compared > 200, "{compared}");
 }
 
 #[tokio::test]

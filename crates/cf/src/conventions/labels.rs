@@ -52,7 +52,7 @@ pub(super) async fn read_labels(
         remarks.odd.push(format!("\"{name}\": {message}"));
         return Ok(None);
     };
-    let attributes = match view.decode_times {
+    let attributes = match view.read.decode_times {
         true => texts(&variable.attributes),
         false => Default::default(),
     };

@@ -2,7 +2,8 @@
 
 use gridfusion_core::array::{Encoding, ReadOptions};
 use gridfusion_core::options::{
-    METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING, ValueKind,
+    DECODE_TIMES, METADATA_LIMIT, OptionInfo, ResolvedOptions, TEXT_AS_BINARY, TEXT_ENCODING,
+    ValueKind,
 };
 
 /// The options of all these formats.
@@ -21,13 +22,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "the names of dimensions that have none in the file, with commas between them",
     )
     .of_one_place(),
-    OptionInfo::new(
-        "decode_times",
-        ValueKind::Flag,
-        "`true`",
-        "numbers with units such as `hours since 2000-01-01` are timestamps",
-    )
-    .in_session(),
+    DECODE_TIMES,
     OptionInfo::new(
         "coordinates",
         ValueKind::Flag,
@@ -54,8 +49,6 @@ pub struct HierarchyView {
     pub(crate) group: String,
     /// The names of axes that have none, one per axis.
     pub(crate) dimension_names: Vec<String>,
-    /// Whether CF times are timestamps.
-    pub(crate) decode_times: bool,
     /// Whether the coordinates that a variable names are columns beside it.
     pub(crate) coordinates: bool,
     /// Whether text is shown as bytes.
@@ -76,7 +69,6 @@ impl HierarchyView {
         Self {
             dimension_names: names.collect(),
             group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
-            decode_times: options.flag("decode_times").unwrap_or(true),
             coordinates: options.flag("coordinates").unwrap_or(false),
             text_as_binary: options.flag("text_as_binary").unwrap_or(false),
             text_encoding: options.text("text_encoding").and_then(Encoding::from_name),

@@ -2,15 +2,15 @@
 //!
 //! | cells | column |
 //! |---|---|
-//! | numbers | as stored; unpacked by `scale_factor` and `add_offset`; times by `units` |
+//! | numbers | as stored, or unpacked by `scale_factor` and `add_offset`; then times by `units` |
 //! | complex numbers | two columns, `NAME_re` and `NAME_im` |
 //! | bytes with `dtype = "bool"` | truth values |
 //! | truth values, dates, text, bytes, enumerations | the Arrow type that holds them exactly |
 //!
 //! Attributes of single precision have their exact value, as in xarray and netCDF4: the single 0.1 is not the double 0.1.
 //!
-//! Missing data is NULL: NaN, NaT, `_FillValue`, each `missing_value`, and the fill value of Zarr version 2. The
-//! attributes describe stored numbers, before they are unpacked.
+//! Missing data is NULL: NaN, NaT, `_FillValue`, each `missing_value`, the fill value of Zarr version 2, and times that were never
+//! written. The attributes describe stored numbers, before they are unpacked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) fn values(
         return Ok(halves(variable, element, view));
     }
     let width = variable.cell.width().map(|width| width as usize);
-    let column = column(variable, view, view.decode_times, remarks);
+    let column = column(variable, view, view.read.decode_times, remarks);
     Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable)])
 }
 
@@ -150,24 +150,45 @@ fn numbers(
 ) -> NumberColumn {
     let attributes = &variable.attributes;
     let element = signed_as_declared(element, attributes);
-    let nulls = match view.read.fill_as_null {
+    let texts = texts(attributes);
+    let mut nulls = match view.read.fill_as_null {
         true => missing_numbers(variable, element, remarks),
         false => vec![],
     };
+    // Labels become times after they are read, so here they are numbers.
+    let are_times =
+        view.read.decode_times && matches!(TimeUnits::from_attributes(&texts), Ok(Some(_)));
+    if are_times && view.read.fill_as_null {
+        nulls.extend(unwritten(variable, element));
+    }
     let mut column = NumberColumn::with_nulls(element, &nulls, &view.read);
     if view.valid_range {
         column = column.within(valid_range(attributes, element));
     }
-    let texts = texts(attributes);
     if attributes.contains_key("scale_factor") || attributes.contains_key("add_offset") {
         let (unpacked, misunderstood) = unpacked(column, attributes);
         remarks.misunderstood.extend(misunderstood);
-        return unpacked;
+        column = unpacked;
     }
     match times(&texts, decode_times, remarks) {
         Some(units) => column.with_times(units),
         None => column,
     }
+}
+
+/// Returns the number of cells that were never written, if it is the one of NetCDF, which is no time. Bytes have none.
+fn unwritten(variable: &Variable, element: ElementType) -> Option<ZoneBound> {
+    let default = match element {
+        ElementType::I16 => "-32767",
+        ElementType::U16 => "65535",
+        ElementType::I32 => "-2147483647",
+        ElementType::U32 => "4294967295",
+        ElementType::I64 => "-9223372036854775806",
+        ElementType::U64 => "18446744073709551614",
+        ElementType::F32 | ElementType::F64 => "9.969209968386869e36",
+        _ => return None,
+    };
+    element_of(element, default).filter(|it| *it == bound(&variable.fill))
 }
 
 /// Undoes CF packing. Also returns the declarations that cannot be parsed.

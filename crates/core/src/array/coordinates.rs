@@ -2,7 +2,7 @@
 //!
 //! | stored elements | type of the labels |
 //! |---|---|
-//! | numbers with the units of a CF time that SQL shares | Timestamp(µs) |
+//! | numbers with the units of a CF time whose calendar SQL has | Timestamp(µs); Timestamp(ns) if they count nanoseconds |
 //! | packed numbers | Float64; Float32 if the packing is in singles |
 //! | f16 | Float64 |
 //! | integer codes with `tetration_categories` | Utf8View |
@@ -13,9 +13,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, PrimitiveArray, TimestampMicrosecondArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, PrimitiveArray};
 use arrow::compute::kernels::cmp::eq;
-use arrow::compute::{cast, nullif};
+use arrow::compute::{cast, min, nullif};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float64Type, Int64Type, UInt64Type,
 };
@@ -59,13 +59,13 @@ fn times(
         odd.push("some times do not fit a timestamp; the labels stay numbers".to_owned());
         return None;
     };
-    odd.extend(units.renamed(&times));
+    odd.extend(units.renamed(min(&times)));
     // Lengths of time are counted like times, from 0.
-    cast(&times.reinterpret_cast::<Int64Type>(), &units.data_type()).ok()
+    cast(&times, &units.data_type()).ok()
 }
 
-/// Converts numeric offsets to timestamps; `None` if one of them is out of range or not a number.
-fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<TimestampMicrosecondArray> {
+/// Converts numeric offsets to counts of timestamps; `None` if one of them is out of range or not a number.
+fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<Int64Array> {
     let wide = |to: DataType| cast(values, &to).ok();
     match values.data_type() {
         it if it.is_floating() => {
@@ -92,7 +92,7 @@ fn without_nat(numbers: &ArrayRef) -> Option<ArrayRef> {
 fn try_map<T: ArrowPrimitiveType>(
     values: &ArrayRef,
     at: impl Fn(T::Native) -> Option<i64>,
-) -> Option<TimestampMicrosecondArray> {
+) -> Option<Int64Array> {
     let values: &PrimitiveArray<T> = values.as_primitive();
     values.try_unary::<_, _, ()>(|value| at(value).ok_or(())).ok()
 }

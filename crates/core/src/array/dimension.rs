@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::calendar::Calendar;
 use super::labels::Labels;
 
 /// A dimension: one axis of an array, with its name and labels.
@@ -78,11 +79,12 @@ impl Dimension {
         units.or_else(|| self.attributes.get("tiledb_datatype")).map(String::as_str)
     }
 
-    /// Returns the calendar of numeric labels that count time. SQL does not share it, so labels of different calendars cannot
-    /// be concatenated.
+    /// Returns the calendar of labels that count time in the file. Labels of different calendars cannot be concatenated: a day is
+    /// another one, or dates are left out.
     pub(crate) fn calendar(&self) -> Option<String> {
-        self.unit().filter(|unit| unit.contains(" since "))?;
-        Some(calendar_name(self.attributes.get("calendar").map_or("", String::as_str)))
+        let units = self.attributes.get("units")?.to_ascii_lowercase();
+        let counts = units.split_whitespace().any(|it| it == "since");
+        counts.then(|| calendar_name(self.attributes.get("calendar").map_or("", String::as_str)))
     }
 
     /// Returns the length of the axis.
@@ -108,13 +110,10 @@ impl Dimension {
 
 /// Returns one name for all names of a calendar.
 fn calendar_name(attribute: &str) -> String {
-    let name = attribute.trim().to_ascii_lowercase();
-    let known = match name.as_str() {
+    match Calendar::from_name(attribute) {
         // They agree on all dates since 1582.
-        "" | "gregorian" | "proleptic_gregorian" => "standard",
-        "365_day" => "noleap",
-        "366_day" => "all_leap",
-        other => other,
-    };
-    known.to_owned()
+        Some(Calendar::Mixed | Calendar::Proleptic) => Calendar::Mixed.name().to_owned(),
+        Some(calendar) => calendar.name().to_owned(),
+        None => attribute.trim().to_ascii_lowercase(),
+    }
 }

@@ -18,6 +18,7 @@
 mod arrow_error;
 mod broadcast;
 mod builder;
+mod calendar;
 mod cf_time;
 mod chunk_source;
 mod column;
@@ -36,10 +37,12 @@ mod remarks;
 mod single_labels;
 mod sparse;
 mod text_labels;
+mod time_reference;
 mod values;
 
 pub use arrow_error::failed_to;
 pub use builder::GridArrayBuilder;
+pub use calendar::{Calendar, CalendarDate};
 pub use cf_time::TimeUnits;
 pub use chunk_source::ChunkSource;
 pub use chunk_source::Contents;

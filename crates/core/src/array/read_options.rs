@@ -15,6 +15,8 @@ pub struct ReadOptions {
     pub nan_as_null: bool,
     /// Shows the declared fill value as NULL. Default: true.
     pub fill_as_null: bool,
+    /// Shows numbers with the units of CF times as timestamps. Default: true.
+    pub decode_times: bool,
     /// Adds a column `<dimension>_idx` with the 0-based index for each dimension. Default: false.
     pub index_columns: bool,
     /// Uses stored chunk statistics: NULL counts, least and greatest elements. Default: true.
@@ -23,7 +25,13 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { nan_as_null: true, fill_as_null: true, index_columns: false, trust_zone_maps: true }
+        Self {
+            nan_as_null: true,
+            fill_as_null: true,
+            decode_times: true,
+            index_columns: false,
+            trust_zone_maps: true,
+        }
     }
 }
 
@@ -38,6 +46,12 @@ impl ReadOptions {
     #[must_use]
     pub fn with_fill_as_null(self, fill_as_null: bool) -> Self {
         Self { fill_as_null, ..self }
+    }
+
+    /// Sets whether CF times are timestamps.
+    #[must_use]
+    pub fn with_decode_times(self, decode_times: bool) -> Self {
+        Self { decode_times, ..self }
     }
 
     /// Sets whether each dimension has a column with the index.

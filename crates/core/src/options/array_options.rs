@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use super::info::DECODE_TIMES;
 use super::overlap::Overlap;
 use super::value::{IoMode, OptionValue, Secret};
 use crate::array::ReadOptions;
@@ -254,6 +255,7 @@ impl ResolvedOptions {
         ReadOptions {
             nan_as_null: flag("nan_as_null", built_in.nan_as_null),
             fill_as_null: flag("fill_as_null", built_in.fill_as_null),
+            decode_times: flag(DECODE_TIMES.name, built_in.decode_times),
             index_columns: flag("index_columns", built_in.index_columns),
             trust_zone_maps: flag("trust_zone_maps", built_in.trust_zone_maps),
         }

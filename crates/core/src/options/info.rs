@@ -105,6 +105,15 @@ impl OptionInfo {
     }
 }
 
+/// An option of formats whose numbers may be times of the CF conventions.
+pub const DECODE_TIMES: OptionInfo = OptionInfo::new(
+    "decode_times",
+    ValueKind::Flag,
+    "`true`",
+    "numbers with units such as `hours since 2000-01-01` are timestamps",
+)
+.in_session();
+
 /// An option of formats that may hold text of other encodings than UTF-8.
 pub const TEXT_AS_BINARY: OptionInfo = OptionInfo::new(
     "text_as_binary",

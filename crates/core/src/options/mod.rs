@@ -25,7 +25,7 @@ mod value;
 pub use array_options::is_of_store;
 pub use array_options::{ArrayOptions, ResolvedOptions};
 pub use info::{COMMON, OptionInfo, Scope};
-pub use info::{METADATA_LIMIT, TEXT_AS_BINARY, TEXT_ENCODING};
+pub use info::{DECODE_TIMES, METADATA_LIMIT, TEXT_AS_BINARY, TEXT_ENCODING};
 pub use overlap::Overlap;
 pub use table::OptionTable;
 pub use table::similar;

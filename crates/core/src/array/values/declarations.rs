@@ -27,8 +27,8 @@ pub(super) enum ColumnMeaning {
     Packed { scale: f64, offset: f64 },
     /// CF packing that is computed in singles.
     PackedInSingles { scale: f32, offset: f32 },
-    /// CF times: numbers of units, since a reference or alone.
-    Times(TimeUnits),
+    /// CF times: numbers of units, since a reference or alone. The numbers may be packed.
+    Times(TimeUnits, Box<ColumnMeaning>),
     /// Text: codes in ascending order, without duplicates, and the text of each code at the same position.
     Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
 }

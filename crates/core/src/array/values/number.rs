@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, PrimitiveArray, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, PrimitiveArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, take, unary};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type};
@@ -123,12 +123,12 @@ impl NumberColumn {
         (Self { meaning, ..self }, misunderstood)
     }
 
-    /// Shows the numbers as CF times in these units. The least `i64` is NULL, because numpy's NaT has its bits.
+    /// Shows the numbers as CF times in these units, once they are unpacked. The least `i64` is NULL, because numpy's NaT has its bits.
     pub fn with_times(mut self, units: TimeUnits) -> Self {
         if self.element == ElementType::I64 {
             self.also_null.push(bound(&NOT_A_TIME.to_le_bytes()));
         }
-        Self { meaning: ColumnMeaning::Times(units), ..self }
+        Self { meaning: ColumnMeaning::Times(units, Box::new(self.meaning)), ..self }
     }
 
     /// Returns a column of the stored numbers. `fill` is the element that stands for NULL, if there is
@@ -161,11 +161,11 @@ impl NumberColumn {
 
     /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
-        match self.meaning {
+        match &self.meaning {
             ColumnMeaning::Plain => arrow_type(self.element),
             ColumnMeaning::Packed { .. } => DataType::Float64,
             ColumnMeaning::PackedInSingles { .. } => DataType::Float32,
-            ColumnMeaning::Times(units) => units.data_type(),
+            ColumnMeaning::Times(units, _) => units.data_type(),
             ColumnMeaning::Categories { .. } => DataType::Utf8View,
         }
     }
@@ -258,29 +258,7 @@ impl NumberColumn {
         let marked = if may_hold_nulls { self.nulls::<T>(&values) } else { None };
         let nulls = NullBuffer::union(marked.as_ref(), valid);
         let array = PrimitiveArray::<T>::new(values, nulls);
-        Ok(match &self.meaning {
-            ColumnMeaning::Plain => Arc::new(array),
-            ColumnMeaning::Packed { scale, offset } => {
-                Arc::new(unary::<_, _, Float64Type>(&array, |value| {
-                    T::to_f64(value) * scale + offset
-                }))
-            }
-            // A stored number is a single, so that only the product and the sum are rounded.
-            ColumnMeaning::PackedInSingles { scale, offset } => {
-                Arc::new(unary::<_, _, Float32Type>(&array, |value| {
-                    T::to_f64(value) as f32 * scale + offset
-                }))
-            }
-            ColumnMeaning::Times(units) => times(&array, *units)?,
-            ColumnMeaning::Categories { codes, texts } => {
-                let place = |value| {
-                    let code = T::to_integer(value)?.try_into().ok()?;
-                    codes.binary_search(&code).ok().map(|at| at as u32)
-                };
-                let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
-                take(texts.as_ref(), &places, None).map_err(failed_to("look up categories"))?
-            }
-        })
+        shown(array, &self.meaning)
     }
 
     /// Returns the null buffer of NaN and fill; `None` if no value is either. One loop per combination, so
@@ -312,11 +290,44 @@ impl NumberColumn {
     }
 }
 
+/// Returns the values that numbers stand for.
+fn shown<T: Element>(array: PrimitiveArray<T>, meaning: &ColumnMeaning) -> Result<ArrayRef> {
+    Ok(match meaning {
+        ColumnMeaning::Plain => Arc::new(array),
+        ColumnMeaning::Packed { scale, offset } => {
+            Arc::new(unary::<_, _, Float64Type>(&array, |value| T::to_f64(value) * scale + offset))
+        }
+        // A stored number is a single, so that only the product and the sum are rounded.
+        ColumnMeaning::PackedInSingles { scale, offset } => {
+            Arc::new(unary::<_, _, Float32Type>(&array, |value| {
+                T::to_f64(value) as f32 * scale + offset
+            }))
+        }
+        ColumnMeaning::Times(units, numbers) => match &**numbers {
+            ColumnMeaning::Plain => times(&array, *units)?,
+            packed => {
+                let unpacked = cast(&shown(array, packed)?, &DataType::Float64)
+                    .map_err(failed_to("unpack times"))?;
+                times(unpacked.as_primitive::<Float64Type>(), *units)?
+            }
+        },
+        ColumnMeaning::Categories { codes, texts } => {
+            let place = |value| {
+                let code = T::to_integer(value)?.try_into().ok()?;
+                codes.binary_search(&code).ok().map(|at| at as u32)
+            };
+            let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
+            take(texts.as_ref(), &places, None).map_err(failed_to("look up categories"))?
+        }
+    })
+}
+
 /// Converts numbers to CF times.
 fn times<T: Element>(numbers: &PrimitiveArray<T>, units: TimeUnits) -> Result<ArrayRef> {
     let beyond = |number: f64| {
         Error::unsupported(format!(
-            "the time {number} is beyond timestamps in microseconds; set decode_times = 'false' to read numbers"
+            "the time {number} is beyond {}; set decode_times = 'false' to read numbers",
+            units.data_type()
         ))
     };
     let time = |number| {
@@ -353,7 +364,7 @@ fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<Nul
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, AsArray};
+    use arrow::array::Array;
 
     use super::*;
 

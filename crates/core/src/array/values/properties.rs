@@ -37,19 +37,25 @@ impl NumberColumn {
         let element = self.element();
         // Times have a mark of numpy for NULL, which no file declares.
         let is_mark = |null: &&ZoneBound| {
-            matches!(self.meaning, ColumnMeaning::Times(_)) && **null == NOT_A_TIME.to_le_bytes()
+            matches!(self.meaning, ColumnMeaning::Times(..)) && **null == NOT_A_TIME.to_le_bytes()
         };
         let nulls = self.fill.iter().chain(&self.also_null).filter(|null| !is_mark(null));
         let nulls: Vec<String> = nulls.filter_map(|null| decimal(element, null)).collect();
         let none = || NONE.to_owned();
         let (mut packing, mut times, mut named) = (none(), none(), none());
-        match &self.meaning {
-            ColumnMeaning::Plain => {}
+        let numbers = match &self.meaning {
+            ColumnMeaning::Times(units, numbers) => {
+                times = units.to_string();
+                &**numbers
+            }
+            meaning => meaning,
+        };
+        match numbers {
+            ColumnMeaning::Plain | ColumnMeaning::Times(..) => {}
             ColumnMeaning::Packed { scale, offset } => packing = packing_text(scale, offset),
             ColumnMeaning::PackedInSingles { scale, offset } => {
                 packing = packing_text(scale, offset);
             }
-            ColumnMeaning::Times(units) => times = units.to_string(),
             ColumnMeaning::Categories { codes, texts } => {
                 let pairs = codes.iter().zip(texts.iter());
                 let text = |(code, text): (&i64, Option<&str>)| {
