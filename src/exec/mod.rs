@@ -16,6 +16,7 @@
 //!   single_labels                             rule: comparisons of labels of single precision
 //!   nearest                                   function: the label that is nearest to a value
 //!   cf_days                                   function: days between times, counted in a calendar
+//!   counted_times                             rules: numbers that count time in a calendar that SQL lacks
 //!   written_times                             rule: times without seconds, minutes or days
 //! ```
 //!
@@ -32,6 +33,7 @@ mod chunks;
 pub(crate) mod columns;
 mod compact;
 mod config;
+mod counted_times;
 mod display;
 mod eager;
 mod filled;
@@ -67,6 +69,7 @@ mod written_times;
 mod yield_budget;
 
 pub use config::GridfusionConfig;
+pub(crate) use counted_times::{CountedDatesRule, CountedTimesRule};
 pub use lookup::GridLookupExec;
 pub use matching::messages_lose_parts;
 pub use reduce::GridReduceExec;

@@ -15,7 +15,7 @@ use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
 };
 use crate::exec::{
-    GridfusionConfig, ParquetTypesRule, SingleLabelPlanner,
+    CountedDatesRule, CountedTimesRule, GridfusionConfig, ParquetTypesRule, SingleLabelPlanner,
     SingleLabelRule, WrittenTimesRule, gridfusion_rules,
 };
 use crate::functions::{GridfusionFunctions, read_array};
@@ -52,6 +52,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension
     /// - the function `cf_days(a, b, calendar)`
     /// - a rule that reads times without seconds, minutes or days, such as `'2022-07-01 12:00'` and `'2022-07'`
+    /// - rules that compare numbers with dates, and refuse casts of them to timestamps, if they count time in a calendar that SQL lacks
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
@@ -67,6 +68,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         *rules = gridfusion_rules(std::mem::take(rules));
         add_analyzer_rule(&mut self, Arc::new(ParquetTypesRule));
         add_analyzer_rule(&mut self, Arc::new(WrittenTimesRule));
+        add_analyzer_rule(&mut self, Arc::new(CountedTimesRule));
         add_analyzer_rule(&mut self, Arc::new(NearestRule));
         add_mended(&mut self);
         add_comparisons(&mut self);
@@ -135,7 +137,7 @@ fn add_analyzer_rule(builder: &mut SessionStateBuilder, rule: Arc<dyn AnalyzerRu
     }
 }
 
-/// Adds the rule and the planner for labels of single precision, if the session lacks them.
+/// Adds the rules that come before the coercion of types, and the planner for labels of single precision, if the session lacks them.
 fn add_comparisons(builder: &mut SessionStateBuilder) {
     let rule = SingleLabelRule;
     let rules = &mut builder.analyzer().get_or_insert_default().rules;
@@ -144,7 +146,10 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     }
     let before = TypeCoercion::new();
     let at = rules.iter().position(|it| it.name() == before.name());
-    rules.insert(at.unwrap_or(0), Arc::new(rule));
+    // A date of another calendar becomes a number first, which is then compared like all others.
+    let at = at.unwrap_or(0);
+    rules.insert(at, Arc::new(rule));
+    rules.insert(at, Arc::new(CountedDatesRule));
     builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
 }
 

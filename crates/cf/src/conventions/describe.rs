@@ -148,6 +148,10 @@ async fn known_variable(
         Ok((known, column)) => {
             (dimensions, data_type) = (known, Some(column.data_type().to_string()));
             conventions = conventions.with_column(&column);
+            if !declares_missing(variable) {
+                // The default of NetCDF tells nothing about the file.
+                conventions.missing = None;
+            }
         }
         Err(error) => warnings.push(warning(error)),
     }
@@ -234,4 +238,10 @@ fn known_attributes<'a>(
         kind: value.kind(),
         value: value.to_string(),
     })
+}
+
+/// Whether a variable declares missing values.
+fn declares_missing(variable: &Variable) -> bool {
+    let declares = |name| variable.attributes.contains_key(name);
+    variable.fill_is_missing || declares("_FillValue") || declares("missing_value")
 }
