@@ -32,6 +32,8 @@ pub(super) struct CombinedFiles {
     pub(super) known: Option<KnownFiles>,
     /// The numbers of the places whose files are in the table.
     pub(super) kept: Vec<usize>,
+    /// The option `stack` for these places, if it lists labels of others, too.
+    pub(super) stack: Option<String>,
 }
 
 /// The label of a file along a new dimension.
@@ -80,7 +82,8 @@ impl ArrayOpener {
         let arranged = Arrangement::try_new(files, &mosaic)?;
         // Another process would have to add the new dimension to each file.
         let known = if stack.is_none() { KnownFiles::try_new(&arranged) } else { None };
-        Ok(CombinedFiles { table: arranged.into_array(name, &mosaic)?.into(), known, kept })
+        let stack = stack.and_then(|stack| stack.of_files(&kept));
+        Ok(CombinedFiles { table: arranged.into_array(name, &mosaic)?.into(), known, kept, stack })
     }
 
     /// Opens the arrays of each place, in the order of `places`, up to 32 places at a time. Returns the numbers of those that

@@ -161,7 +161,10 @@ impl ArrayOpener {
         let name = origin.locations.name();
         let combined = self.combined(name, &places, &each, Unreadable::ByOption).await?;
         let of_place = |at: &usize| OriginPlace::new(&places[*at], &*each[*at].format);
-        let origin = origin.of_many(combined.kept.iter().map(of_place).collect());
+        let mut origin = origin.of_many(combined.kept.iter().map(of_place).collect());
+        if let Some(stack) = combined.stack {
+            origin.options = origin.options.with_option("stack", stack);
+        }
         Ok(combined.table.with_origin(origin.with_files(combined.known)))
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{Field, Schema};
 use datafusion::datasource::MemTable;
+use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt, Overlap};
 use rand::rngs::StdRng;
@@ -15,6 +16,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
+use crate::codec::sent::{bytes, plan, received};
 use crate::support::{
     F64, I16, I32, Layout, TestDataset, positions, query, reducing, rows_from, rows_of, session,
     tet_bytes,
@@ -428,6 +430,21 @@ async fn files_that_cannot_be_opened_are_left_out_only_if_asked() {
         assert!(error.to_string().contains("no dataset \"w\""), "{error}");
         std::fs::write(&path, before).unwrap();
     }
+    // Another process opens the files that are left, with their labels.
+    std::fs::rename(folder.path().join("1.tet"), folder.path().join("good")).unwrap();
+    std::fs::write(folder.path().join("1.tet"), "nothing").unwrap();
+    let stacked = ArrayOptions::default().with_stack("run=a,b,c").with_skip_unreadable(true);
+    ctx.register_array("s", pattern.as_str(), stacked).await.unwrap();
+    let sql = "SELECT run, sum(v) FROM s GROUP BY run ORDER BY run";
+    let expected = [["a", "3.0"], ["c", "63.0"]];
+    assert_eq!(rows_from(&ctx, sql).await, expected);
+    let plan = plan(&ctx, sql).await.unwrap();
+    // The file is whole again, and still not in the table.
+    std::fs::rename(folder.path().join("good"), folder.path().join("1.tet")).unwrap();
+    let worker = SessionContext::new();
+    let plan = received(&bytes(&plan).unwrap(), &worker).unwrap();
+    let found = collect(plan, worker.task_ctx()).await.unwrap();
+    assert_eq!(rows_of(&found), expected);
     for name in ["0.tet", "1.tet", "2.tet"] {
         std::fs::write(folder.path().join(name), "nothing").unwrap();
     }

@@ -63,12 +63,16 @@ impl Opener {
     /// Opens the arrays at a path or URL. This reads metadata, and no cells.
     ///
     /// # Errors
-    /// `Usage` if no format recognises the place, for a URL without a store, and for an unknown option. `Corrupt`,
-    /// `Unsupported` or `Io` if the metadata cannot be read.
+    /// `Usage` if no format recognises the place, for a URL without a store, and for an unknown option. `Usage` for the
+    /// option `stack`, which is for many files. `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
     pub async fn open(&self, location: &str) -> Result<Dataset> {
         let place = Place::new(location, Arc::new(self.stores.clone()))?;
         let format = self.formats.of_place(&place, None).await?;
         let options = self.formats.resolve(&format, &self.options, &ArrayOptions::default())?;
+        if options.contains("stack") {
+            let message = "option 'stack' is for tables of many files, and this is one place";
+            return Err(Error::usage(message).in_file(location));
+        }
         Dataset::open(&self.formats, format, place, options).await
     }
 }

@@ -95,6 +95,16 @@ impl Stack {
         &self.labels
     }
 
+    /// Returns the option for some of the files, by their numbers; `None` if it is the same one.
+    #[must_use]
+    pub fn of_files(&self, numbers: &[usize]) -> Option<String> {
+        let StackLabels::Given(labels) = &self.labels else { return None };
+        let of_files: Vec<&str> =
+            numbers.iter().filter_map(|at| labels.get(*at)).map(String::as_str).collect();
+        let is_same = of_files.len() == labels.len();
+        (!is_same).then(|| format!("{}={}", self.dimension, of_files.join(",")))
+    }
+
     /// Returns the new dimension with these labels, one per file.
     #[must_use]
     pub fn along(&self, labels: Labels) -> Dimension {
