@@ -249,6 +249,30 @@ impl GroupTable {
         }
     }
 
+    /// Returns the least and the greatest part that `axis` has in the places of the selected cells of a chunk.
+    pub(super) fn ends(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> (usize, usize) {
+        let Some(keyed) = &self.axes[axis] else { return (0, 0) };
+        let chunk_start = grid.axis_range(axis, task.coordinates[axis]).start;
+        let of_range = |range: &Range<u64>| {
+            let rank = (keyed.ranks.of(chunk_start + range.start) - keyed.window.start) as usize;
+            let last = rank + (range.end - range.start) as usize - 1;
+            match &keyed.groups {
+                LocalGroups::Each => (rank, last),
+                LocalGroups::Numbered { local, .. } => {
+                    let ends = |(least, greatest): (u32, u32), group: &u32| {
+                        (least.min(*group), greatest.max(*group))
+                    };
+                    let (least, greatest) = local[rank..=last].iter().fold((u32::MAX, 0), ends);
+                    (least as usize, greatest as usize)
+                }
+            }
+        };
+        let ranges = task.selection[axis].ranges().iter().filter(|range| !range.is_empty());
+        let all = ranges.map(of_range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let (least, greatest) = all.unwrap_or_default();
+        (least * keyed.stride, greatest * keyed.stride)
+    }
+
     /// Returns the selected cells of `axis` in the chunk of `task`, with the places of their groups.
     pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
         let ranges = task.selection[axis].ranges().iter();

@@ -42,12 +42,9 @@ impl<'a> GroupedChunk<'a> {
     /// Returns a range of places that has those of all groups of the chunk, and the axis from which its start is. Where the
     /// groups of chunks follow one another, as with `GROUP BY time`, ranges are short.
     pub(super) fn span(&self) -> (usize, Range<usize>) {
-        let ends = |axis: &Vec<Segment>| {
-            let least = axis.iter().map(|segment| segment.ends().0).min().unwrap_or_default();
-            let greatest = axis.iter().map(|segment| segment.ends().1).max().unwrap_or_default();
-            (least, greatest)
-        };
-        let ends: Vec<(usize, usize)> = self.segments().iter().map(ends).collect();
+        let axes = 0..self.task.selection.len();
+        let ends: Vec<(usize, usize)> =
+            axes.map(|axis| self.table.ends(axis, self.grid, self.task)).collect();
         let most = ends.iter().enumerate().max_by_key(|(_, (least, _))| *least);
         let (axis, start) = most.map_or((0, 0), |(axis, (least, _))| (axis, *least));
         let last: usize = ends.iter().map(|(_, greatest)| greatest).sum();
@@ -57,22 +54,6 @@ impl<'a> GroupedChunk<'a> {
     /// Returns the chunk for a reducer whose first place is `first`, which is the start of a span along `axis`.
     pub(super) fn at_place(self, (axis, first): (usize, usize)) -> Self {
         Self { first: (axis, first), ..self }
-    }
-}
-
-impl Segment {
-    /// The least and the greatest place of its cells.
-    fn ends(&self) -> (usize, usize) {
-        match &self.places {
-            GroupPlaces::Fixed(place) => (*place, *place),
-            GroupPlaces::Steps { first, step } => {
-                (*first, first + self.len.saturating_sub(1) * step)
-            }
-            GroupPlaces::Listed(places) => {
-                let ends = (places.iter().min(), places.iter().max());
-                (ends.0.copied().unwrap_or_default(), ends.1.copied().unwrap_or_default())
-            }
-        }
     }
 }
 
