@@ -18,6 +18,7 @@ mod info;
 mod memory;
 mod options;
 mod plot;
+mod plot_files;
 #[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
 mod redirects;
