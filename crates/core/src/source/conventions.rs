@@ -81,9 +81,9 @@ impl Conventions {
     }
 }
 
-/// Adds a calendar to units, unless SQL shares it: `days since 1850-01-01 (noleap)`.
+/// Adds a calendar to units, unless it is that of SQL: `days since 1850-01-01 (noleap)`.
 pub(crate) fn units_text(units: Option<&str>, calendar: Option<&str>) -> Option<String> {
-    /// The calendars whose times are times in SQL.
+    /// The names of SQL's calendar.
     const SHARED: [&str; 3] = ["standard", "gregorian", "proleptic_gregorian"];
     let units = units?.to_owned();
     let is_shared = |name: &&str| !SHARED.iter().any(|it| it.eq_ignore_ascii_case(name.trim()));
