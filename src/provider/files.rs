@@ -177,7 +177,7 @@ impl ArrayOpener {
                 let label = single_value(array).await;
                 StackLabel::Value(label.map_err(|error| error.in_file(place.location()))?)
             }
-            _ => StackLabel::Given,
+            StackLabels::Given(_) => StackLabel::Given,
         })
     }
 

@@ -27,7 +27,7 @@ use super::store_maker::MakesStores;
 use crate::error::{Error, Result, shown_location};
 use crate::exec::GridfusionConfig;
 use crate::io::{Remote, RemoteStore, Root, check_reference};
-use crate::options::{ArrayOptions, ResolvedOptions};
+use crate::options::{ArrayOptions, OptionValue, ResolvedOptions};
 use crate::source::{
     ArrayFormat, ArrayGroup, Formats, Locations, MosaicOptions, OpeningCounter, OriginPlace, Place,
     Places, Stores, TableOrigin, is_pattern, mosaic_options,
@@ -125,7 +125,9 @@ impl ArrayOpener {
     ///
     /// If the options name no dataset, all data variables are columns of the table; they must have the same
     /// dimensions. Several files are concatenated along the dimension whose labels differ, in the order of
-    /// these labels. This reads the labels of each file; a query opens files again that were closed since.
+    /// these labels. Options allow files of other variables or ranks, stack files along a new dimension, let one of several
+    /// files win, and leave damaged files out. This reads the labels of each file; a query opens files again that were
+    /// closed since.
     ///
     /// `format` is the name of one of the [`Formats`]; `None` recognises the format of the first place by
     /// names, listings and first bytes. Further places have the format that their names show, or that of the
@@ -181,7 +183,8 @@ impl ArrayOpener {
             (Err(error), Places::One(_)) => return Err(error),
             (Err(error), Places::Many(_)) => error,
         };
-        let skips = options.get("skip_unreadable").is_some_and(|it| it.to_string() == "true");
+        let is_true = |it: &OptionValue| it.to_string().eq_ignore_ascii_case("true");
+        let skips = options.get("skip_unreadable").is_some_and(is_true);
         if let (Places::Many(others), true) = (places, skips) {
             for other in others {
                 let place = self.place(other)?;

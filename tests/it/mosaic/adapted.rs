@@ -17,9 +17,10 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 
 use crate::codec::sent::{bytes, plan, received};
+use crate::sql::ways_in::copy_folder;
 use crate::support::{
     F64, I16, I32, Layout, TestDataset, positions, query, reducing, rows_from, rows_of, session,
-    tet_bytes,
+    shipped, tet_bytes,
 };
 
 /// The dimensions of the table, and the length of the last two.
@@ -396,6 +397,51 @@ async fn named_variables_may_be_in_some_files_only() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("dataset \"w\""), "{error}");
     }
+}
+
+/// A variable that a file has is not NULL because it cannot be read.
+#[tokio::test]
+async fn variables_that_cannot_be_read_are_not_absent() {
+    let ctx = reducing(1, 8192);
+    let both = ["numbers", "references"]
+        .map(|name| shipped(&format!("crates/cf/tests/data/hdf5/union/{name}.h5")));
+    let options = ArrayOptions::default().with_union_by_name(true);
+    let error = ctx.register_array("e", both.clone(), options.clone()).await.unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("references.h5") && message.contains("\"b\""), "{message}");
+    // A file alone, and variables that all files have, need no `b`.
+    ctx.register_array("one", both[1].as_str(), options.clone()).await.unwrap();
+    assert_eq!(rows_from(&ctx, "SELECT * FROM one").await[0], ["3", "3"]);
+    ctx.register_array("t", both, options.with_dataset("a")).await.unwrap();
+    assert_eq!(rows_from(&ctx, "SELECT count(*) FROM t").await, [["6"]]);
+}
+
+/// Places that are one array each hold the same variable, whatever the names of their folders.
+#[tokio::test]
+async fn arrays_of_folders_are_one_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut places = vec![];
+    for name in ["first", "second"] {
+        let to = folder.path().join(name);
+        copy_folder(Path::new(&shipped("tests/data/tiledb/chunks")), &to);
+        places.push(to.to_str().unwrap().to_owned());
+    }
+    let ctx = reducing(1, 8192);
+    let options = ArrayOptions::default().with_overlap(Overlap::Last);
+    ctx.register_array("alike", places.clone(), options.clone()).await.unwrap();
+    ctx.register_array("united", places, options.with_union_by_name(true)).await.unwrap();
+    let rows = |table: &str| format!("SELECT * FROM {table} ORDER BY y, x");
+    assert_eq!(rows_from(&ctx, &rows("united")).await, rows_from(&ctx, &rows("alike")).await);
+}
+
+/// Packed numbers are reduced in the form of each file, without unpacking cells.
+#[tokio::test]
+async fn files_of_several_forms_are_reduced() {
+    let ctx = reducing(1, 8192);
+    let months = shipped("tests/data/monthly/2000-0[1-4].nc");
+    ctx.register_array("t", months.as_str(), ArrayOptions::default()).await.unwrap();
+    let plan = rows_from(&ctx, "EXPLAIN SELECT lat, avg(t2m), max(t2m) FROM t GROUP BY lat").await;
+    assert!(plan[1][1].contains("GridReduceExec") && plan[1][1].contains("tier=dense"), "{plan:?}");
 }
 
 #[tokio::test]

@@ -324,7 +324,7 @@ impl Mosaic {
                 let array = open_dataset(&file, &variable, &ReadOptions::default()).await?;
                 arrays.push(array.with_variable_name());
             }
-            files.push(FileArrays { name: location.clone(), arrays });
+            files.push(FileArrays::new(location.clone(), arrays));
         }
         let options = MosaicOptions {
             concat_dimension: Some(name(self.along)),

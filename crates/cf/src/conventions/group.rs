@@ -273,6 +273,10 @@ impl ArrayGroup for HierarchyGroup {
         &self.left_out
     }
 
+    fn unreadable(&self) -> Vec<(String, Error)> {
+        self.left_out_names.iter().cloned().zip(self.left_out.iter().cloned()).collect()
+    }
+
     async fn info(&self, only: Option<&[String]>, needs: Needs) -> Result<Vec<KnownDataset>> {
         Ok(info(&self.described(only)?, needs).await)
     }

@@ -33,6 +33,7 @@ use super::provided::{
 use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result};
 use crate::format::Entry;
+use crate::io::last_part;
 use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
 use crate::verify::{Depth, Progress, Report};
 
@@ -248,6 +249,13 @@ pub trait ArrayGroup: Debug + Send + Sync {
         &[]
     }
 
+    /// Returns the arrays that the group has and leaves out because they cannot be read, with the reasons. By default, these
+    /// are the entries of [`ArrayGroup::left_out`] by the names of their files or folders.
+    fn unreadable(&self) -> Vec<(String, Error)> {
+        let named = |error: &Error| Some((last_part(error.file()?).to_owned(), error.clone()));
+        self.left_out().iter().filter_map(named).collect()
+    }
+
     /// Returns the rows of one of the format's [`InfoFunction`]s: about the array `dataset`, or about all.
     ///
     /// # Errors
@@ -390,7 +398,12 @@ impl dyn ArrayGroup + '_ {
         let beside = self.beside(&opened).await?.into_iter().map(OpenedArray::with_variable_name);
         let name = |it: OpenedArray| if is_named { it.with_variable_name() } else { it };
         let columns = opened.into_iter().map(name).chain(beside).collect();
-        TableArrays::new(self.file_name(), columns)
+        Ok(match TableArrays::new(self.file_name(), columns)? {
+            TableArrays::Grids(file) if mixes => {
+                TableArrays::Grids(file.with_unreadable(self.unreadable()))
+            }
+            arrays => arrays,
+        })
     }
 
     /// Opens the array `name`.

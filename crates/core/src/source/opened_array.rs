@@ -140,6 +140,6 @@ impl TableArrays {
             return Err(Error::usage(message).in_file(name));
         }
         let arrays = arrays.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
-        Ok(Self::Grids(FileArrays { name: shown_location(name), arrays }))
+        Ok(Self::Grids(FileArrays::new(shown_location(name), arrays)))
     }
 }

@@ -9,7 +9,7 @@
 //!      if some files have labels in singles, all have                          unify_precision
 //!      if labels are numbers of several types, all have one                    unify_numbers
 //!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
-//!   3  files must agree in everything but labels                               refuse_mixed_files
+//!   3  files must agree in everything but labels, and how they store values    refuse_mixed_files
 //!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
 //!      with the option `overlap`: leave out labels that other files have       repeated_labels.rs
 //!   5  cut the table into chunks, and number the objects of all arrays         mosaic
@@ -47,9 +47,9 @@ impl GridArray {
     /// labels differ, in the order of these labels, whatever the order of `files`.
     ///
     /// # Errors
-    /// `Usage` if the variables of a file do not have the same dimensions and labels. `Usage` if files differ
-    /// in anything except the labels of one dimension, or share a label there. The message names the files and
-    /// the difference. `Unsupported` if there are too many chunks or labels.
+    /// `Usage` if the variables of a file do not have the same dimensions and labels. Unless the options allow it, `Usage` if
+    /// files have other variables, dimensions or units, differ in the labels of several dimensions, or share a label. The
+    /// message names the files and the difference. `Unsupported` if there are too many chunks or labels.
     pub fn combine(name: String, files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
         Arrangement::try_new(files, options)?.into_array(name, options)
     }
@@ -158,7 +158,7 @@ fn order_variables(files: &mut [FileArrays]) {
 
 /// Fails if the variables of a file differ in dimensions or labels.
 fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
-    for FileArrays { name, arrays } in files {
+    for FileArrays { name, arrays, .. } in files {
         let (first, others) = (&arrays[0], &arrays[1..]);
         let differs =
             |other: &GridArray| Some((other.name().to_owned(), variables_differ(first, other)?));

@@ -14,7 +14,6 @@
 use super::differences::{Difference, differences, dims_differ, labels_differ, values_differ};
 use super::file_arrays::FileArrays;
 use crate::array::{Dimension, GridArray, Property, Value};
-use crate::io::last_part;
 
 /// Returns why two variables of one file cannot be columns of one table; `None` if they can.
 pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
@@ -46,12 +45,7 @@ pub(super) fn files_differ(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
 
 /// Returns all differences between two files, apart from labels.
 pub(super) fn all_differences(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
-    // A single array with the name of its file or folder: these may differ from file to file.
-    let is_own = |file: &FileArrays| match file.arrays.as_slice() {
-        [array] => array.name() == last_part(&file.name),
-        _ => false,
-    };
     let (arrays_a, arrays_b): (Vec<_>, Vec<_>) =
         (a.arrays.iter().collect(), b.arrays.iter().collect());
-    differences(&arrays_a, &arrays_b, is_own(a) && is_own(b))
+    differences(&arrays_a, &arrays_b, a.is_one_array() && b.is_one_array())
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::options::MosaicOptions;
 use crate::array::{Contents, Dimension, GridArray};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::last_part;
 use crate::tile::ObjectVersion;
 
@@ -15,9 +15,39 @@ pub struct FileArrays {
     pub name: String,
     /// The variables; at least one.
     pub arrays: Vec<GridArray>,
+    /// The names of variables that the file has and that cannot be read, with the reasons. Known where files may lack
+    /// variables: this file does not lack them.
+    pub(crate) unreadable: Vec<(String, Error)>,
 }
 
 impl FileArrays {
+    /// Returns the variables of the file `name`.
+    #[must_use]
+    pub fn new(name: String, arrays: Vec<GridArray>) -> Self {
+        Self { name, arrays, unreadable: vec![] }
+    }
+
+    /// Sets the variables that cannot be read.
+    #[must_use]
+    pub(crate) fn with_unreadable(self, unreadable: Vec<(String, Error)>) -> Self {
+        Self { unreadable, ..self }
+    }
+
+    /// Returns the file with other variables in place of each.
+    ///
+    /// # Errors
+    /// The first error of `map`, with the name of the file.
+    pub(super) fn try_map(self, map: impl Fn(GridArray) -> Result<GridArray>) -> Result<Self> {
+        let Self { name, arrays, unreadable } = self;
+        let arrays = arrays.into_iter().map(map).collect::<Result<_>>();
+        Ok(Self { arrays: arrays.map_err(|error| error.in_file(&name))?, name, unreadable })
+    }
+
+    /// Whether the place is a single array, whose name is that of its file or folder. It may differ from file to file.
+    pub(super) fn is_one_array(&self) -> bool {
+        matches!(self.arrays.as_slice(), [array] if array.name() == last_part(&self.name))
+    }
+
     /// Makes one array of the variables. A single one needs no mosaic: its own chunks are those of the array.
     ///
     /// # Errors

@@ -142,7 +142,7 @@ impl LaterFile {
             GridArray::new(name, Arc::new(source), grid, dims, values, false)
         };
         let arrays = file.arrays.iter().enumerate().map(array).collect();
-        FileArrays { name: file.known.name.clone(), arrays }
+        FileArrays::new(file.known.name.clone(), arrays)
     }
 
     /// Returns the sources of the variables; opens the file if no query has read it before.

@@ -25,9 +25,10 @@
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
 //! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
 //! | `differences`: in what files differ; `survey`, `groups`: which files would be one table | `own_fill`: a file with another fill value |
-//! | `unite`: files of other variables and ranks; `stack`, `file_label`: files along a new dimension | `repeated_labels`: labels that several files have |
-//! | `common_values`, `common_type`, `units`: what files that store values differently have in common | |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
+//! | `common_values`, `common_type`, `units`: what files that store values differently have in common | |
+//! | `unite`: files of other variables and ranks; `stack`, `file_label`: files along a new dimension | |
+//! | `precision`, `repeated_labels`: labels of other types, and those that several files have | |
 
 mod combine;
 mod common_type;

@@ -91,7 +91,7 @@ pub(super) fn keep_one(
     overlap: Overlap,
 ) -> Result<(Vec<FileArrays>, Vec<usize>, bool)> {
     /// The most slices, each of which has the cost of a file.
-    const MOST: usize = 1 << 20;
+    const MOST: usize = 1 << 16;
     let all = FileLabels::try_new(&files, axis)?;
     let mut keeps = vec![true; all.files.len()];
     let place = |at: &u32| places[all.files[*at as usize]];
@@ -146,5 +146,5 @@ fn sliced(file: &FileArrays, axis: usize, range: Range<u64>) -> Result<FileArray
         array.shared().sliced(&ranges)
     };
     let arrays = file.arrays.iter().map(array).collect::<Result<_>>()?;
-    Ok(FileArrays { name: file.name.clone(), arrays })
+    Ok(FileArrays::new(file.name.clone(), arrays))
 }

@@ -53,6 +53,6 @@ impl GridArray {
         let name = names.join(" + ");
         // The column of an index stands for that of either array.
         let options = MosaicOptions { index_columns: true, ..MosaicOptions::default() };
-        Self::combine(name.clone(), vec![FileArrays { name, arrays: parts }], &options)
+        Self::combine(name.clone(), vec![FileArrays::new(name, parts)], &options)
     }
 }

@@ -22,8 +22,9 @@ pub struct Stack {
 }
 
 /// Where the label of each file along a new dimension comes from.
+///
+/// A further source would be a breaking change: each is found in its own way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum StackLabels {
     /// The only value of the variable that has the name of the dimension.
     Coordinate,
@@ -116,12 +117,9 @@ impl Stack {
     /// # Errors
     /// `Usage` for a file that has such a dimension; `Internal` for a number beyond the labels.
     pub fn stacked(file: FileArrays, along: &Dimension, number: usize) -> Result<FileArrays> {
-        let FileArrays { name, arrays } = file;
         let label = along.labels().part(number as u64..number as u64 + 1)?;
         let dim = along.with_labels(label);
-        let arrays = arrays.into_iter().map(|array| with_dimension(array, &dim));
-        let arrays = arrays.collect::<Result<_>>().map_err(|error| error.in_file(&name))?;
-        Ok(FileArrays { name, arrays })
+        file.try_map(|array| with_dimension(array, &dim))
     }
 }
 

@@ -93,7 +93,7 @@ impl Survey {
         if self.first.is_empty() {
             let copy = |part: &FileArrays| {
                 let arrays = part.arrays.iter().map(GridArray::shared).collect();
-                FileArrays { name: part.name.clone(), arrays }
+                FileArrays::new(part.name.clone(), arrays)
             };
             self.first = parts.iter().map(copy).collect();
         } else {
@@ -138,8 +138,9 @@ impl Survey {
                 false,
             )
         };
-        let FileArrays { name, arrays } = part;
-        FileArrays { name, arrays: arrays.into_iter().map(&mut array).collect() }
+        let FileArrays { name, arrays, unreadable } = part;
+        let arrays = arrays.into_iter().map(&mut array).collect();
+        FileArrays { name, arrays, unreadable }
     }
 
     /// Notes the differences of a file from the first.

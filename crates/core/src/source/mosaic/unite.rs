@@ -23,9 +23,11 @@ use crate::tile::{ObjectVersion, Objects};
 /// Returns files that have all variables, over the dimensions of the first variable of the highest rank.
 ///
 /// # Errors
+/// The reason why a file cannot read a variable that another file has: it is there, so it is not NULL.
 /// `Usage` if a variable has a dimension that this one lacks, or other labels. `Usage` if a file of fewer dimensions has a
 /// variable that another file has, too.
 pub(super) fn united(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
+    let files = with_one_name(files)?;
     let all = || files.iter().flat_map(|file| &file.arrays);
     // The last of several greatest would depend on the order of files more than the first does.
     let rank = all().map(|array| array.dims().len()).max().unwrap_or_default();
@@ -43,6 +45,17 @@ pub(super) fn united(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
     }
     add_absent(&mut full)?;
     Ok(full.into_iter().map(|(file, _)| file).collect())
+}
+
+/// Gives files that are one array each the name of the first of them: they hold the same variable.
+fn with_one_name(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
+    let first = files.iter().find(|file| file.is_one_array());
+    let Some(name) = first.map(|file| file.arrays[0].name().to_owned()) else { return Ok(files) };
+    let renamed = files.into_iter().map(|file| match file.is_one_array() {
+        true => file.try_map(|array| Ok(array.with_name(&name))),
+        false => Ok(file),
+    });
+    renamed.collect()
 }
 
 /// The dimensions of a file, in the order of the table's, and its chunks along them.
@@ -80,10 +93,7 @@ impl Frame {
 
     /// Repeats all variables of the file along the dimensions that they lack.
     fn spread(&self, file: FileArrays) -> Result<FileArrays> {
-        let FileArrays { name, arrays } = file;
-        let arrays =
-            arrays.into_iter().map(|array| self.over(array).map_err(|it| it.in_file(&name)));
-        Ok(FileArrays { arrays: arrays.collect::<Result<_>>()?, name })
+        file.try_map(|array| self.over(array))
     }
 
     fn over(&self, array: GridArray) -> Result<GridArray> {
@@ -127,8 +137,13 @@ fn add_absent(files: &mut [(FileArrays, Frame)]) -> Result<()> {
         let first = file.arrays.first().map(|array| Arc::clone(array.shared_objects()));
         let objects = first.ok_or_else(|| Error::internal("a file without arrays"))?;
         let lacks = |array: &&GridArray| !file.arrays.iter().any(|it| it.name() == array.name());
-        let absent: Vec<GridArray> =
-            all.iter().filter(lacks).map(|array| frame.absent(array, &objects)).collect();
+        let absent = all.iter().filter(lacks).map(|array| {
+            match file.unreadable.iter().find(|(name, _)| name == array.name()) {
+                Some((_, error)) => Err(error.clone().in_file(&file.name)),
+                None => Ok(frame.absent(array, &objects)),
+            }
+        });
+        let absent: Vec<GridArray> = absent.collect::<Result<_>>()?;
         file.arrays.extend(absent);
     }
     Ok(())
