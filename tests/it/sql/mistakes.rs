@@ -253,7 +253,7 @@ async fn names_and_options() {
     found.note("a dataset from Rust", ctx.register_array("t", STATIONS, options).await);
     insta::assert_snapshot!(found.messages, @r#"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet'
-        Error during planning: examples/data/stations.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "temperature" (time: 1440, station: 6), "precipitation" (time: 1440, station: 6), "elevation" (station: 6)
+        Error during planning: examples/data/stations.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them; the option 'union_by_name' repeats those of fewer dimensions: "temperature" (time: 1440, station: 6), "precipitation" (time: 1440, station: 6), "elevation" (station: 6)
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'tempreture')
         Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'Temperature')

@@ -181,7 +181,7 @@ async fn mistakes_are_explained() {
     found += &format!("an opened file\n    {}\n", array.unwrap_err());
     assert_snapshot!(found, @r#"
     SELECT * FROM read_tiledb('tests/data/tiledb/stations')
-        Error during planning: tests/data/tiledb/stations: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "elevation" (station_idx: 6), "precipitation" (time_idx: 1440, station_idx: 6), "station" (station_idx: 6), "temperature" (time_idx: 1440, station_idx: 6), "time" (time_idx: 1440)
+        Error during planning: tests/data/tiledb/stations: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them; the option 'union_by_name' repeats those of fewer dimensions: "elevation" (station_idx: 6), "precipitation" (time_idx: 1440, station_idx: 6), "station" (station_idx: 6), "temperature" (time_idx: 1440, station_idx: 6), "time" (time_idx: 1440)
     SELECT * FROM 'tests/data/tiledb/weather'
         Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'forecast')

@@ -17,7 +17,10 @@ pub fn check_same_axes<'a>(
     let variables: Vec<_> = variables.collect();
     match variables.windows(2).all(|pair| pair[0].1 == pair[1].1) {
         true => Ok(()),
-        false => Err(mixed(several, variables.iter().map(|(name, axes)| with_axes(name, axes)))),
+        false => {
+            let listed = variables.iter().map(|(name, axes)| with_axes(name, axes));
+            Err(mixed(several, listed, can_be_united(variables.iter().map(|(_, axes)| axes))))
+        }
     }
 }
 
@@ -32,9 +35,22 @@ pub(super) fn with_axes(name: &str, axes: &[(String, Option<u64>)]) -> String {
     format!("\"{name}\" ({})", axes.join(", "))
 }
 
+/// Whether the option `union_by_name` makes one table of variables with these dimensions: one variable has the dimensions of
+/// all.
+pub(super) fn can_be_united<'a>(variables: impl Iterator<Item = &'a Axes>) -> bool {
+    let variables: Vec<&Axes> = variables.collect();
+    let widest = variables.iter().max_by_key(|axes| axes.len());
+    let mut axes = variables.iter().flat_map(|axes| axes.iter());
+    widest.is_some_and(|widest| axes.all(|axis| axis.1.is_some() && widest.contains(axis)))
+}
+
 /// Returns the error for variables over different dimensions. `several` is the beginning of the message, and
-/// `listed` describes each variable.
-pub(super) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
+/// `listed` describes each variable. `can_be_united` tells whether the message names the option `union_by_name`.
+pub(super) fn mixed(
+    several: &str,
+    listed: impl Iterator<Item = String>,
+    can_be_united: bool,
+) -> Error {
     /// The most variables that the message lists.
     const MOST: usize = 40;
     let mut listed: Vec<String> = listed.collect();
@@ -43,9 +59,13 @@ pub(super) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Erro
     if more > 0 {
         listed.push(format!("and {more} more"));
     }
+    let united = match can_be_united {
+        true => "; the option 'union_by_name' repeats those of fewer dimensions",
+        false => "",
+    };
     Error::usage(format!(
         "{several} over different dimensions, which cannot be columns of one table; choose one with the \
-         option 'dataset', or several with commas between them: {}",
+         option 'dataset', or several with commas between them{united}: {}",
         listed.join(", ")
     ))
 }

@@ -3,7 +3,7 @@
 use super::NamedArray;
 use crate::error::{Error, Result};
 use crate::io::last_part;
-use crate::source::axes::{mixed, with_axes};
+use crate::source::axes::{can_be_united, mixed, with_axes};
 use crate::source::opened_array::OpenedArray;
 
 /// Returns the arrays that do not hold coordinates.
@@ -22,7 +22,10 @@ pub fn data_variables(location: &str, mut arrays: Vec<NamedArray>) -> Result<Vec
         Ok(array) => with_axes(name, &array.axes()),
         Err(error) => format!("\"{name}\" (cannot be opened: {})", error.detail()),
     });
-    Err(mixed("there are several arrays", listed).in_file(location))
+    let axes: Option<Vec<_>> =
+        arrays.iter().map(|(_, array)| Some(array.as_ref().ok()?.axes())).collect();
+    let can_be_united = axes.is_some_and(|axes| can_be_united(axes.iter()));
+    Err(mixed("there are several arrays", listed, can_be_united).in_file(location))
 }
 
 /// Returns the names of the arrays that do not hold coordinates, whatever their dimensions.
