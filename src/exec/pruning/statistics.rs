@@ -25,7 +25,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
-use arrow::compute::take;
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNode;
@@ -36,7 +36,7 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 
 use super::containers::ContainerStatistics;
 use super::zones::{ReadExtent, worthwhile_zones};
-use crate::array::{ColumnSource, GridArray};
+use crate::array::{ColumnSource, GridArray, ValueBounds, failed_to, with_both_zeros};
 use crate::format::{ZoneBound, Zones};
 use crate::grid::AxisSelection;
 use crate::plan::touched_chunks;
@@ -76,8 +76,16 @@ struct ValueZones {
     name: String,
     /// The number of the variable.
     value: usize,
-    /// The statistics by row-major number of the chunk.
-    zones: Arc<dyn Zones>,
+    known: KnownBounds,
+}
+
+/// What is known of the values of one variable, by row-major number of the chunk.
+#[derive(Debug)]
+enum KnownBounds {
+    /// Statistics that the writer stored.
+    Stored(Arc<dyn Zones>),
+    /// Bounds that the source knows.
+    Values(Arc<dyn ValueBounds>),
 }
 
 /// A list of chunks: per axis of the statistics, the position of each chunk among the touched ones. All
@@ -246,15 +254,28 @@ impl ChunkStatistics {
         of_value: &ValueZones,
         numbers: &[u64],
     ) -> crate::Result<((ArrayRef, ArrayRef), UInt64Array)> {
+        let column = self.array.value(of_value.value);
+        let zones = match &of_value.known {
+            KnownBounds::Stored(zones) => zones,
+            KnownBounds::Values(bounds) => {
+                let (least, greatest) = bounds.bounds(numbers)?;
+                let in_type = |it: ArrayRef| {
+                    cast(&it, &column.data_type()).map_err(failed_to("widen bounds"))
+                };
+                let bounds = with_both_zeros((in_type(least)?, in_type(greatest)?));
+                // Where values may be NULL, their number is not known.
+                return Ok((bounds, UInt64Array::new_null(numbers.len())));
+            }
+        };
         let mut pairs: Vec<Option<(ZoneBound, ZoneBound)>> = Vec::with_capacity(numbers.len());
         let null_counts = numbers.iter().map(|&number| {
-            let zone = of_value.zones.zone(number);
+            let zone = zones.zone(number);
             pairs.push(zone.as_ref().and_then(|zone| zone.bounds));
             zone.map(|zone| zone.null_count)
         });
         let null_counts: UInt64Array = null_counts.collect();
         let bounds = |pick: fn((ZoneBound, ZoneBound)) -> ZoneBound| {
-            self.array.value(of_value.value).bounds(pairs.iter().map(|pair| pair.map(pick)))
+            column.bounds(pairs.iter().map(|pair| pair.map(pick)))
         };
         Ok(((bounds(|pair| pair.0)?, bounds(|pair| pair.1)?), null_counts))
     }
@@ -305,11 +326,19 @@ async fn value_zones(
 ) -> Vec<ValueZones> {
     let mut values = Vec::new();
     for (column, field) in columns.iter().zip(schema.fields()) {
+        if let Some(value) = column.value()
+            && let Some(bounds) = array.value_bounds(value, chunks.selection).await
+        {
+            let (name, known) = (field.name().clone(), KnownBounds::Values(bounds));
+            values.push(ValueZones { name, value, known });
+            continue;
+        }
         // Zone maps hold stored elements, which do not compare with values computed from elements.
         let as_stored = |value: &usize| array.value(*value).is_as_stored();
         let Some(value) = column.value().filter(as_stored) else { continue };
         if let Some(zones) = worthwhile_zones(array, value, chunks).await {
-            values.push(ValueZones { name: field.name().clone(), value, zones });
+            let (name, known) = (field.name().clone(), KnownBounds::Stored(zones));
+            values.push(ValueZones { name, value, known });
         }
     }
     values

@@ -11,11 +11,13 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use async_trait::async_trait;
 
 use super::chunk_source::ChunkSource;
 use super::dimension::Dimension;
 use super::grid_array::GridArray;
+use super::value_bounds::ValueBounds;
 use crate::error::{Error, Result};
 use crate::format::{Layer, MemoryBudget, Placement, StorageOrder, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel};
@@ -59,7 +61,8 @@ impl GridArray {
         let grid = ChunkGrid::with_axis_chunks(chunks.shape(), axes.collect())?;
         let (name, values) = (self.name().to_owned(), self.values().to_vec());
         let of = self.grid().clone();
-        let source = Broadcast { source: self.into_source(), grid: of, own };
+        let shown = grid.clone();
+        let source = Broadcast { source: self.into_source(), grid: of, shown, own };
         Ok(Self::new(name, Arc::new(source), grid, dims.to_vec(), values, false))
     }
 }
@@ -75,6 +78,8 @@ struct Broadcast {
     source: Arc<dyn ChunkSource>,
     /// The chunk grid of `source`.
     grid: ChunkGrid,
+    /// The chunk grid of the repeated array.
+    shown: ChunkGrid,
     /// For each axis, the axis of `source`; `None` if it is repeated along that.
     own: Vec<Option<usize>>,
 }
@@ -209,5 +214,49 @@ impl ChunkSource for Broadcast {
             }
         }
         self.source.zones(value, &of_source, bytes_to_read).await
+    }
+
+    async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        let mut of_source = Selection::all(self.grid.shape());
+        for (axis, own) in self.own.iter().enumerate() {
+            if let Some(own) = own {
+                of_source.restrict(*own, &selection.axes()[axis]);
+            }
+        }
+        let source = self.source.value_bounds(value, &of_source).await?;
+        let (grid, own) = (self.grid.clone(), self.own.clone());
+        let shown = self.shown.clone();
+        Some(Arc::new(BroadcastBounds { source, grid, shown, own }))
+    }
+}
+
+/// The bounds of the chunks of an array that is repeated along some axes.
+#[derive(Debug)]
+struct BroadcastBounds {
+    source: Arc<dyn ValueBounds>,
+    /// The chunk grid of `source`.
+    grid: ChunkGrid,
+    /// The chunk grid of the repeated array.
+    shown: ChunkGrid,
+    own: Vec<Option<usize>>,
+}
+
+impl ValueBounds for BroadcastBounds {
+    fn bounds(&self, chunks: &[u64]) -> Result<(ArrayRef, ArrayRef)> {
+        let own = chunks.iter().map(|chunk| {
+            let mut coordinates = vec![0; self.grid.rank()];
+            let of_axes = self.own.iter().zip(self.shown.chunk_coordinates(*chunk));
+            for (own, coordinate) in of_axes {
+                if let Some(own) = own {
+                    coordinates[*own] = coordinate;
+                }
+            }
+            ravel(&coordinates, self.grid.chunks_per_axis())
+        });
+        self.source.bounds(&own.collect::<Vec<_>>())
     }
 }

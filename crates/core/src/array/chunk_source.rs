@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::value_bounds::ValueBounds;
 use crate::error::Result;
 use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
@@ -91,6 +92,17 @@ pub trait ChunkSource: Debug + Send + Sync {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         let _ = (value, selection, bytes_to_read);
+        None
+    }
+
+    /// Returns the least and the greatest value of the chunks of `value` that hold a cell of `selection`, if the source knows
+    /// its values without reading these chunks.
+    async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        let _ = (value, selection);
         None
     }
 }

@@ -80,8 +80,9 @@ impl Value {
         Self { name: name.into(), column, cells, attributes, forms }
     }
 
-    /// Returns the variable of a file that lacks it: all its cells are NULL.
-    pub(crate) fn absent(&self) -> Self {
+    /// Returns a variable with a mark per cell, which tells whether it is NULL. Cells of no layer are NULL, as in a file that
+    /// lacks the variable.
+    pub fn absent(&self) -> Self {
         let fill = vec![0; self.cells.width.unwrap_or_default()];
         let cells = CellFormat::new(self.cells.width, true, fill, false);
         let column = self.column.clone().with_validity();

@@ -12,6 +12,7 @@ use super::chunk_source::{ChunkSource, Contents};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::labels::Labels;
+use super::value_bounds::ValueBounds;
 use super::values::ValueColumn;
 use crate::error::{Error, Result};
 use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
@@ -134,7 +135,7 @@ impl GridArray {
     }
 
     /// Returns the variables.
-    pub(crate) fn values(&self) -> &[Value] {
+    pub fn values(&self) -> &[Value] {
         &self.values
     }
 
@@ -338,6 +339,15 @@ impl GridArray {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         self.source.zones(value, selection, bytes_to_read).await
+    }
+
+    /// Returns the least and the greatest value of chunks; see [`ChunkSource::value_bounds`].
+    pub async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        self.source.value_bounds(value, selection).await
     }
 }
 

@@ -39,6 +39,7 @@ mod single_labels;
 mod sparse;
 mod text_labels;
 mod time_reference;
+mod value_bounds;
 mod values;
 
 pub use arrow_error::failed_to;
@@ -68,6 +69,7 @@ pub use sparse::{
     CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
     TileNumber,
 };
+pub use value_bounds::{ValueBounds, with_both_zeros};
 pub use values::{
     CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, Temporal, Unreadable,
     ValueColumn,

@@ -18,7 +18,12 @@ pub struct RepeatedCell(Arc<Constant>);
 impl RepeatedCell {
     /// Takes the bytes of the cell.
     pub fn new(cell: impl Into<Bytes>) -> Self {
-        Self(Arc::new(Constant(cell.into())))
+        Self(Arc::new(Constant { cell: cell.into(), has_any_length: false }))
+    }
+
+    /// Takes the bytes of a cell of any length, such as text.
+    pub fn of_any_length(cell: impl Into<Bytes>) -> Self {
+        Self(Arc::new(Constant { cell: cell.into(), has_any_length: true }))
     }
 
     /// Returns a layer that has the cell at all places of a chunk with these lengths.
@@ -27,7 +32,7 @@ impl RepeatedCell {
         let rank = region.len();
         let decoder = Arc::clone(&self.0) as Arc<dyn PayloadDecoder>;
         let at = Location::new(NOTHING, 0..0);
-        let payload = Payload::new(at, self.0.0.len() as u64, Codec::Custom(decoder));
+        let payload = Payload::new(at, self.0.cell.len() as u64, Codec::Custom(decoder));
         let placement = Placement {
             region,
             tile_shape: vec![1; rank],
@@ -40,7 +45,10 @@ impl RepeatedCell {
 
 /// A decoder that returns a cell without reading anything.
 #[derive(Debug)]
-struct Constant(Bytes);
+struct Constant {
+    cell: Bytes,
+    has_any_length: bool,
+}
 
 impl fmt::Display for Constant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,6 +65,7 @@ impl PayloadDecoder for Constant {
         _: Vec<u8>,
         _: &mut Scratch,
     ) -> Result<DecodedPayload> {
-        Ok(DecodedPayload { bytes: self.0.clone(), offsets: None })
+        let offsets = self.has_any_length.then(|| vec![0]);
+        Ok(DecodedPayload { bytes: self.cell.clone(), offsets })
     }
 }

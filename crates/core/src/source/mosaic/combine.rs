@@ -10,6 +10,7 @@
 //!      if labels are numbers of several types, all have one                    unify_numbers
 //!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
 //!   3  files must agree in everything but labels, and how they store values    refuse_mixed_files
+//!      pad dimensions without labels to the length of the longest             padded.rs
 //!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
 //!      with the option `overlap`: leave out labels that other files have       repeated_labels.rs
 //!   5  cut the table into chunks, and number the objects of all arrays         mosaic
@@ -32,6 +33,7 @@ use super::grid::table_grid;
 use super::layout::Layout;
 use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
+use super::padded::pad_files;
 use super::precision::{unify_numbers, unify_precision};
 use super::repeated_labels::keep_one;
 use super::source::{Mosaic, MosaicPart, PartValue};
@@ -92,6 +94,7 @@ impl Arrangement {
         if files.len() == 1 {
             return Ok(Self { files, places, axis: 0, labels: None, is_adapted });
         }
+        let is_adapted = pad_files(&mut files, options)? | is_adapted;
         let axis = concat_axis(&files, options)?;
         let mut places = sort_files(&mut files, axis)?;
         let mut is_sliced = false;
@@ -242,7 +245,8 @@ fn mosaic(
         widths.push(of_value.fold(0, u64::saturating_add));
         for (number, value) in common.values[columns.clone()].iter().enumerate() {
             let element = element_of(&value.column);
-            values.push(PartValue { variable, value: number, element });
+            let data_type = value.column.data_type();
+            values.push(PartValue { variable, value: number, element, data_type });
         }
         columns_of.push(columns);
     }

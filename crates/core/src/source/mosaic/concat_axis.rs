@@ -51,7 +51,7 @@ pub(super) fn concat_axis(files: &[FileArrays], options: &MosaicOptions) -> Resu
     }
 }
 
-fn axis_of(dims: &[Dimension], name: &str) -> Result<usize> {
+pub(super) fn axis_of(dims: &[Dimension], name: &str) -> Result<usize> {
     dims.iter().position(|dim| dim.name() == name).ok_or_else(|| {
         let message =
             format!("no dimension \"{name}\" to concatenate the files along; the dimensions are ");
@@ -72,12 +72,18 @@ fn several_differ(files: &[FileArrays], asked: Option<usize>, differing: &[usize
             differs.into_iter().for_each(|it| found.add(it, &file.name));
         }
     }
+    // Without labels, the others could be padded.
+    let counted = |axis: &usize| !first.dims()[*axis].is_labelled();
+    let hint = match asked.is_none() && differing.iter().any(counted) {
+        true => "name the dimension to concatenate along with the option 'concat_dimension', or ",
+        false => "",
+    };
     let allowed = match asked {
         Some(axis) => format!("only the labels of \"{}\" may differ", first.dims()[axis].name()),
         None => "the labels of only one dimension may differ".to_owned(),
     };
     Error::usage(format!(
-        "the files cannot be one table: {allowed}; compared with {}:{}\n{}",
+        "the files cannot be one table: {allowed}; compared with {}:{}\n{hint}{}",
         first.name,
         found.lines(),
         way_out(false)

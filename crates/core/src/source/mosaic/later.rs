@@ -12,7 +12,7 @@ use super::compat::array_differs;
 use super::file_arrays::FileArrays;
 use super::known_files::{KnownFile, KnownFiles};
 use super::own_fill::with_own_fill;
-use crate::array::{ChunkSource, Dimension, GridArray, Labels, Value};
+use crate::array::{ChunkSource, Dimension, GridArray, Labels, Value, ValueBounds};
 use crate::error::{Error, Result};
 use crate::format::{StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
@@ -227,5 +227,14 @@ impl ChunkSource for LaterSource {
         // If the file cannot be opened, locating its chunks reports why.
         let sources = self.file.sources().await.ok()?;
         sources[self.variable].zones(value, selection, bytes_to_read).await
+    }
+
+    async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        let sources = self.file.sources().await.ok()?;
+        sources[self.variable].value_bounds(value, selection).await
     }
 }

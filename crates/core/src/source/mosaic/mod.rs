@@ -30,6 +30,7 @@
 //! | `unite`: files of other variables and ranks; `stack`, `file_label`: files along a new dimension | |
 //! | `precision`, `repeated_labels`: labels of other types, and those that several files have | |
 
+mod bounds;
 mod combine;
 mod common_type;
 mod common_values;
@@ -46,6 +47,7 @@ mod layout;
 mod options;
 mod overlap;
 mod own_fill;
+mod padded;
 mod precision;
 mod repeated_labels;
 mod side_by_side;

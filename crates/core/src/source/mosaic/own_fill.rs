@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::array::{ChunkSource, GridArray, Value};
+use crate::array::{ChunkSource, GridArray, Value, ValueBounds};
 use crate::error::Result;
 use crate::format::{MemoryBudget, RepeatedCell, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
@@ -104,5 +104,13 @@ impl ChunkSource for OwnFill {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         self.source.zones(value, selection, bytes_to_read).await
+    }
+
+    async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        self.source.value_bounds(value, selection).await
     }
 }

@@ -12,13 +12,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use super::bounds::MosaicBounds;
 use super::layout::Layout;
 use super::overlap::Overlap;
 use super::zones::MosaicZones;
-use crate::array::{ChunkSource, Contents};
+use crate::array::{ChunkSource, Contents, ValueBounds};
 use crate::error::{Error, Result};
 
 use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
@@ -48,13 +50,15 @@ pub(super) struct MosaicPart {
 }
 
 /// The variable and the value in its arrays that a value of the table comes from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct PartValue {
     pub(super) variable: usize,
     /// The number of the value in the arrays of the variable.
     pub(super) value: usize,
     /// The type by which zone bounds compare; `None` if the column does not keep their order.
     pub(super) element: Option<ElementType>,
+    /// The type of the column.
+    pub(super) data_type: DataType,
 }
 
 /// The stored chunks to locate in one stored array, and their places in the tasks of the table.
@@ -240,7 +244,7 @@ impl ChunkSource for Mosaic {
         selection: &Selection,
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
-        let PartValue { variable, value, element } = self.values[value];
+        let PartValue { variable, value, element, .. } = self.values[value];
         // Bounds of several chunks can be merged only by comparing stored elements.
         let element = element?;
         let parts = &self.parts[variable];
@@ -264,5 +268,28 @@ impl ChunkSource for Mosaic {
         }
         let layout = Arc::clone(&self.layout);
         Some(Arc::new(MosaicZones { layout, variable, of_files, element }))
+    }
+
+    async fn value_bounds(
+        &self,
+        value: usize,
+        selection: &Selection,
+    ) -> Option<Arc<dyn ValueBounds>> {
+        let PartValue { variable, value, ref data_type, .. } = self.values[value];
+        let parts = &self.parts[variable];
+        let touched = self.layout.files_of(selection).into_iter().map(|file| async move {
+            let selection = self.layout.within_file(selection, file);
+            (file, parts[file].source.value_bounds(value, &selection).await)
+        });
+        let known: Vec<_> = stream::iter(touched).buffered(MAX_CONCURRENT_IO).collect().await;
+        let mut of_files = vec![None; parts.len()];
+        for (file, bounds) in known {
+            of_files[file] = bounds;
+        }
+        if of_files.iter().all(Option::is_none) {
+            return None;
+        }
+        let (layout, data_type) = (Arc::clone(&self.layout), data_type.clone());
+        Some(Arc::new(MosaicBounds { layout, variable, of_files, data_type }))
     }
 }
