@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::labels::grid;
 use super::options::HierarchyView;
+use super::ragged::described;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
@@ -63,6 +64,7 @@ pub(super) async fn describe(of: &Variables<'_>, detail: &Detail) -> Result<Desc
     line.extend(facts.size.map(size_text));
     line.push(counted(known.datasets.len() as u64, "variable"));
     line.extend(facts.more);
+    line.extend(described(of.store.hierarchy()));
     let mut tables = vec![
         KnownDataset::table("VARIABLE", &known.datasets),
         KnownDimension::table(&known.dimensions),

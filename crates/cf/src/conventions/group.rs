@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::beside::coordinates_beside;
 use super::describe::{Variables, attributes, describe, info};
 use super::options::HierarchyView;
+use super::ragged::{ragged_beside, samples};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
@@ -180,6 +181,7 @@ impl HierarchyGroup {
         let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
         let here: Vec<_> = all.iter().filter(is_here).copied().collect();
         let data = if here.is_empty() { all } else { here };
+        let data = if self.view.instances { samples(self.store.hierarchy(), data) } else { data };
         if data.is_empty() {
             let message = match self.left_out.is_empty() {
                 true => "there is no data variable".to_owned(),
@@ -259,12 +261,15 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
-        if !self.view.coordinates {
-            return Ok(vec![]);
-        }
         let grids = arrays.iter().filter_map(OpenedArray::as_grid);
         let shown = grids.map(|grid| Ok((self.number(grid.name())?, grid)));
         let shown: Vec<_> = shown.collect::<Result<_>>()?;
+        if let Some(columns) = ragged_beside(&self.store, &self.roles, &shown, &self.view).await? {
+            return Ok(columns.into_iter().map(OpenedArray::from).collect());
+        }
+        if !self.view.coordinates {
+            return Ok(vec![]);
+        }
         let columns = coordinates_beside(&self.store, &self.roles, &shown, &self.view).await?;
         Ok(columns.into_iter().map(OpenedArray::from).collect())
     }

@@ -14,7 +14,7 @@ use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, failed_to};
 use gridfusion_core::format::{Scratch, StoredChunk};
 use gridfusion_core::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use gridfusion_core::tile::layers::Undecodable;
-use gridfusion_core::tile::{Request, leave_out_absent};
+use gridfusion_core::tile::{Request, Tile, leave_out_absent};
 use gridfusion_core::{Error, Result};
 
 /// The least bytes that a chunk of labels counts for, because asking for an absent one takes time.
@@ -83,38 +83,54 @@ pub(super) fn grid(variable: &Variable) -> Result<ChunkGrid> {
 }
 
 /// Reads all values of an array of one axis; `None` if they take too much memory for what is stored.
-async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
+pub(super) async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
+    let (column, mut parts) = (array.value(0), vec![]);
+    let decode = |tile: Tile, cells: u64| {
+        parts.push(column.decode(&tile, &[AxisSelection::all(cells)], true)?);
+        Ok(())
+    };
+    if !read_tiles(array, 0, decode).await? {
+        return Ok(None);
+    }
+    let parts: Vec<&dyn arrow::array::Array> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [] => Ok(Some(new_empty_array(&column.data_type()))),
+        parts => concat(parts).map(Some).map_err(failed_to("join the chunks of labels")),
+    }
+}
+
+/// Reads all tiles of a value of an array of one axis, and gives them to `take` with the number of their cells, in order.
+/// Returns whether there was memory for them: false if they take too much for what is stored.
+pub(super) async fn read_tiles(
+    array: &GridArray,
+    value: usize,
+    mut take: impl FnMut(Tile, u64) -> Result<()> + Send,
+) -> Result<bool> {
     let (grid, mut next) = (array.grid(), 0);
-    let (mut parts, mut memory) = (Vec::new(), Memory::default());
+    let mut memory = Memory::default();
     let mut scratch = Scratch::default();
     while next < grid.chunks() {
         let end = next.saturating_add(CHUNKS_AT_ONCE).min(grid.chunks());
         let tasks: Vec<ChunkTask> = (next..end).map(|it| ChunkTask::whole(grid, it)).collect();
         next = end;
-        let located = array.locate(&tasks, &[0]).await?.into_iter().flatten();
+        let located = array.locate(&tasks, &[value]).await?.into_iter().flatten();
         let mut stored: Vec<StoredChunk> = located.collect();
         let payloads = array.objects().fetch_metadata(&Request::for_chunks(&stored)).await?;
         let payloads = leave_out_absent(&mut stored, payloads);
         let read = payloads.iter().map(|payload| payload.len() as u64).sum();
         let cells = tasks.iter().map(ChunkTask::cells).sum::<u64>();
-        let bytes = cells.saturating_mul(array.value(0).cell_bytes());
+        let bytes = cells.saturating_mul(array.value(value).cell_bytes());
         if !memory.is_plausible(bytes.max(tasks.len() as u64 * CHUNK_COST), read) {
-            return Ok(None);
+            return Ok(false);
         }
         let mut payloads = payloads.into_iter();
         for (task, stored) in tasks.iter().zip(&stored) {
-            let tile = array.decode_value(task, 0, stored, &mut payloads, vec![], &mut scratch);
+            let tile = array.decode_value(task, value, stored, &mut payloads, vec![], &mut scratch);
             let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);
-            let tile = tile.map_err(named)?;
-            let all = [AxisSelection::all(task.cells())];
-            parts.push(array.value(0).decode(&tile, &all, true)?);
+            take(tile.map_err(named)?, task.cells())?;
         }
     }
-    let parts: Vec<&dyn arrow::array::Array> = parts.iter().map(AsRef::as_ref).collect();
-    match parts.as_slice() {
-        [] => Ok(Some(new_empty_array(&array.value(0).data_type()))),
-        parts => concat(parts).map(Some).map_err(failed_to("join the chunks of labels")),
-    }
+    Ok(true)
 }
 
 /// The bytes of labels that were made, and the stored bytes that they came from.

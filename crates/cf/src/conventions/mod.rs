@@ -7,6 +7,7 @@
 //!   labels    the labels of each axis, from coordinate variables
 //!   values    cells and attributes as columns: missing data, packing, times (CF conventions)
 //!   beside    coordinates as columns of the same table
+//!   ragged    the variables of an instance, such as a station, beside its observations
 //!         │
 //!   HierarchyGroup: an ArrayGroup, which `describe` describes
 //! ```
@@ -31,6 +32,7 @@ mod describe;
 mod group;
 mod labels;
 mod options;
+mod ragged;
 mod roles;
 mod store;
 mod totals;

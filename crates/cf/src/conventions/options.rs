@@ -51,6 +51,8 @@ pub struct HierarchyView {
     pub(crate) dimension_names: Vec<String>,
     /// Whether the coordinates that a variable names are columns beside it.
     pub(crate) coordinates: bool,
+    /// Whether the variables of an instance are columns beside its observations, in ragged arrays.
+    pub(crate) instances: bool,
     /// Whether text is shown as bytes.
     pub(crate) text_as_binary: bool,
     /// The character set of text; `None` leaves it to the attribute `_Encoding`.
@@ -70,6 +72,7 @@ impl HierarchyView {
             dimension_names: names.collect(),
             group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
             coordinates: options.flag("coordinates").unwrap_or(false),
+            instances: options.flag("coordinates").unwrap_or(true),
             text_as_binary: options.flag("text_as_binary").unwrap_or(false),
             text_encoding: options.text("text_encoding").and_then(Encoding::from_name),
             valid_range: options.flag("valid_range").unwrap_or(false),
