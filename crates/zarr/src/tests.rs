@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 use super::{Zarr, open};
 
+mod ragged;
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {

@@ -18,6 +18,9 @@ mod hostile;
 mod manifest;
 /// The options of these formats.
 mod options;
+/// Ragged arrays.
+#[cfg(feature = "hdf5")]
+mod ragged;
 /// Tables of variables.
 mod tables;
 /// Virtual datasets of HDF5.
