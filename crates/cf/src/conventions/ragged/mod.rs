@@ -194,7 +194,14 @@ impl<'a> Beside<'a> {
     }
 
     async fn members(&mut self, link: &Link, len: u64, instances: Option<u64>) -> Result<Members> {
-        let array = self.open(link.variable).await?;
+        let mut view = self.view.clone();
+        let variable = self.hierarchy().variables.get(link.variable);
+        // In version 2 of Zarr, the fill value is missing data. But 0 is a count and an index like others.
+        if variable.is_some_and(|it| it.fill_is_missing && it.fill.iter().all(|byte| *byte == 0)) {
+            view.read.fill_as_null = false;
+        }
+        let (store, roles, known) = (self.store, self.roles, &mut self.known);
+        let array = open_variable(store, roles, link.variable, &view, known).await?;
         let numbers = read_line(&array).await?;
         let numbers = numbers.ok_or_else(|| {
             Error::unsupported("it has many elements, but few are stored".to_owned())
