@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::{Zarr, open};
 
+mod padded;
 mod ragged;
 
 fn copy(from: &Path, to: &Path) {

@@ -11,7 +11,7 @@ use gridfusion_core::array::{ColumnSource, GridArray};
 use gridfusion_core::grid::Selection;
 use gridfusion_core::options::ArrayOptions;
 use gridfusion_core::read::{ArrayReader, Dataset, Opener};
-use gridfusion_core::source::{FileArrays, MosaicOptions, TableArrays};
+use gridfusion_core::source::{Detail, FileArrays, MosaicOptions, TableArrays};
 use serde_json::Value as Json;
 
 use crate::netcdf::NetCdf;
@@ -148,4 +148,16 @@ async fn counts_and_indices_that_contradict_the_dimensions_are_errors() {
     let options = ArrayOptions::default().with_coordinates(false);
     let plain = opened("sum.nc", options.with_dataset("value_of")).await.variables().await.unwrap();
     assert_eq!(plain.schema().unwrap().fields().len(), 2);
+}
+
+#[tokio::test]
+async fn descriptions_name_the_instances() {
+    for (file, expected) in [
+        ("contiguous.nc", "ragged: obs of station"),
+        ("nested.nc", "ragged: profile of trajectory, ragged: obs of profile"),
+    ] {
+        let dataset = opened(file, ArrayOptions::default()).await;
+        let described = dataset.group().describe(&Detail::default()).await.unwrap();
+        assert!(format!("{described:?}").contains(expected), "{described:?}");
+    }
 }
