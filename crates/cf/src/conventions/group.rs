@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::beside::coordinates_beside;
 use super::describe::{Variables, attributes, describe, info};
 use super::options::HierarchyView;
-use super::ragged::{ragged_beside, samples};
+use super::ragged::{Links, ragged_beside, samples, with_samples};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
@@ -230,10 +230,13 @@ impl ArrayGroup for HierarchyGroup {
         let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
         self.check_attributes(numbers.iter().copied())?;
         let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
+        let hierarchy = self.store.hierarchy();
+        let links = Links::new(hierarchy);
         for (name, number) in names.iter().zip(numbers) {
             let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
             let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
-            arrays.push(OpenedArray::from(opened.with_name(name)));
+            let opened = with_samples(hierarchy, &links, number, opened.with_name(name));
+            arrays.push(OpenedArray::from(opened));
         }
         Ok(arrays)
     }

@@ -13,6 +13,8 @@ pub struct Dimension {
     pub(super) labels: Labels,
     /// Whether the array has labels of its own for this axis, rather than only the index.
     pub(super) is_labelled: bool,
+    /// Whether it counts samples of a ragged array, such as all observations of several stations.
+    pub(super) counts_samples: bool,
     /// The 0-based indices. They set the length of the axis, and are the index column.
     pub(super) index: Labels,
     /// The metadata of the column's field.
@@ -49,6 +51,7 @@ impl Dimension {
             name,
             labels: labels.unwrap_or_else(|| index.clone()),
             is_labelled,
+            counts_samples: false,
             index,
             attributes,
         }
@@ -62,6 +65,11 @@ impl Dimension {
     /// Whether the array has labels of its own for this axis, rather than only the index.
     pub fn is_labelled(&self) -> bool {
         self.is_labelled
+    }
+
+    /// Whether it counts samples of a ragged array. Files follow one another along it, whatever their lengths.
+    pub(crate) fn counts_samples(&self) -> bool {
+        self.counts_samples && !self.is_labelled
     }
 
     /// Returns the attributes of the labels, such as `units`.

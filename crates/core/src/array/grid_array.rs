@@ -80,6 +80,16 @@ impl GridArray {
         Self { name: name.to_owned(), ..self }
     }
 
+    /// Returns the same array, whose axes with these numbers count samples of ragged arrays.
+    pub fn with_samples(mut self, axes: &[usize]) -> Self {
+        for axis in axes {
+            if let Some(dim) = self.dims.get_mut(*axis) {
+                dim.counts_samples = true;
+            }
+        }
+        self
+    }
+
     /// Returns the same array, whose only variable has the name of the array. Several keep their names.
     pub fn with_variable_name(mut self) -> Self {
         let [value] = self.values.as_mut_slice() else { return self };

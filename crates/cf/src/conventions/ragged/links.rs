@@ -13,7 +13,7 @@ use crate::hierarchy::{Attribute, Hierarchy, Variable};
 
 /// The links between dimensions of a file.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(in crate::conventions) struct Links {
     pub(super) all: Vec<Link>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Link {
 
 impl Links {
     /// Finds the variables with these attributes.
-    pub(super) fn new(hierarchy: &Hierarchy) -> Self {
+    pub(in crate::conventions) fn new(hierarchy: &Hierarchy) -> Self {
         let variables = hierarchy.variables.iter().enumerate();
         Self { all: variables.filter_map(|(number, it)| Link::of(number, it)).collect() }
     }

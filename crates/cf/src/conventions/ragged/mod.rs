@@ -33,7 +33,8 @@ use gridfusion_core::tile::CellFormat;
 use gridfusion_core::{Error, ErrorKind, Result};
 
 use self::column::{InstanceColumn, InstanceValues, column};
-use self::links::{Link, Links, MOST_LEVELS};
+pub(super) use self::links::Links;
+use self::links::{Link, MOST_LEVELS};
 use self::members::Members;
 use super::labels::read_line;
 use super::options::HierarchyView;
@@ -49,6 +50,22 @@ pub(super) fn samples<'a>(
     data: Vec<(&'a str, &'a Variable)>,
 ) -> Vec<(&'a str, &'a Variable)> {
     Links::new(hierarchy).samples(data)
+}
+
+/// Returns an array of a variable, and tells it which of its dimensions count samples.
+pub(super) fn with_samples(
+    hierarchy: &Hierarchy,
+    links: &Links,
+    number: usize,
+    array: GridArray,
+) -> GridArray {
+    let Some(variable) = hierarchy.variables.get(number) else { return array };
+    let axes = variable.axes.iter().enumerate().filter(|(_, axis)| {
+        let name = axis.name.as_deref();
+        name.is_some_and(|name| links.of(variable.group(), name).next().is_some())
+    });
+    let axes: Vec<usize> = axes.map(|(axis, _)| axis).collect();
+    array.with_samples(&axes)
 }
 
 /// Returns a line per sample dimension for descriptions: `ragged: obs of station`.

@@ -84,6 +84,11 @@ async fn samples_have_the_columns_of_their_instances() {
 async fn files_of_other_lengths_are_one_table() {
     let array = table(&["floats_2.nc", "floats_1.nc"], &MosaicOptions::default()).await.unwrap();
     assert_eq!(rows(array).await, expected("floats"));
+    // Files of equal lengths follow one another, too.
+    let array = table(&["nested.nc", "nested.nc"], &MosaicOptions::default()).await.unwrap();
+    let (twice, once) = (rows(array).await, expected("nested"));
+    assert_eq!(twice["obs"].len(), 2 * once["obs"].len());
+    assert_eq!(twice["trajectory"], [&once["trajectory"][..], &once["trajectory"]].concat());
     let files = ["padded_2.nc", "padded_1.nc"];
     let options =
         MosaicOptions { concat_dimension: Some("N_PROF".to_owned()), ..MosaicOptions::default() };

@@ -40,6 +40,7 @@ pub(super) fn concat_axis(files: &[FileArrays], options: &MosaicOptions) -> Resu
     match (asked, differing.as_slice()) {
         (Some(axis), differing) if differing.iter().all(|other| *other == axis) => Ok(axis),
         (None, [axis]) => Ok(*axis),
+        (None, []) if samples_axis(files).is_some() => Ok(samples_axis(files).unwrap_or_default()),
         // One of several copies wins.
         (None, []) if options.overlap != Overlap::Refused && dims[0].is_labelled() => Ok(0),
         (None, []) => Err(Error::usage(format!(
@@ -49,6 +50,15 @@ pub(super) fn concat_axis(files: &[FileArrays], options: &MosaicOptions) -> Resu
         ))),
         (asked, differing) => Err(several_differ(files, asked, differing)),
     }
+}
+
+/// Returns the only axis that counts samples in all files: each file has samples of its own.
+pub(super) fn samples_axis(files: &[FileArrays]) -> Option<usize> {
+    let counts = |axis: &usize| {
+        files.iter().all(|file| file.dims().get(*axis).is_some_and(Dimension::counts_samples))
+    };
+    let mut axes = (0..files.first()?.dims().len()).filter(counts);
+    axes.next().filter(|_| axes.next().is_none())
 }
 
 pub(super) fn axis_of(dims: &[Dimension], name: &str) -> Result<usize> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::concat_axis::axis_of;
+use super::concat_axis::{axis_of, samples_axis};
 use super::differences::labels_differ;
 use super::file_arrays::FileArrays;
 use super::options::MosaicOptions;
@@ -40,6 +40,7 @@ pub(super) fn pad_files(files: &mut Vec<FileArrays>, options: &MosaicOptions) ->
     let along = match (&options.concat_dimension, labelled.as_slice()) {
         (Some(name), _) => axis_of(dims, name)?,
         (None, [axis]) => *axis,
+        (None, []) if samples_axis(files).is_some() => samples_axis(files).unwrap_or_default(),
         (None, _) => return Ok(false),
     };
     let longest = |axis: usize| files.iter().map(|file| file.dims()[axis].len()).max();
