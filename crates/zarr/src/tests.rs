@@ -1,5 +1,7 @@
 //! Stores that change while a program reads them, and stores whose chunks are not where the metadata sets.
 
+mod nczarr;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

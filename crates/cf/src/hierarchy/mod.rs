@@ -14,9 +14,11 @@
 
 mod attribute;
 mod cell_type;
+mod multiples;
 mod variable;
 
 pub(crate) use attribute::attribute_text;
 pub use attribute::{Attribute, Attributes};
 pub use cell_type::CellType;
+pub use multiples::{Multiples, numpy_unit};
 pub use variable::{Axis, Hierarchy, Unreadable, Variable};

@@ -6,7 +6,7 @@ use super::chunk_key::{ChunkKey, coordinates_in};
 use super::codec_chain::{Encoding, Sharding};
 use super::half::{is_parquet_references, parquet_references};
 use super::shard::ShardIndex;
-use gridfusion_cf::hierarchy::Variable;
+use gridfusion_cf::hierarchy::{CellType, Variable};
 use gridfusion_core::format::{
     ByteRange, Layer, Location, Payload, Placement, StorageOrder, StoredChunk,
 };
@@ -22,6 +22,10 @@ pub struct ZarrArray {
     object_shape: Vec<u64>,
     /// Bytes of a decoded chunk; an estimate for values of any length.
     chunk_bytes: u64,
+    /// Whether the last axis is part of the cells, of characters or of one element: objects are named as if it was not.
+    has_joined_axis: bool,
+    /// Whether that axis counts characters.
+    has_characters: bool,
     indexes: Mutex<KnownIndexes>,
 }
 
@@ -34,6 +38,9 @@ struct KnownIndexes {
 
 /// The most bytes of shard indexes that an array keeps. They are all forgotten when there are more.
 const MAX_KNOWN: usize = 1 << 24;
+
+/// The most characters of a text that is stored as single characters.
+const MAX_TEXT: u64 = 1 << 16;
 
 /// The expected bytes of a value of any length.
 const VARIABLE_VALUE: u64 = 16;
@@ -53,12 +60,70 @@ impl ZarrArray {
             Error::unsupported(format!("chunks of shape {shape:?}, which are too large"))
         })?;
         let indexes = Mutex::default();
-        Ok(Self { variable, encoding, key, object_shape, chunk_bytes, indexes })
+        Ok(Self {
+            variable,
+            encoding,
+            key,
+            object_shape,
+            chunk_bytes,
+            has_joined_axis: false,
+            has_characters: false,
+            indexes,
+        })
     }
 
     /// The array as a variable.
     pub fn variable(&self) -> &Variable {
         &self.variable
+    }
+
+    /// Makes the last axis, of single characters, part of the cells. Returns whether it could: chunks must have whole texts,
+    /// whose characters follow one another.
+    pub(super) fn join_characters(&mut self) -> bool {
+        let rank = self.variable.axes.len();
+        let Some(len) = self.variable.axes.last().map(|axis| axis.len) else { return false };
+        let is_whole = self.variable.chunk_shape.last() == Some(&len)
+            && self.object_shape.last() == Some(&len);
+        let Some(fastest_first) = self.encoding.order.fastest_first(rank) else { return false };
+        let order = fastest_first.iter().skip(1).rev().copied().collect();
+        let (Some(order), Ok(width)) = (StorageOrder::permuted(order), u32::try_from(len)) else {
+            return false;
+        };
+        let is_fastest = fastest_first.first() == Some(&(rank - 1));
+        if !is_whole || !is_fastest || len > MAX_TEXT || self.has_joined_axis {
+            return false;
+        }
+        self.encoding.order = order;
+        if let Some(sharding) = &mut self.encoding.sharding {
+            sharding.chunk_shape.pop();
+            sharding.axes.retain(|axis| *axis + 1 != rank);
+        }
+        self.object_shape.pop();
+        self.variable.axes.pop();
+        self.variable.chunk_shape.pop();
+        self.variable.cell = CellType::FixedUtf8(width);
+        self.variable.fill = self.variable.fill.repeat(width as usize);
+        // A fill value is a character, and a text of such characters is a text.
+        self.variable.fill_is_missing = false;
+        (self.has_joined_axis, self.has_characters) = (true, true);
+        true
+    }
+
+    /// Makes an array of one element, in a chunk of one, a scalar.
+    pub(super) fn make_scalar(&mut self) {
+        let is_one = self.variable.chunk_shape == [1] && self.encoding.sharding.is_none();
+        if is_one && self.variable.shape() == [1] {
+            self.variable.axes.clear();
+            self.variable.chunk_shape.clear();
+            self.object_shape.clear();
+            self.encoding.order = StorageOrder::RowMajor;
+            self.has_joined_axis = true;
+        }
+    }
+
+    /// Whether the last axis is part of the cells.
+    pub(super) fn has_characters(&self) -> bool {
+        self.has_characters
     }
 
     /// The encoding of chunks, for people: `shuffle 4, zlib`.
@@ -100,7 +165,12 @@ impl ZarrArray {
 
     /// Returns the object at these coordinates: a chunk, or a shard.
     pub(super) fn object(&self, coordinates: &[u64]) -> Arc<str> {
-        self.key.object(&self.variable.path, coordinates.iter().copied()).into()
+        self.key.object(&self.variable.path, self.stored_at(coordinates)).into()
+    }
+
+    /// Returns the coordinates of an object in its name.
+    fn stored_at<'a>(&self, coordinates: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+        coordinates.iter().copied().chain(self.has_joined_axis.then_some(0))
     }
 
     /// Explains why no chunk of the array was found, from the paths of some objects in its folder. `None` if chunks are there.
@@ -110,7 +180,7 @@ impl ZarrArray {
     pub fn explain_absence(&self, found: &[String]) -> Result<Option<String>> {
         let path = &self.variable.path;
         let named = |at: &[u64]| self.key.object("", at.iter().copied());
-        let rank = self.variable.axes.len();
+        let rank = self.variable.axes.len() + usize::from(self.has_joined_axis);
         let mut others = vec![];
         for name in found {
             if is_parquet_references(name) {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::json::{Object, integer};
-use gridfusion_cf::hierarchy::CellType;
+use gridfusion_cf::hierarchy::{self, CellType};
 use gridfusion_core::format::{ByteOrder, ElementType, TimeUnit};
 use gridfusion_core::{Error, Result};
 
@@ -35,9 +35,8 @@ pub(super) fn version3(value: &Value) -> Result<CellType> {
         bytes.and_then(|bytes| u32::try_from(bytes).ok()).ok_or_else(|| unknown(value))
     };
     let unit = || {
-        let scale = configuration.get("scale_factor").map_or(Some(1), integer);
         let unit = configuration.get("unit").and_then(Value::as_str).and_then(TimeUnit::from_numpy);
-        unit.filter(|_| scale == Some(1)).ok_or_else(|| unknown(value))
+        unit.filter(|_| multiple(value) >= 1).ok_or_else(|| unknown(value))
     };
     Ok(match name {
         "bool" => CellType::Boolean,
@@ -123,9 +122,24 @@ pub(super) fn version2(value: &Value, object: Option<CellType>) -> Result<(CellT
     Ok((cell, byte_order))
 }
 
-/// Parses the unit of numpy's times, `8[ns]`. Multiples of a unit, such as `8[25s]`, are not read.
+/// Parses the unit of numpy's times, `8[ns]` or `8[25s]`.
 fn numpy_unit(text: &str) -> Option<TimeUnit> {
-    TimeUnit::from_numpy(text.strip_prefix("8[")?.strip_suffix(']')?)
+    Some(hierarchy::numpy_unit(text.strip_prefix("8[")?.strip_suffix(']')?)?.1)
+}
+
+/// Returns the units per count of times, in both versions: 25 for `<M8[25s]`. 0 if it is no such number.
+pub(super) fn multiple(value: &Value) -> i64 {
+    match value {
+        Value::String(text) => {
+            let unit = text.split_once("8[").and_then(|(_, unit)| unit.strip_suffix(']'));
+            unit.and_then(hierarchy::numpy_unit).map_or(1, |(multiple, _)| multiple)
+        }
+        other => {
+            let scale = other.get("configuration").and_then(|it| it.get("scale_factor"));
+            let scale = scale.map_or(Some(1), integer).and_then(|it| i32::try_from(it).ok());
+            scale.map_or(0, |scale| i64::from(scale.max(0)))
+        }
+    }
 }
 
 fn unknown(value: &Value) -> Error {
@@ -152,11 +166,12 @@ mod tests {
         is(">U3", CellType::FixedUtf32(3), ByteOrder::Big { width: 4 });
         is("|S5", CellType::FixedUtf8(5), ByteOrder::Little);
         is("<M8[ns]", CellType::TimePoint(TimeUnit::Nanosecond), ByteOrder::Little);
+        is("<M8[25s]", CellType::TimePoint(TimeUnit::Second), ByteOrder::Little);
         is(">m8[D]", CellType::TimeSpan(TimeUnit::Day), ByteOrder::Big { width: 8 });
         is("|O", CellType::Text, ByteOrder::Little);
         for wrong in [
             json!("<f16"),
-            json!("<M8[25s]"),
+            json!("<M8[0s]"),
             json!("f4"),
             json!([["a", "<i4"]]),
             json!("<U9999999"),
@@ -179,10 +194,13 @@ mod tests {
         );
         let time = |unit: &str, scale: u32| json!({"name": "numpy.datetime64", "configuration": {"unit": unit, "scale_factor": scale}});
         is(time("s", 1), CellType::TimePoint(TimeUnit::Second));
+        is(time("s", 25), CellType::TimePoint(TimeUnit::Second));
+        assert_eq!([multiple(&time("s", 25)), multiple(&time("s", 0))], [25, 0]);
+        assert_eq!(["<M8[25s]", "<M8[s]", "<i4"].map(|it| multiple(&json!(it))), [25, 1, 1]);
         let bytes = |len: i64| json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": len}});
         is(bytes(3), CellType::FixedUtf8(3));
         for wrong in [
-            time("s", 25),
+            time("s", 0),
             time("generic", 1),
             bytes(-1),
             bytes(1 << 40),

@@ -24,6 +24,7 @@ pub(super) fn fill_bytes(value: &Value, cell: &CellType) -> Result<Vec<u8>> {
         let message = format!("the fill value {value} is not a value of type {cell}");
         Error::corrupt_region("metadata", message)
     };
+    let fits = |bytes: &[u8]| cell.width().is_none() || bytes.len() <= width;
     let bytes = match cell {
         CellType::Number(element) | CellType::Enumeration { index: element, .. } => {
             number(value, *element)
@@ -44,7 +45,12 @@ pub(super) fn fill_bytes(value: &Value, cell: &CellType) -> Result<Vec<u8>> {
                     .collect()
             }),
         },
-        CellType::FixedUtf8(_) | CellType::FixedBytes(_) | CellType::Bytes => encoded(value),
+        CellType::FixedUtf8(_) | CellType::FixedBytes(_) | CellType::Bytes => {
+            encoded(value).filter(|bytes| fits(bytes)).or_else(|| {
+                // NCZarr writes characters as they are.
+                value.as_str().map(|text| text.as_bytes().to_vec()).filter(|text| fits(text))
+            })
+        }
         CellType::Text => match value {
             Value::Number(_) => Some(vec![]),
             _ => value.as_str().map(|text| text.as_bytes().to_vec()),
@@ -155,6 +161,10 @@ mod tests {
         is(json!("ab"), CellType::FixedUtf32(3), &[97, 0, 0, 0, 98, 0, 0, 0, 0, 0, 0, 0]);
         is(json!("YWI="), CellType::FixedUtf8(3), b"ab\0");
         is(json!(0), CellType::FixedUtf8(3), &[0; 3]);
+        is(json!("\u{0}"), CellType::FixedUtf8(1), &[0]);
+        is(json!("-"), CellType::FixedUtf8(1), b"-");
+        is(json!("LQ=="), CellType::FixedUtf8(1), b"-");
+        is(json!(""), CellType::FixedUtf8(1), &[0]);
         is(json!([1, 2]), CellType::FixedBytes(2), &[1, 2]);
         is(json!("none"), CellType::Text, b"none");
     }

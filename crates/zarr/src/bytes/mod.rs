@@ -15,6 +15,9 @@
 //! | `codec_chain` | how a chunk is encoded, from the lists of codecs, filters and compressors |
 //! | `chunk_key` | the names of chunks |
 //! | `array` | one array: its variable, its encoding, and the places of its chunks |
+//! | `characters` | texts that are stored as single characters |
+//! | `nczarr` | names of dimensions as the NetCDF library writes them |
+//! | `multiples` | times that count a multiple of a unit |
 //! | `node` | the metadata documents of both versions |
 //! | `open_store` | the machine that finds all arrays |
 //! | `half` | stores with only half of the marks, such as references in Parquet |
@@ -25,6 +28,7 @@
 //! numcodecs and xarray.
 
 mod array;
+mod characters;
 mod chunk_key;
 mod codec_chain;
 mod data_type;
@@ -32,6 +36,8 @@ mod fill_value;
 mod half;
 mod json;
 mod locate;
+mod multiples;
+mod nczarr;
 mod node;
 mod open_store;
 mod references;

@@ -5,9 +5,12 @@ use serde_json::Value;
 use super::array::ZarrArray;
 use super::chunk_key::ChunkKey;
 use super::codec_chain::{self, Encoding, lengths};
-use super::json::{Object, attributes, document, integer};
+use super::json::{self, Object, document, integer};
+use super::multiples::MultipliedTimes;
+use super::nczarr::{self, Dimensions};
 use super::{data_type, fill_value};
-use gridfusion_cf::hierarchy::{Attributes, Axis, CellType, Variable};
+use gridfusion_cf::hierarchy::{Attributes, Axis, CellType, Multiples, Variable};
+use gridfusion_core::format::Codec;
 use gridfusion_core::grid::MAX_RANK;
 use gridfusion_core::{Error, Result};
 
@@ -43,8 +46,10 @@ pub(super) fn version3(path: &str, metadata: &Object) -> Result<Node> {
     let nothing = Object::new();
     let own = metadata.get("attributes").and_then(Value::as_object).unwrap_or(&nothing);
     match metadata.get("node_type").and_then(Value::as_str) {
-        Some("group") => Ok(Node::Group(attributes(own))),
-        Some("array") => array3(path, metadata, attributes(own)).map(Box::new).map(Node::Array),
+        Some("group") => Ok(Node::Group(of_user(json::attributes(own)))),
+        Some("array") => {
+            array3(path, metadata, json::attributes(own)).map(Box::new).map(Node::Array)
+        }
         other => Err(corrupt(format!("a node of type {other:?}, expected array or group"))),
     }
 }
@@ -67,7 +72,8 @@ const KNOWN: [&str; 11] = [
 fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrArray> {
     let may_be_ignored = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
     let unknown = |(name, value): &(&String, &Value)| {
-        !KNOWN.contains(&name.as_str()) && !may_be_ignored(value) && !value.is_null()
+        let is_known = KNOWN.contains(&name.as_str()) || nczarr::is_internal(name);
+        !is_known && !may_be_ignored(value) && !value.is_null()
     };
     if let Some((name, _)) = metadata.iter().find(unknown) {
         return Err(Error::unsupported(format!("the extension \"{name}\"")));
@@ -77,7 +83,8 @@ fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrA
         return Err(Error::unsupported("storage transformers"));
     }
     let shape = shape(metadata)?;
-    let cell = data_type::version3(member(metadata, "data_type")?)?;
+    let data_type = member(metadata, "data_type")?;
+    let cell = data_type::version3(data_type)?;
     let grid = member(metadata, "chunk_grid")?;
     if grid.get("name").and_then(Value::as_str) != Some("regular") {
         return Err(Error::unsupported(format!("the chunk grid {grid}")));
@@ -92,6 +99,8 @@ fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrA
         fill: fill_value::fill_bytes(fill, &cell)?,
         fill_is_missing: false,
         names: metadata.get("dimension_names"),
+        dimensions: Dimensions::new(&attributes, metadata),
+        multiple: data_type::multiple(data_type),
         shape,
         chunk_shape,
         cell,
@@ -106,14 +115,15 @@ fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrA
 /// As [`version3`].
 pub(super) fn version2(path: &str, documents: &Documents) -> Result<Node> {
     let nothing = Object::new();
-    let own = attributes(documents.attributes.as_ref().unwrap_or(&nothing));
-    let Some(metadata) = &documents.array else { return Ok(Node::Group(own)) };
+    let own = json::attributes(documents.attributes.as_ref().unwrap_or(&nothing));
+    let Some(metadata) = &documents.array else { return Ok(Node::Group(of_user(own))) };
     match metadata.get("zarr_format").and_then(Value::as_u64) {
         Some(2) => {}
         other => return Err(unknown_version(other)),
     }
     let shape = shape(metadata)?;
-    let (cell, byte_order) = data_type::version2(member(metadata, "dtype")?, items(metadata))?;
+    let data_type = member(metadata, "dtype")?;
+    let (cell, byte_order) = data_type::version2(data_type, items(metadata))?;
     let chunk_shape = lengths(metadata.get("chunks"), shape.len()).ok_or_else(no_chunk_shape)?;
     let fill = metadata.get("fill_value").unwrap_or(&Value::Null);
     let described = ArrayMetadata {
@@ -123,6 +133,8 @@ pub(super) fn version2(path: &str, documents: &Documents) -> Result<Node> {
         fill: fill_value::fill_bytes(fill, &cell)?,
         fill_is_missing: !fill.is_null(),
         names: None,
+        dimensions: Dimensions::new(&own, metadata),
+        multiple: data_type::multiple(data_type),
         shape,
         chunk_shape,
         cell,
@@ -153,7 +165,17 @@ struct ArrayMetadata<'a> {
     fill_is_missing: bool,
     /// The list of the names of dimensions, if there is one.
     names: Option<&'a Value>,
+    /// The dimensions as NCZarr names them.
+    dimensions: Dimensions,
+    /// The units that a time counts.
+    multiple: i64,
     attributes: Attributes,
+}
+
+/// Returns the attributes without those of NCZarr's own.
+fn of_user(mut attributes: Attributes) -> Attributes {
+    attributes.retain(|name, _| !nczarr::is_internal(name));
+    attributes
 }
 
 impl ArrayMetadata<'_> {
@@ -172,10 +194,17 @@ impl ArrayMetadata<'_> {
             .and_then(Value::as_array)
             .map(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
         let names = own.or_else(|| listed.map(|names| names.into_iter().map(Some).collect()));
+        let names = names.or_else(|| self.dimensions.names());
         let names = names.filter(|names| names.len() == self.shape.len());
         let names = names.unwrap_or_else(|| vec![None; self.shape.len()]);
-        let axes = names.into_iter().zip(&self.shape);
-        let axes = axes.map(|(name, &len)| Axis::new(name, len)).collect();
+        let axes = names.into_iter().zip(&self.shape).enumerate();
+        let axis = |(at, (name, &len)): (usize, (Option<String>, &u64))| {
+            let labels = self.dimensions.labels(at, name.as_deref());
+            let mut axis = Axis::new(name, len);
+            axis.labels = labels;
+            axis
+        };
+        let axes = axes.map(axis).collect();
         let chunk_shape = match &self.encoding.sharding {
             None => self.chunk_shape.clone(),
             Some(sharding) => {
@@ -188,11 +217,33 @@ impl ArrayMetadata<'_> {
                 sharding.chunk_shape.clone()
             }
         };
+        self.multiply_times()?;
+        let is_scalar = self.dimensions.is_scalar() && self.shape == [1];
         let mut variable = Variable::new(self.path.to_owned(), axes, self.cell, self.fill);
         variable.chunk_shape = chunk_shape;
         variable.fill_is_missing = self.fill_is_missing;
-        variable.attributes = self.attributes.into();
-        ZarrArray::new(variable, self.encoding, self.key, self.chunk_shape)
+        variable.attributes = of_user(self.attributes).into();
+        let mut array = ZarrArray::new(variable, self.encoding, self.key, self.chunk_shape)?;
+        if is_scalar {
+            array.make_scalar();
+        }
+        Ok(array)
+    }
+
+    /// Makes times that count a multiple of a unit count the unit.
+    fn multiply_times(&mut self) -> Result<()> {
+        let is_time = matches!(self.cell, CellType::TimePoint(_) | CellType::TimeSpan(_));
+        let is_big = !self.encoding.byte_order.is_little();
+        let Some(multiples) = Multiples::new(self.multiple, is_big).filter(|_| is_time) else {
+            return Ok(());
+        };
+        if let Some(of_fill) = Multiples::new(self.multiple, false) {
+            of_fill.apply(&mut self.fill).map_err(corrupt)?;
+        }
+        let counts = std::mem::replace(&mut self.encoding.codec, Codec::Raw);
+        self.encoding.codec =
+            Codec::Custom(std::sync::Arc::new(MultipliedTimes { counts, multiples }));
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::array::ZarrArray;
+use super::characters::join_characters;
 use super::half::check_consolidated;
 use super::json::Object;
 use super::locate::LocateZarr;
@@ -97,7 +98,10 @@ impl ZarrStore {
                     node::version2(path, &Documents { array, attributes: None })
                 }
             };
-            let Ok(Node::Array(own)) = node else { return None };
+            let Ok(Node::Array(mut own)) = node else { return None };
+            if array.has_characters() {
+                own.join_characters();
+            }
             let shapes = [array.variable().shape(), own.variable().shape()];
             let facts = |array: &ZarrArray| {
                 let variable = array.variable();
@@ -155,7 +159,22 @@ impl ZarrStore {
         for (path, documents) in nodes {
             store.add(&path, ARRAY, node::version2(&path, &documents));
         }
+        store.finish();
         Ok(store)
+    }
+
+    /// Does what needs all arrays.
+    fn finish(&mut self) {
+        let groups = &self.hierarchy.groups;
+        // Of a store that is opened from a group on, references count from the root.
+        let is_elsewhere = |labels: &String| {
+            let group = labels.rsplit_once('/').map_or("", |(group, _)| group);
+            !group.is_empty() && !groups.contains_key(group)
+        };
+        for axis in self.hierarchy.variables.iter_mut().flat_map(|it| &mut it.axes) {
+            axis.labels = axis.labels.take().filter(|labels| !is_elsewhere(labels));
+        }
+        join_characters(&mut self.hierarchy, &mut self.arrays);
     }
 
     /// Adds what a path holds; an array that cannot be read keeps its error. Returns whether it is a group.
@@ -343,6 +362,7 @@ impl OpenZarr {
     }
 
     fn done(&mut self) -> Step<ZarrStore> {
+        self.store.finish();
         Step::Done(std::mem::take(&mut self.store))
     }
 }
