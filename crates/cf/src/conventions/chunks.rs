@@ -5,15 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::complex::half;
+use super::records;
 use super::store::VariableStore;
-use crate::hierarchy::CellType;
-use gridfusion_core::Result;
+use crate::hierarchy::{CellType, Record, RecordField};
 use gridfusion_core::array::ChunkSource;
 use gridfusion_core::format::StoredChunk;
 use gridfusion_core::grid::ChunkTask;
 use gridfusion_core::tile::{ObjectVersion, Objects};
+use gridfusion_core::{Error, Result};
 
-/// The chunks of one variable. Values 0 and 1 of complex numbers are their real and imaginary parts.
+/// The chunks of one variable. Values 0 and 1 of complex numbers are their real and imaginary parts, and those of compounds
+/// are their fields.
 #[derive(Debug)]
 pub(super) struct VariableChunks {
     pub(super) store: Arc<dyn VariableStore>,
@@ -43,7 +45,10 @@ impl ChunkSource for VariableChunks {
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
-        let chunks = tasks.iter().map(|task| task.coordinates.clone()).collect();
+        let chunks: Vec<_> = tasks.iter().map(|task| task.coordinates.clone()).collect();
+        if let CellType::Record(record) = &self.cell {
+            return self.locate_fields(record, chunks, values).await;
+        }
         let stored = self.store.locate(self.variable, chunks).await?;
         let of_values = |chunk: StoredChunk| match &self.cell {
             CellType::Complex(element) => {
@@ -53,5 +58,42 @@ impl ChunkSource for VariableChunks {
             _ => vec![chunk; values.len()],
         };
         Ok(stored.into_iter().map(of_values).collect())
+    }
+}
+
+impl VariableChunks {
+    /// Returns the chunks of fields of compounds. Those in a heap are located apart from the others.
+    async fn locate_fields(
+        &self,
+        record: &Record,
+        chunks: Vec<Vec<u64>>,
+        values: &[usize],
+    ) -> Result<Vec<Vec<StoredChunk>>> {
+        let field = |value: &usize| {
+            let field = record.fields.get(*value);
+            field.ok_or_else(|| Error::internal("a field that does not exist"))
+        };
+        let wanted: Vec<&RecordField> = values.iter().map(field).collect::<Result<_>>()?;
+        let has_width = |field: &&RecordField| field.cell.width().is_some();
+        let mut located: Vec<Vec<StoredChunk>> = match wanted.iter().any(has_width) {
+            false => vec![vec![StoredChunk::default(); wanted.len()]; chunks.len()],
+            true => {
+                let whole = self.store.locate(self.variable, chunks.clone()).await?;
+                let fields = |chunk| records::fields(&chunk, record, wanted.iter().copied());
+                whole.into_iter().map(fields).collect()
+            }
+        };
+        for (place, (value, field)) in values.iter().zip(&wanted).enumerate() {
+            if has_width(field) {
+                continue;
+            }
+            let of_heap = self.store.locate_field(self.variable, *value, chunks.clone()).await?;
+            for (chunk, of_heap) in located.iter_mut().zip(of_heap) {
+                if let Some(place) = chunk.get_mut(place) {
+                    *place = of_heap;
+                }
+            }
+        }
+        Ok(located)
     }
 }

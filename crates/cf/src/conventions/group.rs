@@ -13,7 +13,7 @@ use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
-use crate::hierarchy::{Attribute, Attributes, Variable};
+use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::array::GridArray;
 use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
@@ -171,6 +171,21 @@ impl HierarchyGroup {
         })
     }
 
+    /// Opens variables by their names.
+    async fn grids(&self, names: &[String]) -> Result<Vec<GridArray>> {
+        let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
+        self.check_attributes(numbers.iter().copied())?;
+        let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
+        let hierarchy = self.store.hierarchy();
+        let links = Links::new(hierarchy);
+        for (name, number) in names.iter().zip(numbers) {
+            let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
+            let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
+            arrays.push(with_samples(hierarchy, &links, number, opened.with_name(name)));
+        }
+        Ok(arrays)
+    }
+
     /// Returns the data variables with their names: those of the group itself, or if it has none, of the groups in it.
     ///
     /// # Errors
@@ -227,18 +242,7 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
-        let numbers = names.iter().map(|name| self.number(name)).collect::<Result<Vec<_>>>()?;
-        self.check_attributes(numbers.iter().copied())?;
-        let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
-        let hierarchy = self.store.hierarchy();
-        let links = Links::new(hierarchy);
-        for (name, number) in names.iter().zip(numbers) {
-            let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
-            let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
-            let opened = with_samples(hierarchy, &links, number, opened.with_name(name));
-            arrays.push(OpenedArray::from(opened));
-        }
-        Ok(arrays)
+        Ok(self.grids(names).await?.into_iter().map(OpenedArray::from).collect())
     }
 
     async fn data_variables(&self) -> Result<Vec<String>> {
@@ -260,7 +264,13 @@ impl ArrayGroup for HierarchyGroup {
         check_same_axes("there are several data variables", all)
             .map_err(|error| error.in_file(&self.location))?;
         let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
-        self.arrays(&names).await
+        let arrays = self.grids(&names).await?.into_iter().zip(&data);
+        // Fields of several compounds may have the same names.
+        let named = arrays.map(|(array, (_, variable))| match variable.cell {
+            CellType::Record(_) if data.len() > 1 => array.with_value_prefix(variable.name()),
+            _ => array,
+        });
+        Ok(named.map(OpenedArray::from).collect())
     }
 
     async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {

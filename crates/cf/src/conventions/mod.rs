@@ -33,6 +33,7 @@ mod group;
 mod labels;
 mod options;
 mod ragged;
+mod records;
 mod roles;
 mod store;
 mod totals;

@@ -167,7 +167,7 @@ impl Roles {
         // A variable without names of dimensions may label an axis that a user named.
         let is_named = own.name.as_deref() == Some(labels.name());
         let fits = is_named || (own.name.is_none() && axis.name.is_none());
-        let has_order = !matches!(labels.cell, CellType::Complex(_));
+        let has_order = !matches!(labels.cell, CellType::Complex(_) | CellType::Record(_));
         (fits && has_order && own.len == axis.len).then_some(number)
     }
 }

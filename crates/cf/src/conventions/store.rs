@@ -6,9 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::hierarchy::Hierarchy;
-use gridfusion_core::Result;
 use gridfusion_core::format::StoredChunk;
 use gridfusion_core::tile::{ObjectVersion, Objects};
+use gridfusion_core::{Error, Result};
 
 /// An opened file or store of variables.
 #[async_trait]
@@ -38,6 +38,21 @@ pub trait VariableStore: Debug + Send + Sync {
     /// # Errors
     /// `Corrupt` or `Io` if an index of chunks cannot be read.
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>>;
+
+    /// Returns where the values of a field of compounds are stored that have any length, as [`VariableStore::locate`] does for
+    /// whole cells.
+    ///
+    /// # Errors
+    /// As [`VariableStore::locate`]. `Internal` if the format has no such fields.
+    async fn locate_field(
+        &self,
+        variable: usize,
+        field: usize,
+        chunks: Vec<Vec<u64>>,
+    ) -> Result<Vec<StoredChunk>> {
+        let _ = (variable, field, chunks);
+        Err(Error::internal("values of any length in compounds"))
+    }
 
     /// Returns a warning if no chunk of a variable is stored. Only stores whose index does not tell which chunks exist need to
     /// look.

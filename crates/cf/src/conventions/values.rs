@@ -4,6 +4,7 @@
 //! |---|---|
 //! | numbers | as stored, or unpacked by `scale_factor` and `add_offset`; then times by `units` |
 //! | complex numbers | two columns, `NAME_re` and `NAME_im` |
+//! | compounds | a column per field; see `records` |
 //! | bytes with `dtype = "bool"` | truth values |
 //! | truth values, dates, text, bytes, enumerations | the Arrow type that holds them exactly |
 //!
@@ -19,6 +20,7 @@ use arrow::array::{ArrayRef, StringViewArray};
 
 use super::complex::{missing_number, nan};
 use super::options::HierarchyView;
+use super::records;
 use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
@@ -38,6 +40,9 @@ pub(super) fn values(
     if let CellType::Complex(element) = variable.cell {
         return Ok(halves(variable, element, view));
     }
+    if let CellType::Record(record) = &variable.cell {
+        return Ok(records::columns(variable, record, view, remarks));
+    }
     let width = variable.cell.width().map(|width| width as usize);
     let column = column(variable, view, view.read.decode_times, remarks);
     Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable)])
@@ -54,7 +59,7 @@ pub(super) fn label_column(
     value(variable.name().to_owned(), column, width, variable.fill.clone(), variable)
 }
 
-fn value(
+pub(super) fn value(
     name: String,
     column: ValueColumn,
     width: Option<usize>,
@@ -87,22 +92,52 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
     [(0, "re"), (1, "im")].map(half).to_vec()
 }
 
+/// Returns the column of a variable as it is where no attribute tells more.
+pub(super) fn plain_column(
+    variable: &Variable,
+    view: &HierarchyView,
+    remarks: &mut Remarks,
+) -> ValueColumn {
+    let column = column(variable, view, false, remarks);
+    match column {
+        ValueColumn::Cells(cells) => {
+            ValueColumn::Cells(cells.with_missing_items(view.read.nan_as_null))
+        }
+        column => column,
+    }
+}
+
 fn column(
     variable: &Variable,
     view: &HierarchyView,
     decode_times: bool,
     remarks: &mut Remarks,
 ) -> ValueColumn {
-    let scalar = |scalar| CellKind::Scalar(scalar);
     let kind = match &variable.cell {
         CellType::Number(ElementType::I8 | ElementType::U8) if is_boolean(variable) => {
-            scalar(Scalar::Boolean)
+            CellKind::Scalar(Scalar::Boolean)
         }
         CellType::Number(element) => {
             return ValueColumn::Number(numbers(variable, *element, view, decode_times, remarks));
         }
-        // Complex numbers have two columns; see `halves`.
-        CellType::Complex(element) => scalar(Scalar::Number(*element)),
+        cell => kind(cell, variable, view, remarks),
+    };
+    ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+}
+
+/// Returns the kind of cells, or of the values in a cell of several.
+pub(super) fn kind(
+    cell: &CellType,
+    variable: &Variable,
+    view: &HierarchyView,
+    remarks: &mut Remarks,
+) -> CellKind {
+    if let Some(composite) = records::composite(cell, variable, view, remarks) {
+        return composite;
+    }
+    let scalar = |scalar| CellKind::Scalar(scalar);
+    match cell {
+        CellType::Number(element) => scalar(Scalar::Number(*element)),
         CellType::Boolean => scalar(Scalar::Boolean),
         CellType::TimePoint(unit) => scalar(Scalar::Temporal(Temporal::Point(*unit))),
         CellType::TimeSpan(unit) => scalar(Scalar::Temporal(Temporal::Length(*unit))),
@@ -116,8 +151,11 @@ fn column(
         CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
         CellType::Bytes => CellKind::Bytes,
         CellType::Enumeration { index, names } => enumeration(*index, names),
-    };
-    ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+        // Those above are all of them.
+        CellType::Complex(_) | CellType::Record(_) | CellType::Array(..) | CellType::List(_) => {
+            CellKind::Bytes
+        }
+    }
 }
 
 /// Returns the character set of a variable's text: that of the option, else of `_Encoding`, else UTF-8.

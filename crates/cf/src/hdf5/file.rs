@@ -36,6 +36,22 @@ impl Hdf5File {
         Ok(LocateHdf5::new(Arc::clone(&self.0), variable, chunks))
     }
 
+    /// Returns a machine that locates the values of a field of compounds, which are in the global heap; as
+    /// [`Hdf5File::locate`].
+    ///
+    /// # Errors
+    /// As [`Hdf5File::locate`]. `Internal` for a field that is not in the heap.
+    pub fn locate_field(
+        &self,
+        variable: usize,
+        field: usize,
+        chunks: Vec<Vec<u64>>,
+    ) -> Result<LocateHdf5> {
+        let of_heap = self.stored(variable)?.heap.get(field).copied().flatten();
+        let of_heap = of_heap.ok_or_else(|| Error::internal("a field that is not in the heap"))?;
+        Ok(self.locate(variable, chunks)?.with_field(of_heap))
+    }
+
     /// Returns a machine that checks the index of a variable, and counts its chunks.
     ///
     /// # Errors

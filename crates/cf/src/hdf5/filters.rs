@@ -158,7 +158,7 @@ impl StepDecoder for LibraryFilter {
 }
 
 /// Replaces the bytes after the ends of texts by zeros, which follow texts in tiles.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Trim {
     /// Bytes of a cell.
     pub(super) width: usize,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::blocks::Replay;
+use super::field::{HeapField, HeapItems};
 use super::file_bytes::FileBytes;
 use super::global_heap::{Collections, Reference};
 use super::index::{Entry, lookup};
@@ -32,6 +33,8 @@ pub struct LocateHdf5 {
     file: Arc<Inner>,
     variable: usize,
     chunks: Vec<Vec<u64>>,
+    /// The field of compounds whose values in the global heap are located; `None` for whole cells.
+    field: Option<HeapField>,
     replay: Replay,
     state: LocateState,
 }
@@ -49,7 +52,12 @@ enum LocateState {
 impl LocateHdf5 {
     pub(super) fn new(file: Arc<Inner>, variable: usize, chunks: Vec<Vec<u64>>) -> Self {
         let replay = Replay::new(file.blocks.fork());
-        Self { file, variable, chunks, replay, state: LocateState::Index }
+        Self { file, variable, chunks, field: None, replay, state: LocateState::Index }
+    }
+
+    /// Locates the values of a field of compounds, which are in the global heap.
+    pub(super) fn with_field(self, field: HeapField) -> Self {
+        Self { field: Some(field), ..self }
     }
 
     fn parts(&self) -> Result<(&StoredVariable, &Variable)> {
@@ -112,7 +120,7 @@ impl LocateHdf5 {
             };
             located.push(StoredChunk::new(layer.into_iter().collect()));
         }
-        if !stored.is_text {
+        if !stored.is_text && self.field.is_none() {
             return Ok(Step::Done(located));
         }
         let layers = located.iter().flat_map(|chunk| &chunk.layers);
@@ -208,11 +216,23 @@ impl LocateHdf5 {
             let extents = stored.extents(chunk);
             // A piece of a contiguous dataset ends where the dataset ends.
             let tile_shape = layer.placement.as_ref().map_or(&extents, |it| &it.tile_shape);
-            let all = text::references(&tile.bytes, tile_shape, &extents, self.file.widths)?;
+            let bytes = match self.field {
+                None => tile.bytes,
+                Some(field) => self.of_field(field, &tile.bytes, stored.width),
+            };
+            let all = text::references(&bytes, tile_shape, &extents, self.file.widths)?;
             references.push(all);
         }
         self.replay = Replay::new(self.file.blocks.fork());
         self.read_heaps(references, Collections::default())
+    }
+
+    /// Returns the references of a field in compounds of `width` bytes.
+    fn of_field(&self, field: HeapField, records: &[u8], width: u64) -> Bytes {
+        let len = self.file.widths.reference();
+        let records = records.chunks_exact(width.max(1) as usize);
+        let reference = |record: &[u8]| record.get(field.offset..)?.get(..len).map(<[u8]>::to_vec);
+        records.filter_map(reference).flatten().collect()
     }
 
     /// Reads texts, and makes layers of them.
@@ -229,7 +249,8 @@ impl LocateHdf5 {
             return Ok(Step::read(request));
         }
         read?;
-        let texts = text::texts(&file, &references, &mut heaps)?;
+        let items = self.field.map_or(HeapItems::TEXT, |field| field.items);
+        let texts = text::texts(&file, &references, &mut heaps, items)?;
         let (stored, variable) = self.parts()?;
         let mut located = vec![];
         for (chunk, texts) in self.chunks.iter().zip(texts) {

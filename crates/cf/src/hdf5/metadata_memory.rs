@@ -7,7 +7,7 @@ use super::link::Link;
 use super::parse::{Dataset, Layout, Object, Value};
 use super::steps::Steps;
 use super::virtual_layout::Mapping;
-use crate::hierarchy::{Attribute, CellType, Variable};
+use crate::hierarchy::{Attribute, CellType, RecordField, Variable};
 use gridfusion_core::{Error, Result};
 
 /// The bytes of memory for each byte of the file, if it has many small attributes.
@@ -105,12 +105,11 @@ fn of_value(value: &Value) -> u64 {
 
 fn of_dataset(dataset: &Dataset) -> u64 {
     let fill = dataset.fill.as_ref().map_or(0, |fill| fill.len() as u64);
-    let names = match dataset.cell.as_ref().map(|cell| &cell.cell) {
-        Ok(CellType::Enumeration { names, .. }) => {
-            names.iter().map(|(_, name)| 16 + of_text(name)).sum()
-        }
-        _ => 0,
-    };
+    let cell = dataset.cell.as_ref();
+    let names = cell.map_or(0, |cell| {
+        let fixes = size_of_val(cell.fields.fixes.as_slice());
+        of_cell(&cell.cell) + (fixes + size_of_val(cell.fields.heap.as_slice())) as u64
+    });
     let layout = match &dataset.layout {
         Layout::Compact { bytes, .. } => bytes.len() as u64,
         Layout::Virtual(mappings) => mappings.iter().map(of_mapping).sum(),
@@ -120,6 +119,26 @@ fn of_dataset(dataset: &Dataset) -> u64 {
     let external: u64 = parts.map(|part| size_of_val(part) as u64).sum();
     let own = size_of::<Dataset>() as u64;
     own + of_attributes(&dataset.attributes) + fill + names + layout + external
+}
+
+/// Counts the names in a type of cells.
+fn of_cell(cell: &CellType) -> u64 {
+    match cell {
+        CellType::Enumeration { names, .. } => {
+            names.iter().map(|(_, name)| 16 + of_text(name)).sum()
+        }
+        CellType::Record(record) => {
+            let field = |it: &RecordField| {
+                size_of::<RecordField>() as u64 + of_text(&it.name) + of_cell(&it.cell)
+            };
+            let left_out = record.left_out.iter().map(|(name, why)| of_text(name) + of_text(why));
+            record.fields.iter().map(field).sum::<u64>() + left_out.sum::<u64>()
+        }
+        CellType::Array(item, _) | CellType::List(item) => {
+            size_of::<CellType>() as u64 + of_cell(item)
+        }
+        _ => 0,
+    }
 }
 
 fn of_mapping(mapping: &Mapping) -> u64 {

@@ -26,6 +26,7 @@ mod check_index;
 mod context;
 mod dimensions;
 mod external;
+mod field;
 mod file;
 mod file_bytes;
 mod filters;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use super::field::HeapField;
 use super::filters::Filters;
 use super::index::{ChunkIndex, Entry};
 use super::segment::Segment;
@@ -21,6 +22,8 @@ pub(super) struct StoredVariable {
     pub(super) byte_order: ByteOrder,
     /// Whether cells are references to texts in the global heap.
     pub(super) is_text: bool,
+    /// For each field of compounds, the values in the global heap that it refers to; `None` for a field with a width.
+    pub(super) heap: Vec<Option<HeapField>>,
     /// Whether the last axis of the dataset is part of the cell.
     pub(super) has_characters: bool,
     pub(super) filters: Filters,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::field::HeapItems;
 use super::file_bytes::{FileBytes, Widths};
 use super::global_heap::{Collections, Reference};
 use gridfusion_core::grid::{AxisSelection, for_each_run};
@@ -72,11 +73,12 @@ pub(super) fn read_heaps(
     failed
 }
 
-/// Looks up the texts of chunks in collections that were read.
+/// Looks up the texts of chunks, or their lists of these items, in collections that were read.
 pub(super) fn texts(
     file: &FileBytes,
     chunks: &[Vec<Reference>],
     heaps: &mut Collections,
+    items: HeapItems,
 ) -> Result<Vec<Texts>> {
     let most = heaps.bytes().saturating_mul(MAX_RATIO).min(MAX_TEXT);
     let (mut all, mut total) = (vec![], 0_u64);
@@ -89,8 +91,11 @@ pub(super) fn texts(
                 continue;
             }
             let collection = heaps.get(file, reference.address)?;
-            let text = collection.value(reference, 1)?;
-            let end = text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            let text = collection.value(reference, items.width)?;
+            let end = match items.is_text {
+                true => text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1),
+                false => text.len(),
+            };
             total = total.saturating_add(end as u64);
             if total > most {
                 return Err(Error::unsupported(format!(
@@ -98,7 +103,12 @@ pub(super) fn texts(
                 )));
             }
             // The bytes as they are: the column knows their character set.
+            let start = texts.bytes.len();
             texts.bytes.extend_from_slice(text.get(..end).unwrap_or_default());
+            if items.is_big_endian {
+                let added = texts.bytes.get_mut(start..).unwrap_or_default();
+                added.chunks_exact_mut(items.width.max(1) as usize).for_each(<[u8]>::reverse);
+            }
         }
         all.push(texts);
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::attributes::{attributes, check_readable};
 use super::context::Context;
+use super::field::FixedFields;
 use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
 use super::segment::Segment;
 use super::stored_variable::{ChunkPlace, ChunkPlaces, StoredVariable};
 use super::virtual_layout::Mapping;
-use crate::hierarchy::{Axis, CellType, Variable};
+use crate::hierarchy::{Axis, CellType, Multiples, Variable};
 use gridfusion_core::format::ByteOrder;
 use gridfusion_core::format::codecs::StepDecoder;
 use gridfusion_core::{Error, Result};
@@ -33,6 +34,10 @@ pub(super) fn variable(
     let cell = dataset.cell.clone();
     let cell = cell.map_err(|kind| Error::unsupported(format!("cells are {kind}")))?;
     check_readable(&dataset.attributes)?;
+    let is_elsewhere = matches!(dataset.layout, Layout::Virtual(_)) || dataset.external.is_some();
+    if is_elsewhere && matches!(cell.cell, CellType::Record(_)) {
+        return Err(Error::unsupported("cells are compounds in other files or datasets"));
+    }
     let axes = context.dimensions.axes(address, dataset);
     let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);
     let shaped = CellDataset::new(dataset, cell, axes, is_text)?;
@@ -43,11 +48,14 @@ pub(super) fn variable(
     let trim = shaped.cell.after_text.map(|after| Trim { width, after });
     let trim = trim.map(|trim| Arc::new(trim) as Arc<dyn StepDecoder>);
     let bits = shaped.cell.bits.map(|bits| Arc::new(bits) as Arc<dyn StepDecoder>);
+    let multiples = shaped.cell.multiples.map(|it| Arc::new(it) as Arc<dyn StepDecoder>);
+    let fixed = shaped.fixed_fields().map(|it| Arc::new(it) as Arc<dyn StepDecoder>);
+    let last = trim.or(bits).or(multiples).or(fixed);
     let word = match shaped.cell.is_big_endian {
         true => shaped.cell.cell.word() as usize,
         false => 1,
     };
-    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, trim.or(bits))?;
+    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, last)?;
     let stored = StoredVariable {
         shape: shaped.shape,
         chunk_shape: chunk_shape.clone(),
@@ -55,6 +63,7 @@ pub(super) fn variable(
         byte_order: ByteOrder::big(word),
         is_text,
         has_characters: shaped.has_characters,
+        heap: shaped.cell.fields.heap.clone(),
         filters,
         place,
         found: ChunkPlaces::default(),
@@ -119,6 +128,12 @@ impl CellDataset {
         Ok(Self { cell, axes, shape, has_characters, filtered_width })
     }
 
+    /// Returns what is done with the fields of compounds.
+    fn fixed_fields(&self) -> Option<FixedFields> {
+        let (width, fixes) = (self.cell.width as usize, self.cell.fields.fixes.clone());
+        (!fixes.is_empty()).then_some(FixedFields { width, fixes })
+    }
+
     /// Returns the bytes of a cell that was never written.
     fn fill(&self, dataset: &Dataset) -> Vec<u8> {
         let Some(width) = self.cell.cell.width() else { return vec![] };
@@ -136,6 +151,13 @@ impl CellDataset {
         }
         if let Some(after) = self.cell.after_text {
             Trim { width, after }.apply(&mut fill);
+        }
+        // A fill value that cannot be a time is one as stored.
+        if let Some(fixed) = self.fixed_fields() {
+            _ = fixed.apply(&mut fill);
+        }
+        if let Some(multiples) = self.cell.multiples.map(Multiples::of_little_endian) {
+            _ = multiples.apply(&mut fill);
         }
         fill
     }

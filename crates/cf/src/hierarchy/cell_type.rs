@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::record::Record;
 use gridfusion_core::format::{ElementType, TimeUnit};
 
 /// The type of a variable's cells, after decoding: little-endian, and without the padding of the format.
@@ -35,6 +36,12 @@ pub enum CellType {
         /// Integers and their names, in any order.
         names: Arc<Vec<(i128, String)>>,
     },
+    /// Several values with names.
+    Record(Arc<Record>),
+    /// This number of values of a type with a width.
+    Array(Box<CellType>, u32),
+    /// Any number of values of a type with a width.
+    List(Box<CellType>),
 }
 
 impl CellType {
@@ -47,7 +54,9 @@ impl CellType {
             Self::TimePoint(_) | Self::TimeSpan(_) => 8,
             Self::FixedUtf8(width) | Self::FixedBytes(width) => u64::from(*width),
             Self::FixedUtf32(points) => 4 * u64::from(*points),
-            Self::Text | Self::Bytes => return None,
+            Self::Record(record) => u64::from(record.width),
+            Self::Array(item, len) => item.width()?.saturating_mul(u64::from(*len)),
+            Self::Text | Self::Bytes | Self::List(_) => return None,
         })
     }
 
@@ -59,9 +68,15 @@ impl CellType {
             | Self::Enumeration { index: element, .. } => element.size(),
             Self::TimePoint(_) | Self::TimeSpan(_) => 8,
             Self::FixedUtf32(_) => 4,
-            Self::Boolean | Self::FixedUtf8(_) | Self::Text | Self::FixedBytes(_) | Self::Bytes => {
-                1
-            }
+            // Fields of a record have orders of their own.
+            Self::Boolean
+            | Self::FixedUtf8(_)
+            | Self::Text
+            | Self::FixedBytes(_)
+            | Self::Bytes
+            | Self::Record(_)
+            | Self::Array(..)
+            | Self::List(_) => 1,
         }
     }
 }
@@ -83,6 +98,16 @@ impl fmt::Display for CellType {
             Self::FixedBytes(width) => write!(f, "{width} bytes"),
             Self::Bytes => f.write_str("bytes"),
             Self::Enumeration { index, .. } => write!(f, "enumeration of {index}"),
+            Self::Record(record) => {
+                f.write_str("compound (")?;
+                for (at, field) in record.fields.iter().enumerate() {
+                    let comma = if at > 0 { ", " } else { "" };
+                    write!(f, "{comma}{}: {}", field.name, field.cell)?;
+                }
+                f.write_str(")")
+            }
+            Self::Array(item, len) => write!(f, "array of {len} {item}"),
+            Self::List(item) => write!(f, "list of {item}"),
         }
     }
 }

@@ -15,10 +15,12 @@
 mod attribute;
 mod cell_type;
 mod multiples;
+mod record;
 mod variable;
 
 pub(crate) use attribute::attribute_text;
 pub use attribute::{Attribute, Attributes};
 pub use cell_type::CellType;
 pub use multiples::{Multiples, numpy_unit};
+pub use record::{Record, RecordField};
 pub use variable::{Axis, Hierarchy, Unreadable, Variable};

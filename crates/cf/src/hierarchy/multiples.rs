@@ -19,6 +19,12 @@ impl Multiples {
         (factor > 1).then_some(Self { factor, is_big_endian })
     }
 
+    /// Returns the step for little-endian counts.
+    #[must_use]
+    pub fn of_little_endian(self) -> Self {
+        Self { is_big_endian: false, ..self }
+    }
+
     /// Multiplies the counts.
     ///
     /// # Errors

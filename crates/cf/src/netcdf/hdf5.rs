@@ -97,9 +97,29 @@ impl VariableStore for Hdf5Reader {
         Ok(located)
     }
 
+    async fn locate_field(
+        &self,
+        variable: usize,
+        field: usize,
+        chunks: Vec<Vec<u64>>,
+    ) -> Result<Vec<StoredChunk>> {
+        let mut located = Vec::with_capacity(chunks.len());
+        for chunks in chunks.chunks(TEXT_CHUNKS) {
+            let machine = self.file.locate_field(variable, field, chunks.to_vec());
+            let machine = machine.map_err(|error| self.objects.named(error))?;
+            located.extend(drive(machine, &self.objects).await?);
+        }
+        Ok(located)
+    }
+
     fn locates_without_cells(&self, variable: usize) -> bool {
         let variable = self.file.hierarchy().variables.get(variable);
-        variable.is_none_or(|variable| variable.cell.width().is_some())
+        variable.is_none_or(|variable| match &variable.cell {
+            CellType::Record(record) => {
+                record.fields.first().is_none_or(|field| field.cell.width().is_some())
+            }
+            cell => cell.width().is_some(),
+        })
     }
 
     fn facts(&self) -> StoreFacts {

@@ -4,6 +4,9 @@
 //! the variables.
 
 mod classic;
+#[cfg(test)]
+#[cfg(feature = "hdf5")]
+mod compounds;
 #[cfg(feature = "hdf5")]
 mod conversion;
 #[cfg(feature = "hdf5")]

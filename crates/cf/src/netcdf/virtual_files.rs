@@ -292,6 +292,16 @@ impl VariableStore for VirtualFiles {
         located.map_err(|error| self.files.first().objects().named(error.about(&about)))
     }
 
+    async fn locate_field(
+        &self,
+        variable: usize,
+        field: usize,
+        chunks: Vec<Vec<u64>>,
+    ) -> Result<Vec<StoredChunk>> {
+        // Compounds are in this file alone.
+        self.files.first().locate_field(self.number(variable)?, field, chunks).await
+    }
+
     fn locates_without_cells(&self, variable: usize) -> bool {
         let variable = self.hierarchy.variables.get(variable);
         variable.is_none_or(|variable| variable.cell.width().is_some())

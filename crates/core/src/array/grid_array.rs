@@ -99,6 +99,17 @@ impl GridArray {
         self
     }
 
+    /// Returns the same array with a prefix before the names of its values, `NAME_`.
+    #[must_use]
+    pub fn with_value_prefix(mut self, prefix: &str) -> Self {
+        for value in &mut self.values {
+            value.name = format!("{prefix}_{}", value.name);
+        }
+        let index_columns = self.columns.iter().any(|it| matches!(it, ColumnSource::Index(_)));
+        (self.schema, self.columns) = schema(&self.dims, &self.values, index_columns);
+        self
+    }
+
     /// Returns the same array, without the column `_file`. It shares the source.
     pub(crate) fn shared(&self) -> Self {
         let (source, grid) = (Arc::clone(&self.source), self.grid.clone());

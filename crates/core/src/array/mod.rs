@@ -71,7 +71,7 @@ pub use sparse::{
 };
 pub use value_bounds::{ValueBounds, with_both_zeros};
 pub use values::{
-    CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, Temporal, Unreadable,
-    ValueColumn,
+    CellColumn, CellKind, Charset, Encoding, NumberColumn, Scalar, StructField, Temporal,
+    Unreadable, ValueColumn,
 };
 pub use values::{Form, NOT_A_TIME, declared_fill, element_of};

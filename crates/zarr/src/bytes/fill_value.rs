@@ -51,6 +51,8 @@ pub(super) fn fill_bytes(value: &Value, cell: &CellType) -> Result<Vec<u8>> {
                 value.as_str().map(|text| text.as_bytes().to_vec()).filter(|text| fits(text))
             })
         }
+        // Zarr has none of these.
+        CellType::Record(_) | CellType::Array(..) | CellType::List(_) => None,
         CellType::Text => match value {
             Value::Number(_) => Some(vec![]),
             _ => value.as_str().map(|text| text.as_bytes().to_vec()),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use hdf5_reader::messages::datatype::{Datatype, DatatypeMessage};
-use hdf5_reader::{ByteOrder, CompoundField, EnumMember, StringPadding, StringSize, VarLenKind};
+use hdf5_reader::{ByteOrder, EnumMember, StringPadding, StringSize, VarLenKind};
 
 use super::super::bits::Bits;
+use super::super::field::StoredFields;
 use super::super::file_bytes::Widths;
-use crate::hierarchy::CellType;
-use gridfusion_core::format::{ElementType, TimeUnit};
+use crate::hierarchy::{CellType, Multiples, numpy_unit};
+use gridfusion_core::format::ElementType;
 
 /// A type of cells, and how they are stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,10 @@ pub(in crate::hdf5) struct StoredCell {
     pub(in crate::hdf5) after_text: Option<AfterText>,
     /// The bits of an integer, unless it uses all.
     pub(in crate::hdf5) bits: Option<Bits>,
+    /// The units that times count, unless each is one.
+    pub(in crate::hdf5) multiples: Option<Multiples>,
+    /// How the fields of a compound are stored.
+    pub(in crate::hdf5) fields: StoredFields,
 }
 
 /// The bytes after the end of a text in its cell.
@@ -45,6 +50,8 @@ pub(super) fn stored_cell(
         is_big_endian: is_big_endian(datatype),
         after_text: None,
         bits,
+        multiples: None,
+        fields: StoredFields::default(),
     };
     stored.cell = match datatype {
         Datatype::FixedPoint { .. }
@@ -63,9 +70,9 @@ pub(super) fn stored_cell(
             stored.width = widths.reference() as u64;
             CellType::Text
         }
-        Datatype::Compound { size, fields } => complex(*size, fields)?,
+        Datatype::Compound { .. } => return Err("compounds".to_owned()),
         Datatype::Enum { base, members } => enumeration(base, members, bits)?,
-        Datatype::Opaque { size, tag } => opaque(*size, tag),
+        Datatype::Opaque { size, tag } => opaque(*size, tag).0,
         Datatype::VarLen { .. } | Datatype::String { .. } => {
             return Err("lists of any length".to_owned());
         }
@@ -74,6 +81,7 @@ pub(super) fn stored_cell(
     };
     if let Datatype::Opaque { tag, .. } = datatype {
         stored.is_big_endian = stored.cell.word() > 1 && tag.starts_with("NUMPY:>");
+        stored.multiples = Multiples::new(opaque(message.size, tag).1, stored.is_big_endian);
     }
     match stored.cell.width() {
         Some(width) if width != stored.width => {
@@ -138,24 +146,6 @@ pub(super) fn number(datatype: &Datatype) -> std::result::Result<ElementType, St
     })
 }
 
-/// h5py writes complex numbers as compounds of two floats, `r` and `i`.
-fn complex(size: u32, fields: &[CompoundField]) -> std::result::Result<CellType, String> {
-    if let [real, imaginary] = fields
-        && real.name == "r"
-        && imaginary.name == "i"
-        && real.datatype == imaginary.datatype
-        && matches!(real.datatype, Datatype::FloatingPoint { .. })
-    {
-        let element = number(&real.datatype)?;
-        let width = element.size() as u32;
-        if (real.byte_offset, imaginary.byte_offset, size) == (0, width, 2 * width) {
-            return Ok(CellType::Complex(element));
-        }
-    }
-    let names: Vec<&str> = fields.iter().take(8).map(|field| field.name.as_str()).collect();
-    Err(format!("compounds ({})", names.join(", ")))
-}
-
 /// h5py writes booleans as an enumeration of FALSE and TRUE.
 fn enumeration(
     base: &Datatype,
@@ -184,19 +174,19 @@ fn enumeration(
     Ok(CellType::Enumeration { index, names: Arc::new(names) })
 }
 
-/// h5py tags NumPy's times with their type, such as `NUMPY:<M8[ns]`.
-fn opaque(size: u32, tag: &str) -> CellType {
+/// h5py tags NumPy's times with their type, such as `NUMPY:<M8[ns]`. Also returns the units that a time counts.
+fn opaque(size: u32, tag: &str) -> (CellType, i64) {
     let numpy = tag.strip_prefix("NUMPY:").map(|kind| kind.trim_start_matches(['<', '>', '=']));
     let time = numpy.and_then(|kind| {
         let (kind, unit) = kind.strip_suffix(']')?.split_once('[')?;
-        let unit = TimeUnit::from_numpy(unit)?;
+        let (multiple, unit) = numpy_unit(unit)?;
         match kind {
-            "M8" | "datetime64" => Some(CellType::TimePoint(unit)),
-            "m8" | "timedelta64" => Some(CellType::TimeSpan(unit)),
+            "M8" | "datetime64" => Some((CellType::TimePoint(unit), multiple)),
+            "m8" | "timedelta64" => Some((CellType::TimeSpan(unit), multiple)),
             _ => None,
         }
     });
-    time.filter(|_| size == 8).unwrap_or(CellType::FixedBytes(size))
+    time.filter(|_| size == 8).unwrap_or((CellType::FixedBytes(size), 1))
 }
 
 /// Returns the value of an integer of up to 8 bytes.
@@ -226,10 +216,15 @@ mod tests {
 
     #[test]
     fn tags_of_times() {
-        assert_eq!(opaque(8, "NUMPY:<M8[ns]"), CellType::TimePoint(TimeUnit::Nanosecond));
-        assert_eq!(opaque(8, "NUMPY:>m8[s]"), CellType::TimeSpan(TimeUnit::Second));
-        assert_eq!(opaque(8, "NUMPY:<M8[10s]"), CellType::FixedBytes(8));
-        assert_eq!(opaque(4, "NUMPY:<M8[s]"), CellType::FixedBytes(4));
-        assert_eq!(opaque(3, "colour"), CellType::FixedBytes(3));
+        use gridfusion_core::format::TimeUnit;
+        for (size, tag, expected) in [
+            (8, "NUMPY:<M8[ns]", (CellType::TimePoint(TimeUnit::Nanosecond), 1)),
+            (8, "NUMPY:>m8[s]", (CellType::TimeSpan(TimeUnit::Second), 1)),
+            (8, "NUMPY:<M8[10s]", (CellType::TimePoint(TimeUnit::Second), 10)),
+            (4, "NUMPY:<M8[s]", (CellType::FixedBytes(4), 1)),
+            (3, "colour", (CellType::FixedBytes(3), 1)),
+        ] {
+            assert_eq!(opaque(size, tag), expected, "{tag}");
+        }
     }
 }

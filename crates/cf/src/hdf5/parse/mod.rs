@@ -5,6 +5,7 @@
 
 mod attributes;
 mod cell;
+mod compound;
 mod external;
 mod filter;
 mod group;

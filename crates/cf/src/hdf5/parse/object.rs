@@ -18,6 +18,7 @@ use super::super::shared::SharedMessages;
 use super::super::superblock::Superblock;
 use super::attributes::{Value, attributes};
 use super::cell::{StoredCell, stored_cell};
+use super::compound::{compound, is_compound};
 use super::external::segments;
 use super::filter::Filter;
 use super::group::links;
@@ -162,6 +163,9 @@ impl Parser {
     }
 
     fn cell(&self, raw: &[u8]) -> Result<std::result::Result<StoredCell, String>> {
+        if is_compound(raw) {
+            return compound(raw, self.file.widths);
+        }
         let datatype = match message(raw_header::DATATYPE, raw, self.file.widths)? {
             HdfMessage::Datatype(datatype) => datatype,
             _ => return Err(Error::internal("no datatype")),

@@ -27,7 +27,13 @@ pub(super) fn checked<T>(result: Result<T>) -> Option<T> {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    let elsewhere = ["virtual/old.h5", "virtual/latest.h5", "external/cells.h5"];
+    let elsewhere = [
+        "virtual/old.h5",
+        "virtual/latest.h5",
+        "external/cells.h5",
+        "compounds/latest.h5",
+        "compounds/compounds.nc",
+    ];
     let names = FILES.iter().chain(&rare::FILES).chain(&elsewhere);
     names.map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
 }

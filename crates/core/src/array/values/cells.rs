@@ -11,6 +11,7 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
 use bytes::Bytes;
 
+use super::composite::{StructField, fixed_lists, structs};
 use super::encoding::Encoding;
 use super::scalar::Scalar;
 use super::text;
@@ -38,6 +39,10 @@ pub enum CellKind {
     Bytes,
     /// Any number of values of fixed width.
     List(Scalar),
+    /// This number of values of a kind of fixed width.
+    FixedItems(Box<CellColumn>, u32),
+    /// Values with names, in this number of bytes.
+    Struct(Arc<[StructField]>, u32),
     /// An index into a list of values; an index outside the list is NULL.
     Enumerated {
         /// The type of the index.
@@ -108,6 +113,13 @@ impl CellColumn {
             CellKind::Text(_) | CellKind::FixedText(..) => DataType::Utf8View,
             CellKind::Bytes => DataType::BinaryView,
             CellKind::List(scalar) => DataType::List(item(scalar)),
+            CellKind::FixedItems(item, len) => {
+                let item = Field::new_list_field(item.data_type(), true);
+                DataType::FixedSizeList(Arc::new(item), *len as i32)
+            }
+            CellKind::Struct(fields, _) => {
+                DataType::Struct(fields.iter().map(StructField::field).collect())
+            }
             CellKind::Enumerated { values, .. } => values.data_type().clone(),
             CellKind::Unreadable(cells) => cells.data_type.clone(),
         }
@@ -133,6 +145,8 @@ impl CellColumn {
             CellKind::FixedBytes(width) | CellKind::FixedText(_, width) => u64::from(*width),
             CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
+            CellKind::FixedItems(item, len) => item.cell_bytes() * u64::from(*len),
+            CellKind::Struct(_, width) => u64::from(*width),
             CellKind::Enumerated { index, .. } => index.size(),
             CellKind::Unreadable(cells) => cells.width,
         }
@@ -192,6 +206,19 @@ impl CellColumn {
         NullBuffer::union(valid.as_ref(), Some(&marked))
     }
 
+    /// Returns the values of a field or of items, which have a fixed width. Those that are `hidden` are NULL.
+    ///
+    /// # Errors
+    /// As [`CellColumn::decode`].
+    pub(super) fn items(&self, cells: Buffer, hidden: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let width = self.cell_bytes().max(1) as usize;
+        let mut nulls = self.nulls(cells.chunks_exact(width), hidden.cloned());
+        if let (CellKind::Scalar(scalar), true) = (&self.kind, self.missing_items) {
+            nulls = NullBuffer::union(nulls.as_ref(), scalar.present(&cells).as_ref());
+        }
+        self.fixed(cells, nulls)
+    }
+
     /// Returns an array of cells of fixed width; `cells` holds them one after the other.
     fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match &self.kind {
@@ -222,6 +249,8 @@ impl CellColumn {
                 let indices = places(&indices, values.len())?;
                 take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
+            CellKind::FixedItems(item, len) => fixed_lists(item, *len, cells, nulls)?,
+            CellKind::Struct(fields, width) => structs(fields, *width as usize, &cells, nulls)?,
             CellKind::Unreadable(cells) => return Err(cells.error.clone()),
             _ => return Err(Error::internal("cells without a fixed width")),
         })

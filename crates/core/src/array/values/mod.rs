@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   Tile ──┬─ numbers ───▶ NumberColumn   NaN and fill are NULL, CF packing; the kernels reduce them
-//!          └─ all else ──▶ CellColumn     truth values, dates, text, bytes, lists, enumerations
+//!          └─ all else ──▶ CellColumn     truth values, dates, text, bytes, lists, structs, enumerations
 //! ```
 
 mod cells;
+mod composite;
 mod declarations;
 mod encoding;
 mod number;
@@ -16,6 +17,7 @@ mod text;
 mod value_column;
 
 pub use cells::{CellColumn, CellKind, Unreadable};
+pub use composite::StructField;
 pub use declarations::{declared_fill, element_of};
 pub use encoding::{Charset, Encoding};
 pub use number::Form;

@@ -94,6 +94,11 @@ impl CellColumn {
             }
             CellKind::Bytes => "bytes".to_owned(),
             CellKind::List(scalar) => format!("lists of {}", scalar.data_type()),
+            CellKind::FixedItems(item, len) => format!("{len} of {}", item.data_type()),
+            CellKind::Struct(fields, width) => {
+                let at = fields.iter().map(|it| format!("{} at {}", it.name, it.offset));
+                format!("{} in {width} bytes", list(at, fields.len()))
+            }
             CellKind::Enumerated { index, values } => {
                 let texts = (0..values.len()).map(|at| array_value_to_string(values, at));
                 named = list(texts.map(Result::unwrap_or_default), values.len());
