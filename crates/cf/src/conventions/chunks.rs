@@ -62,7 +62,7 @@ impl ChunkSource for VariableChunks {
 }
 
 impl VariableChunks {
-    /// Returns the chunks of fields of compounds. Those in a heap are located apart from the others.
+    /// Returns the chunks of fields of compounds. Values in a heap are located apart from the others.
     async fn locate_fields(
         &self,
         record: &Record,

@@ -151,7 +151,7 @@ pub(super) fn kind(
         CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
         CellType::Bytes => CellKind::Bytes,
         CellType::Enumeration { index, names } => enumeration(*index, names),
-        // Those above are all of them.
+        // `composite` returned these.
         CellType::Complex(_) | CellType::Record(_) | CellType::Array(..) | CellType::List(_) => {
             CellKind::Bytes
         }

@@ -11,7 +11,7 @@ use gridfusion_core::format::codecs::StepDecoder;
 /// How the fields of a compound are stored.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct StoredFields {
-    /// What to do with each cell.
+    /// The changes of each cell.
     pub(super) fixes: Vec<Fix>,
     /// For each field, the values in the heap that it refers to; `None` for a field with a width.
     pub(super) heap: Vec<Option<HeapField>>,
@@ -24,7 +24,7 @@ pub(super) struct Fix {
     pub(super) change: Change,
 }
 
-/// What is done with values that follow one another.
+/// A change of values that follow one another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Change {
     /// Reverses words of this many bytes.

@@ -1,4 +1,4 @@
-//! What NCZarr, the Zarr of the NetCDF library, writes beside the metadata of Zarr.
+//! The metadata that NCZarr, the Zarr of the NetCDF library, writes beside that of Zarr.
 //!
 //! ```text
 //!   .zarray      "_NCZARR_ARRAY": {"dimrefs": ["/time", "/g/x"]}     up to 4.9.2

@@ -166,7 +166,7 @@ impl ZarrStore {
     /// Does what needs all arrays.
     fn finish(&mut self) {
         let groups = &self.hierarchy.groups;
-        // Of a store that is opened from a group on, references count from the root.
+        // References count from the root, also where a store is opened from a group on.
         let is_elsewhere = |labels: &String| {
             let group = labels.rsplit_once('/').map_or("", |(group, _)| group);
             !group.is_empty() && !groups.contains_key(group)

@@ -87,7 +87,7 @@ async fn the_last_dimension_of_characters_is_part_of_texts() {
     is(rows(store, "title").await, &["value"], &["data"]);
     is(rows(store, "flag").await, &["station", "value"], &["0 a", "1 b", "2 c"]);
     assert_eq!(rows(store, "cut").await.1.len(), 6);
-    // Of a store without chunks, the warning names what is absent, and all texts are empty.
+    // The texts of an absent chunk are empty.
     fs::remove_file(store.join("name/0.0")).unwrap();
     is(rows(store, "name").await, &["station", "value"], &["0 ", "1 ", "2 Bern"]);
 }

@@ -206,7 +206,7 @@ impl CellColumn {
         NullBuffer::union(valid.as_ref(), Some(&marked))
     }
 
-    /// Returns the values of a field or of items, which have a fixed width. Those that are `hidden` are NULL.
+    /// Returns the values of a field or of items, which have a fixed width. Values that are `hidden` are NULL.
     ///
     /// # Errors
     /// As [`CellColumn::decode`].
