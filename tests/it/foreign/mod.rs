@@ -5,6 +5,8 @@
 
 /// Cells as text, and their comparison.
 mod cell;
+/// Coordinates as columns.
+mod coordinates;
 /// Descriptions.
 mod describing;
 /// DuckDB as an oracle of SQL.

@@ -159,13 +159,13 @@ async fn coordinates_are_columns() {
         data("groups_v3.zarr")
     );
     assert_eq!(rows_from(&ctx, &scalar).await, [["5"]]);
-    // By default, the table has no such columns; `SET` adds them to all.
+    // By default, only those of one dimension at most are columns; `SET` adds all.
     let path = data("curvilinear_v3.zarr");
     let width = |sql: String| {
         let ctx = ctx.clone();
         async move { ctx.sql(&sql).await.unwrap().schema().fields().len() }
     };
-    assert_eq!(width(format!("SELECT * FROM read_array('{path}')")).await, 4);
+    assert_eq!(width(format!("SELECT * FROM read_array('{path}')")).await, 7);
     rows_from(&ctx, "SET gridfusion.coordinates = true").await;
     assert_eq!(width(format!("SELECT * FROM read_array('{path}')")).await, 9);
 }

@@ -106,7 +106,7 @@ async fn rows(
     location: &str,
     options: &ArrayOptions,
 ) -> Result<RecordBatch, String> {
-    let options = options.clone().with_option("index_columns", "true");
+    let options = options.clone().with_option("index_columns", "true").with_coordinates(false);
     ctx.deregister_table("t").map_err(|error| error.to_string())?;
     let opened = ctx.register_array("t", location, options).await;
     opened.map_err(|error| error.to_string())?;

@@ -1,35 +1,102 @@
 //! Coordinates as columns beside the values that name them: `lat (y, x)` beside `t2m (time, y, x)`.
+//!
+//! | option `coordinates` | columns beside data variables |
+//! |---|---|
+//! | `cheap`, the default | the coordinates of at most one dimension, which name, length and labels find among those of the values |
+//! | `true` | all coordinates that the variables or their groups name |
+//! | `lat, lon` | these variables |
+//! | `false` | none |
+//!
+//! Opening a table reads no coordinate, only labels.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::options::HierarchyView;
+use super::options::{Coordinates, HierarchyView};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
+use crate::hierarchy::Variable;
 use gridfusion_core::array::{Dimension, GridArray};
-use gridfusion_core::{ErrorKind, Result};
+use gridfusion_core::source::BesideArray;
+use gridfusion_core::{Error, ErrorKind, Result};
 
-/// Returns the coordinates that variables name, repeated along the dimensions that they lack. `shown` holds the arrays
-/// of the variables with their numbers.
+/// The arrays of variables, with their numbers.
+type Shown<'a> = [(usize, &'a GridArray)];
+
+/// Returns the numbers of the coordinates that the option asks for beside variables, each once. Leaves out variables that the
+/// table has already, and those with the name of a dimension.
 ///
-/// Leaves out a coordinate that is unreadable, or whose dimensions are not those of the variables, with a warning.
-pub(super) async fn coordinates_beside(
+/// # Errors
+/// `Usage` if the option names a variable that the file does not have.
+pub(super) fn coordinates(
     store: &Arc<dyn VariableStore>,
     roles: &Roles,
-    shown: &[(usize, &GridArray)],
+    shown: &Shown<'_>,
     view: &HierarchyView,
-) -> Result<Vec<GridArray>> {
-    // A single value is a table of its own.
-    let first = shown.first().filter(|(_, array)| !array.dims().is_empty());
-    let Some((_, first)) = first else { return Ok(vec![]) };
+) -> Result<Vec<usize>> {
+    let Some(widest) = widest(shown) else { return Ok(vec![]) };
+    let hierarchy = store.hierarchy();
+    let of = |number: usize| &hierarchy.variables[number];
+    let mut found: Vec<usize> = match &view.coordinates {
+        Coordinates::None => vec![],
+        Coordinates::Named(names) => {
+            let group = shown.first().map_or("", |(number, _)| of(*number).group());
+            let find = |name: &String| {
+                let message = || format!("option 'coordinates': there is no variable \"{name}\"");
+                let number = roles.find(group, name);
+                number.ok_or_else(|| store.objects().named(Error::usage(message())))
+            };
+            names.iter().map(find).collect::<Result<_>>()?
+        }
+        Coordinates::All => {
+            roles.coordinates_of(hierarchy, shown.iter().map(|(number, _)| of(*number)))
+        }
+        Coordinates::Cheap => {
+            let data = shown.iter().filter(|(number, _)| roles.is_data(*number, of(*number)));
+            let mut all = roles.coordinates_of(hierarchy, data.map(|(number, _)| of(*number)));
+            all.retain(|number| is_cheap(of(*number), widest));
+            all
+        }
+    };
+    let mut met: HashSet<usize> = shown.iter().map(|(number, _)| *number).collect();
+    found.retain(|number| met.insert(*number) && dim_of(widest, of(*number).name()).is_none());
+    Ok(found)
+}
+
+/// Opens the coordinates of these numbers, repeated along the dimensions that they lack. `shown` holds the arrays of the
+/// variables with their numbers.
+///
+/// Leaves out a coordinate that is unreadable, or whose dimensions are not those of the variables, with a warning.
+pub(super) async fn open_beside(
+    store: &Arc<dyn VariableStore>,
+    roles: &Roles,
+    shown: &Shown<'_>,
+    view: &HierarchyView,
+    coordinates: Vec<usize>,
+) -> Result<Vec<BesideArray>> {
+    let Some(widest) = widest(shown) else { return Ok(vec![]) };
+    let is_optional = view.coordinates == Coordinates::Cheap;
     let mut known = labels_of(store, roles, shown);
-    let mut columns: Vec<GridArray> = Vec::new();
-    for number in numbers(store, roles, shown) {
-        let name = store.hierarchy().variables[number].name();
-        let opened = open_variable(store, roles, number, view, &mut known).await;
-        match opened.and_then(|array| array.with_name(name).broadcast(first)) {
-            Ok(array) => columns.push(array),
-            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Usage) => {
+    let mut taken: HashSet<&str> = shown.iter().map(|(_, array)| array.name()).collect();
+    if shown.len() == 1 {
+        taken.insert("value");
+    }
+    let mut columns: Vec<BesideArray> = Vec::new();
+    for number in coordinates {
+        let variable = &store.hierarchy().variables[number];
+        let name = variable.name();
+        let opened = match taken.insert(name) {
+            false => Err(Error::usage("another column has this name")),
+            true => open_variable(store, roles, number, view, &mut known).await,
+        };
+        match opened.and_then(|array| array.with_name(name).broadcast(widest)) {
+            Ok(array) => columns.push(BesideArray {
+                array: array.into(),
+                cells: variable.axes.iter().map(|axis| axis.len).fold(1, u64::saturating_mul),
+                is_optional,
+            }),
+            Err(error) if may_be_left_out(&error, is_optional) => {
                 let (place, why) = (store.objects().name(), error.detail());
                 log::warn!("{place}: coordinate \"{name}\" is left out: {why}");
             }
@@ -39,37 +106,40 @@ pub(super) async fn coordinates_beside(
     Ok(columns)
 }
 
-/// Returns the numbers of the coordinates, each once, without variables that the table has already and without those
-/// with the name of a dimension.
-fn numbers(
-    store: &Arc<dyn VariableStore>,
-    roles: &Roles,
-    shown: &[(usize, &GridArray)],
-) -> Vec<usize> {
-    let hierarchy = store.hierarchy();
-    let mut numbers: Vec<usize> = Vec::new();
-    for (variable, array) in shown {
-        let is_dimension = |number: usize| {
-            let name = hierarchy.variables[number].name();
-            array.dims().iter().map(Dimension::name).any(|dim| dim == name)
-        };
-        let named = roles.coordinates_of(hierarchy, &hierarchy.variables[*variable]);
-        for number in named {
-            let is_shown = shown.iter().any(|(shown, _)| *shown == number);
-            if !is_shown && !is_dimension(number) && !numbers.contains(&number) {
-                numbers.push(number);
-            }
-        }
+/// Returns the array of the highest rank, of several the first; `None` for single values, which are tables of their own.
+fn widest<'a>(shown: &Shown<'a>) -> Option<&'a GridArray> {
+    let (_, widest) = shown.iter().rev().max_by_key(|(_, array)| array.dims().len())?;
+    (!widest.dims().is_empty()).then_some(*widest)
+}
+
+/// Whether a table does without a coordinate that cannot be opened.
+fn may_be_left_out(error: &Error, is_optional: bool) -> bool {
+    match error.kind() {
+        ErrorKind::Unsupported | ErrorKind::Usage => true,
+        ErrorKind::Corrupt => is_optional,
+        _ => false,
     }
-    numbers
+}
+
+/// Whether a coordinate is a single value, or has one dimension, which the values have too.
+fn is_cheap(coordinate: &Variable, values: &GridArray) -> bool {
+    match coordinate.axes.as_slice() {
+        [] => true,
+        // An axis without a name gets one when the variable is opened.
+        [axis] => axis
+            .name
+            .as_ref()
+            .is_none_or(|name| dim_of(values, name).is_some_and(|dim| dim.len() == axis.len)),
+        _ => false,
+    }
+}
+
+fn dim_of<'a>(array: &'a GridArray, name: &str) -> Option<&'a Dimension> {
+    array.dims().iter().find(|dim| dim.name() == name)
 }
 
 /// Returns the labels of the arrays, so that none is read twice.
-fn labels_of(
-    store: &Arc<dyn VariableStore>,
-    roles: &Roles,
-    shown: &[(usize, &GridArray)],
-) -> KnownLabels {
+fn labels_of(store: &Arc<dyn VariableStore>, roles: &Roles, shown: &Shown<'_>) -> KnownLabels {
     let hierarchy = store.hierarchy();
     let axes = shown.iter().flat_map(|(number, array)| {
         let variable = &hierarchy.variables[*number];

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::beside::coordinates_beside;
+use super::beside::{coordinates, open_beside};
 use super::describe::{Variables, attributes, describe, info};
-use super::options::HierarchyView;
+use super::options::{Coordinates, HierarchyView};
 use super::ragged::{Links, ragged_beside, samples, with_samples};
 use super::roles::Roles;
 use super::store::VariableStore;
@@ -15,10 +15,10 @@ use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
 use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::array::GridArray;
-use gridfusion_core::source::OpenedArray;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
 use gridfusion_core::source::facts::KnownAttribute;
 use gridfusion_core::source::{ArrayGroup, KnownDataset, ListedValue, Needs, verify_group};
+use gridfusion_core::source::{BesideArray, OpenedArray};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
@@ -186,17 +186,25 @@ impl HierarchyGroup {
         Ok(arrays)
     }
 
-    /// Returns the data variables with their names: those of the group itself, or if it has none, of the groups in it.
+    /// Returns the variables that `is_data` tells to be data, with their names: those of the group itself, or if it has none,
+    /// of the groups in it.
     ///
     /// # Errors
     /// `Usage` if there are none.
-    fn data(&self) -> Result<Vec<(&str, &Variable)>> {
-        let data = self.members().filter(|(number, it, _)| self.roles.is_data(*number, it));
+    fn data(
+        &self,
+        is_data: fn(&Roles, usize, &Variable) -> bool,
+    ) -> Result<Vec<(&str, &Variable)>> {
+        let data = self.members().filter(|(number, it, _)| is_data(&self.roles, *number, it));
         let all: Vec<(&str, &Variable)> = data.map(|(_, it, name)| (name, it)).collect();
         let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
         let here: Vec<_> = all.iter().filter(is_here).copied().collect();
         let data = if here.is_empty() { all } else { here };
-        let data = if self.view.instances { samples(self.store.hierarchy(), data) } else { data };
+        let data = if self.view.coordinates != Coordinates::None {
+            samples(self.store.hierarchy(), data)
+        } else {
+            data
+        };
         if data.is_empty() {
             let message = match self.left_out.is_empty() {
                 true => "there is no data variable".to_owned(),
@@ -246,7 +254,8 @@ impl ArrayGroup for HierarchyGroup {
     }
 
     async fn data_variables(&self) -> Result<Vec<String>> {
-        Ok(self.data()?.into_iter().map(|(name, _)| name.to_owned()).collect())
+        let all = self.data(Roles::is_shown_among_all)?;
+        Ok(all.into_iter().map(|(name, _)| name.to_owned()).collect())
     }
 
     /// Compares names and lengths of dimensions before any variable is opened: opening reads labels, and the
@@ -259,7 +268,7 @@ impl ArrayGroup for HierarchyGroup {
             };
             axes.map(|(at, axis)| (name((at, &axis.name)), Some(axis.len))).collect()
         };
-        let data = self.data()?;
+        let data = self.data(Roles::is_data)?;
         let all = data.iter().map(|(name, variable)| (*name, axes(variable)));
         check_same_axes("there are several data variables", all)
             .map_err(|error| error.in_file(&self.location))?;
@@ -273,18 +282,17 @@ impl ArrayGroup for HierarchyGroup {
         Ok(named.map(OpenedArray::from).collect())
     }
 
-    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<BesideArray>> {
         let grids = arrays.iter().filter_map(OpenedArray::as_grid);
         let shown = grids.map(|grid| Ok((self.number(grid.name())?, grid)));
         let shown: Vec<_> = shown.collect::<Result<_>>()?;
         if let Some(columns) = ragged_beside(&self.store, &self.roles, &shown, &self.view).await? {
-            return Ok(columns.into_iter().map(OpenedArray::from).collect());
+            return Ok(columns);
         }
-        if !self.view.coordinates {
-            return Ok(vec![]);
-        }
-        let columns = coordinates_beside(&self.store, &self.roles, &shown, &self.view).await?;
-        Ok(columns.into_iter().map(OpenedArray::from).collect())
+        let numbers = coordinates(&self.store, &self.roles, &shown, &self.view)?;
+        let all = shown.iter().map(|(number, _)| *number).chain(numbers.iter().copied());
+        self.check_attributes(all)?;
+        open_beside(&self.store, &self.roles, &shown, &self.view, numbers).await
     }
 
     fn left_out(&self) -> &[Error] {

@@ -25,9 +25,9 @@ pub const OPTIONS: &[OptionInfo] = &[
     DECODE_TIMES,
     OptionInfo::new(
         "coordinates",
-        ValueKind::Flag,
-        "`false`",
-        "variables that the attribute `coordinates` names are columns, such as `lat(y, x)`",
+        ValueKind::Names(&["cheap", "true", "false"]),
+        "`cheap`",
+        "the coordinates beside variables: those of at most one dimension, all, or none",
     )
     .in_session(),
     TEXT_AS_BINARY,
@@ -42,6 +42,28 @@ pub const OPTIONS: &[OptionInfo] = &[
     METADATA_LIMIT,
 ];
 
+/// The coordinates that are columns beside the variables that name them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Coordinates {
+    /// Scalars and those of one dimension. A table does without them rather than fail.
+    Cheap,
+    All,
+    None,
+    /// The variables of these names, whether attributes name them or not.
+    Named(Vec<String>),
+}
+
+impl Coordinates {
+    fn from_text(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "cheap" => Self::Cheap,
+            "true" | "all" => Self::All,
+            "false" | "none" | "" => Self::None,
+            _ => Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect()),
+        }
+    }
+}
+
 /// Settings that decide what a table of a variable shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HierarchyView {
@@ -49,10 +71,8 @@ pub struct HierarchyView {
     pub(crate) group: String,
     /// The names of axes that have none, one per axis.
     pub(crate) dimension_names: Vec<String>,
-    /// Whether the coordinates that a variable names are columns beside it.
-    pub(crate) coordinates: bool,
-    /// Whether the variables of an instance are columns beside its observations, in ragged arrays.
-    pub(crate) instances: bool,
+    /// The coordinates that are columns beside a variable.
+    pub(crate) coordinates: Coordinates,
     /// Whether text is shown as bytes.
     pub(crate) text_as_binary: bool,
     /// The character set of text; `None` leaves it to the attribute `_Encoding`.
@@ -71,8 +91,7 @@ impl HierarchyView {
         Self {
             dimension_names: names.collect(),
             group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
-            coordinates: options.flag("coordinates").unwrap_or(false),
-            instances: options.flag("coordinates").unwrap_or(true),
+            coordinates: Coordinates::from_text(options.text("coordinates").unwrap_or("cheap")),
             text_as_binary: options.flag("text_as_binary").unwrap_or(false),
             text_encoding: options.text("text_encoding").and_then(Encoding::from_name),
             valid_range: options.flag("valid_range").unwrap_or(false),

@@ -6,17 +6,38 @@
 //! | named by `coordinates` of another | `lat (y, x)` | no |
 //! | named by `bounds` or `climatology` | `time_bnds (time, bnds)` | no |
 //! | named by `grid_mapping` | `crs`, a scalar | no |
+//! | named by `geometry`, and by the attributes of a geometry | `outline`, a scalar; `node_lat (node)` | no |
+//! | named by `formula_terms`, over dimensions that the vertical coordinate has | `a (lev)`, `p0` | no |
+//! | named by `formula_terms`, over others | `ps (time, lat, lon)` | yes |
+//! | named by `cell_measures` or `ancillary_variables` of a variable that has its dimensions and more | `area (lat, lon)` | no |
+//! | named by them, over the same dimensions or others | `t2m_flag (time, lat, lon)` | yes |
 //! | any other | `t2m (time, lat, lon)` | yes |
+//!
+//! A variable that is not data is a table of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::hierarchy::{CellType, Hierarchy, Variable};
+use crate::hierarchy::{Attribute, Axis, CellType, Hierarchy, Variable};
 use gridfusion_core::source::Role;
 use gridfusion_core::{Error, Result};
 
 /// The attributes that name variables which are not data.
-const REFERENCES: [&str; 4] = ["coordinates", "bounds", "climatology", "grid_mapping"];
+const REFERENCES: [&str; 10] = [
+    "coordinates",
+    "bounds",
+    "climatology",
+    "grid_mapping",
+    "geometry",
+    "node_coordinates",
+    "node_count",
+    "part_node_count",
+    "interior_ring",
+    "nodes",
+];
+
+/// The attributes that name variables which describe the one that has the attribute, or are data like it.
+const DESCRIPTIONS: [&str; 3] = ["formula_terms", "cell_measures", "ancillary_variables"];
 
 /// The most bytes of paths that are looked up for all attributes together.
 const MOST_LOOKED_UP: usize = 1 << 30;
@@ -27,6 +48,8 @@ pub(super) struct Roles {
     by_path: HashMap<String, usize>,
     /// The numbers of variables that others name as helpers.
     helpers: HashSet<usize>,
+    /// The numbers of variables that describe others, and have only dimensions of these.
+    descriptions: HashSet<usize>,
     /// The numbers of variables of bounds, and of the variables that they bound.
     bounds: HashMap<usize, usize>,
 }
@@ -39,7 +62,8 @@ impl Roles {
     pub(super) fn new(hierarchy: &Hierarchy) -> Result<Self> {
         let variables = hierarchy.variables.iter().enumerate();
         let by_path = variables.map(|(number, it)| (it.path.clone(), number)).collect();
-        let mut roles = Self { by_path, helpers: HashSet::new(), bounds: HashMap::new() };
+        let (helpers, descriptions) = (HashSet::new(), HashSet::new());
+        let mut roles = Self { by_path, helpers, descriptions, bounds: HashMap::new() };
         let mut left = MOST_LOOKED_UP;
         roles.find_bounds(hierarchy, &mut left)?;
         let groups =
@@ -60,7 +84,35 @@ impl Roles {
                 roles.helpers.extend(helper);
             }
         }
+        roles.add_descriptions(hierarchy, &mut left)?;
         Ok(roles)
+    }
+
+    /// Adds the variables that describe another one, and have only dimensions of it. A variable over the same dimensions may
+    /// be data: quality flags are read beside their values.
+    fn add_descriptions(&mut self, hierarchy: &Hierarchy, left: &mut usize) -> Result<()> {
+        let mut met = HashSet::new();
+        for variable in &hierarchy.variables {
+            let group = variable.group();
+            if !met.insert((group, Arc::as_ptr(&variable.attributes))) {
+                continue;
+            }
+            for attribute in DESCRIPTIONS {
+                let text = variable.attributes.get(attribute).and_then(Attribute::text);
+                // The words of `area: areacella` with a colon are no names.
+                let words = text.unwrap_or_default().split_whitespace();
+                for name in words.filter(|word| !word.ends_with(':')) {
+                    let Some(number) = self.counted(group, name, left)? else { continue };
+                    let axes = &hierarchy.variables[number].axes;
+                    let may_be_equal = attribute == "formula_terms";
+                    let is_less = axes.len() < variable.axes.len() || may_be_equal;
+                    if is_less && axes.iter().all(|axis| has_axis(variable, axis)) {
+                        self.descriptions.insert(number);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// As [`Roles::find`], of which `left` is the work that remains.
@@ -96,10 +148,13 @@ impl Roles {
         self.by_path.get(path).copied()
     }
 
-    /// Finds the variable `name` in a group or the nearest of its parents. A name may be a path.
+    /// Finds the variable `name` in a group or the nearest of its parents. A name may be a path, such as `/lat` or `../lat`.
     pub(super) fn find(&self, group: &str, name: &str) -> Option<usize> {
         if let Some(path) = name.strip_prefix('/') {
             return self.at(path);
+        }
+        if name.starts_with("./") || name.starts_with("../") {
+            return self.find_from(group, name);
         }
         let mut group = group;
         loop {
@@ -110,7 +165,22 @@ impl Roles {
             if found.is_some() {
                 return found;
             }
-            group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
+            group = parent(group).unwrap_or_default();
+        }
+    }
+
+    /// Finds the variable at a path that begins in a group.
+    fn find_from(&self, mut group: &str, mut path: &str) -> Option<usize> {
+        loop {
+            if let Some(rest) = path.strip_prefix("./") {
+                path = rest;
+            } else if let Some(rest) = path.strip_prefix("../") {
+                (group, path) = (parent(group)?, rest);
+            } else if group.is_empty() {
+                return self.at(path);
+            } else {
+                return self.at(&format!("{group}/{path}"));
+            }
         }
     }
 
@@ -119,33 +189,47 @@ impl Roles {
         self.role(number, variable) == Role::Data
     }
 
+    /// Whether a variable is data, or describes data. Tables of variables of several ranks show both.
+    pub(super) fn is_shown_among_all(&self, number: usize, variable: &Variable) -> bool {
+        let describes = self.descriptions.contains(&number) && !self.helpers.contains(&number);
+        self.is_data(number, variable) || describes && !is_coordinate(variable)
+    }
+
     /// Returns what a variable is for.
     pub(super) fn role(&self, number: usize, variable: &Variable) -> Role {
-        match (is_coordinate(variable), self.helpers.contains(&number)) {
+        let is_helper = self.helpers.contains(&number) || self.descriptions.contains(&number);
+        match (is_coordinate(variable), is_helper) {
             (true, _) => Role::Coordinate,
             (false, true) => Role::Helper,
             (false, false) => Role::Data,
         }
     }
 
-    /// Returns the numbers of the coordinates that a variable or its group names, apart from coordinates of a
+    /// Returns the numbers of the coordinates that variables or their groups name, each once, apart from coordinates of a
     /// single dimension with their name: those are labels.
-    pub(super) fn coordinates_of(&self, hierarchy: &Hierarchy, variable: &Variable) -> Vec<usize> {
-        let group = variable.group();
-        let of_group = hierarchy.groups.get(group);
-        let lists = [Some(&variable.attributes), of_group].into_iter().flatten();
-        let lists = lists.filter_map(|attributes| attributes.get("coordinates")?.text());
-        let numbers = lists
-            .flat_map(str::split_whitespace)
-            .filter_map(|name| self.find(group, name))
-            .filter(|number| !is_coordinate(&hierarchy.variables[*number]));
-        let mut distinct: Vec<usize> = Vec::new();
-        for number in numbers {
-            if !distinct.contains(&number) {
-                distinct.push(number);
+    pub(super) fn coordinates_of<'a>(
+        &self,
+        hierarchy: &'a Hierarchy,
+        variables: impl Iterator<Item = &'a Variable>,
+    ) -> Vec<usize> {
+        let (mut met, mut known, mut numbers) = (HashSet::new(), HashSet::new(), vec![]);
+        for variable in variables {
+            let group = variable.group();
+            let lists = [Some(&variable.attributes), hierarchy.groups.get(group)];
+            for attributes in lists.into_iter().flatten() {
+                if !met.insert((group, Arc::as_ptr(attributes))) {
+                    continue;
+                }
+                let names = attributes.get("coordinates").and_then(Attribute::text);
+                let names = names.unwrap_or_default().split_whitespace();
+                for number in names.filter_map(|name| self.find(group, name)) {
+                    if !is_coordinate(&hierarchy.variables[number]) && known.insert(number) {
+                        numbers.push(number);
+                    }
+                }
             }
         }
-        distinct
+        numbers
     }
 
     /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
@@ -172,6 +256,17 @@ impl Roles {
     }
 }
 
+/// Returns the group that holds a group; `None` for the root.
+fn parent(group: &str) -> Option<&str> {
+    (!group.is_empty()).then(|| group.rsplit_once('/').map_or("", |(parent, _)| parent))
+}
+
+/// Whether a variable has an axis of this name and length.
+pub(super) fn has_axis(variable: &Variable, axis: &Axis) -> bool {
+    axis.name.is_some()
+        && variable.axes.iter().any(|own| own.name == axis.name && own.len == axis.len)
+}
+
 /// Whether a variable has the name of its only dimension, and so holds that dimension's coordinates.
 pub(super) fn is_coordinate(variable: &Variable) -> bool {
     match variable.axes.as_slice() {
@@ -183,7 +278,6 @@ pub(super) fn is_coordinate(variable: &Variable) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hierarchy::{Attribute, Axis};
     use gridfusion_core::format::ElementType;
 
     fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
@@ -193,6 +287,89 @@ mod tests {
         let cell = CellType::Number(ElementType::F32);
         let variable = Variable::new(path.to_owned(), axes, cell, vec![0; 4]);
         Variable { attributes: Arc::new(attributes.collect()), ..variable }
+    }
+
+    /// Returns the paths of the data variables.
+    fn data(variables: Vec<Variable>) -> Vec<String> {
+        let hierarchy = Hierarchy { variables, ..Hierarchy::default() };
+        let roles = Roles::new(&hierarchy).unwrap();
+        let data = hierarchy.variables.iter().enumerate().filter(|(at, it)| roles.is_data(*at, it));
+        data.map(|(_, variable)| variable.path.clone()).collect()
+    }
+
+    #[test]
+    fn terms_of_formulas_are_data_over_other_dimensions() {
+        let terms = [("formula_terms", "a: a b: b p0: p0 ps: ps"), ("bounds", "lev_bnds")];
+        let of_bounds = [("formula_terms", "a: a_bnds b: b p0: p0 ps: ps")];
+        let found = data(vec![
+            variable("lev", &["lev"], &terms),
+            variable("lev_bnds", &["lev", "bnds"], &of_bounds),
+            variable("a", &["lev"], &[]),
+            variable("b", &["lev"], &[]),
+            variable("a_bnds", &["lev", "bnds"], &[]),
+            variable("p0", &[], &[]),
+            variable("ps", &["time", "lat"], &[]),
+            variable("t", &["time", "lev", "lat"], &[]),
+        ]);
+        assert_eq!(found, ["ps", "t"]);
+    }
+
+    #[test]
+    fn descriptions_are_data_only_like_the_variable_that_names_them() {
+        let names = [
+            ("cell_measures", "area: area volume: volume"),
+            ("ancillary_variables", "flag n self"),
+        ];
+        let found = data(vec![
+            variable("self", &["time", "lat"], &names),
+            variable("area", &["lat"], &[]),
+            variable("volume", &["time", "lat"], &[]),
+            variable("flag", &["lat", "time"], &[("ancillary_variables", "self")]),
+            variable("n", &["profile"], &[]),
+            // This attribute names a variable that has more dimensions.
+            variable("mean", &["time"], &[("ancillary_variables", "self")]),
+        ]);
+        assert_eq!(found, ["self", "volume", "flag", "n", "mean"]);
+    }
+
+    #[test]
+    fn geometries_and_lists_of_grid_mappings_are_helpers() {
+        let nodes =
+            [("node_coordinates", "x y"), ("node_count", "count"), ("interior_ring", "ring")];
+        let names = [("geometry", "outline"), ("grid_mapping", "crs: px py wgs84: lat")];
+        let found = data(vec![
+            variable("rain", &["time", "river"], &names),
+            variable("outline", &[], &nodes),
+            variable("x", &["node"], &[]),
+            variable("y", &["node"], &[]),
+            variable("count", &["river"], &[]),
+            variable("ring", &["part"], &[]),
+            variable("crs", &[], &[]),
+            variable("wgs84", &[], &[]),
+            variable("lat", &["river"], &[]),
+        ]);
+        assert_eq!(found, ["rain"]);
+    }
+
+    #[test]
+    fn paths_begin_in_their_group() {
+        let variables =
+            ["lat", "a/lat", "a/b/lat"].map(|path| variable(path, &["y"], &[])).to_vec();
+        let hierarchy = Hierarchy { variables, ..Hierarchy::default() };
+        let roles = Roles::new(&hierarchy).unwrap();
+        for (group, name, expected) in [
+            ("a/b", "lat", Some(2)),
+            ("a/b", "./lat", Some(2)),
+            ("a/b", "../lat", Some(1)),
+            ("a/b", "../../lat", Some(0)),
+            ("a/b", "../../../lat", None),
+            ("a/c", "../b/lat", Some(2)),
+            ("a/c", "./lat", None),
+            ("", "../lat", None),
+            ("a/c", "lat", Some(1)),
+        ] {
+            assert_eq!(roles.find(group, name), expected, "{group} {name}");
+        }
     }
 
     #[test]

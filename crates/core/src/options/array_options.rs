@@ -115,7 +115,8 @@ impl ArrayOptions {
         self.with_option("group", group.into())
     }
 
-    /// Sets whether the variables of NetCDF, HDF5 and Zarr that the attribute `coordinates` names are columns. Default: false.
+    /// Sets whether all variables of NetCDF, HDF5 and Zarr that the attribute `coordinates` names are columns, or none. By
+    /// default, those of at most one dimension are.
     #[must_use]
     pub fn with_coordinates(self, yes: bool) -> Self {
         self.with_option("coordinates", yes)

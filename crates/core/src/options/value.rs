@@ -12,6 +12,7 @@
 //! | `Key` | a secret, a text of 32 bytes | `Secret` |
 //! | `Encoding` | `'latin1'`, and other character sets | `Text` |
 //! | `Choice` | one of some words | `Text` |
+//! | `Names` | some words in any case, or names with commas between them | `Text` |
 //! | `Name` | everything but a secret | `Text` |
 
 use std::fmt;
@@ -164,6 +165,8 @@ pub enum ValueKind {
     Encoding,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of these words in any case, or names with commas between them.
+    Names(&'static [&'static str]),
     /// Any text.
     Name,
 }
@@ -180,6 +183,10 @@ impl fmt::Display for ValueKind {
             Self::Choice(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
                 return f.write_str(&words.join(", "));
+            }
+            Self::Names(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                return write!(f, "{}, names", words.join(", "));
             }
             Self::Name => "a name",
         })
@@ -221,6 +228,10 @@ impl ValueKind {
                 return Err(Error::usage(format!(
                     "option '{name}' is '{text}', expected one of '{words}'"
                 )));
+            }
+            Self::Names(words) => {
+                let word = words.iter().find(|word| word.eq_ignore_ascii_case(&text));
+                OptionValue::Text(word.map_or(text, |word| (*word).to_owned()))
             }
             Self::Encoding | Self::Choice(_) | Self::Name => OptionValue::Text(text),
             Self::Key => key(&text)?,
@@ -324,6 +335,11 @@ mod tests {
         assert_eq!(resolve(choice, "last".into()).unwrap(), OptionValue::Text("last".into()));
         let error = resolve(choice, "lst".into()).unwrap_err().to_string();
         assert!(error.contains("'lst', expected one of 'first', 'last'"), "{error}");
+        let names = ValueKind::Names(&["true", "false"]);
+        assert_eq!(resolve(names, true.into()).unwrap(), OptionValue::Text("true".into()));
+        assert_eq!(resolve(names, "FALSE".into()).unwrap(), OptionValue::Text("false".into()));
+        assert_eq!(resolve(names, "Lat, x".into()).unwrap(), OptionValue::Text("Lat, x".into()));
+        assert_eq!(names.to_string(), "`true`, `false`, names");
         assert!(resolve(ValueKind::Flag, 1.into()).is_err());
         let text = "0123456789abcdef0123456789ABCDEF";
         let key = resolve(ValueKind::Key, text.into()).unwrap();

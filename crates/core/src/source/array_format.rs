@@ -24,7 +24,7 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::facts::KnownAttribute;
 use super::known_dataset::KnownDataset;
-use super::opened_array::{OpenedArray, TableArrays};
+use super::opened_array::{BesideArray, OpenedArray, TableArrays};
 use super::place::Place;
 use super::provided::{
     NamedArray, NamedGrid, array_attributes, array_info, data_variable_names, data_variables,
@@ -239,7 +239,7 @@ pub trait ArrayGroup: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`ArrayGroup::arrays`].
-    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<BesideArray>> {
         let _ = arrays;
         Ok(vec![])
     }
@@ -395,12 +395,13 @@ impl dyn ArrayGroup + '_ {
             }
             None => (self.variables().await?, !self.is_array()),
         };
-        let beside = self.beside(&opened).await?.into_iter().map(OpenedArray::with_variable_name);
+        let beside = self.beside(&opened).await?;
         let name = |it: OpenedArray| if is_named { it.with_variable_name() } else { it };
-        let columns = opened.into_iter().map(name).chain(beside).collect();
+        let columns = opened.into_iter().map(name).collect();
         Ok(match TableArrays::new(self.file_name(), columns)? {
-            TableArrays::Grids(file) if mixes => {
-                TableArrays::Grids(file.with_unreadable(self.unreadable()))
+            TableArrays::Grids(file) => {
+                let unreadable = if mixes { self.unreadable() } else { vec![] };
+                TableArrays::Grids(file.with_beside(beside)?.with_unreadable(unreadable))
             }
             arrays => arrays,
         })

@@ -66,7 +66,7 @@ pub use locations::{Places, is_pattern};
 pub use mosaic::{AlignedArray, Arrangement, KnownFiles};
 pub use mosaic::{FileArrays, FileLabel, MosaicOptions, Stack, StackLabels};
 pub use mosaic::{KnownFile, OpensFiles};
-pub use opened_array::{OpenedArray, TableArrays};
+pub use opened_array::{BesideArray, OpenedArray, TableArrays};
 pub use opening_counter::OpeningCounter;
 pub use origin::TableOrigin;
 pub use origin::{JoinedOrigin, OriginPlace};

@@ -94,6 +94,19 @@ impl OpenedArray {
     }
 }
 
+/// An array that is a column beside the variables of a table, such as a coordinate: it is repeated along the dimensions that
+/// it lacks.
+#[derive(Debug)]
+pub struct BesideArray {
+    /// The array over the dimensions of the table.
+    pub array: OpenedArray,
+    /// The number of its cells, each once.
+    pub cells: u64,
+    /// Whether the table does without the column rather than fail: where some of many files lack it, it is left out with a
+    /// warning.
+    pub is_optional: bool,
+}
+
 impl From<GridArray> for OpenedArray {
     fn from(array: GridArray) -> Self {
         Self::Grid(array)

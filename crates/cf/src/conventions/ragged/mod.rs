@@ -29,6 +29,7 @@ use std::sync::Arc;
 use gridfusion_core::array::{Dimension, GridArray, NumberColumn, Value, ValueColumn};
 use gridfusion_core::format::ElementType;
 use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::source::BesideArray;
 use gridfusion_core::tile::CellFormat;
 use gridfusion_core::{Error, ErrorKind, Result};
 
@@ -37,7 +38,7 @@ pub(super) use self::links::Links;
 use self::links::{Link, MOST_LEVELS};
 use self::members::Members;
 use super::labels::read_line;
-use super::options::HierarchyView;
+use super::options::{Coordinates, HierarchyView};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
@@ -90,8 +91,9 @@ pub(super) async fn ragged_beside(
     roles: &Roles,
     shown: &[(usize, &GridArray)],
     view: &HierarchyView,
-) -> Result<Option<Vec<GridArray>>> {
-    let first = shown.first().filter(|(_, array)| view.instances && !array.dims().is_empty());
+) -> Result<Option<Vec<BesideArray>>> {
+    let is_asked = view.coordinates != Coordinates::None;
+    let first = shown.first().filter(|(_, array)| is_asked && !array.dims().is_empty());
     let Some((number, first)) = first else { return Ok(None) };
     let links = Links::new(store.hierarchy());
     if links.all.is_empty() {
@@ -132,7 +134,7 @@ struct Beside<'a> {
     known: KnownLabels,
     /// The names of dimensions and columns.
     taken: HashSet<String>,
-    columns: Vec<GridArray>,
+    columns: Vec<BesideArray>,
 }
 
 impl<'a> Beside<'a> {
@@ -242,26 +244,20 @@ impl<'a> Beside<'a> {
     ) -> Vec<(usize, &'a str)> {
         let variables = &self.hierarchy().variables;
         let mut found: Vec<(usize, &str)> = vec![];
-        for (number, _) in shown {
-            let named =
-                variables.get(*number).map(|it| self.roles.coordinates_of(self.hierarchy(), it));
-            for number in named.unwrap_or_default() {
-                let Some(coordinate) = variables.get(number) else { continue };
-                let is_here = coordinate.axes.iter().all(|axis| {
-                    self.first.dims().iter().any(|dim| Some(dim.name()) == axis.name.as_deref())
-                });
-                let is_of_instances = levels.iter().any(|it| it.link.has_instances(coordinate));
-                if is_of_instances || found.iter().any(|(it, _)| *it == number) {
-                    continue;
-                }
-                if is_here {
-                    found.push((number, coordinate.name()));
-                } else {
-                    let (place, name) = (self.store.objects().name(), coordinate.name());
-                    log::warn!(
-                        "{place}: coordinate \"{name}\" is left out: it has other dimensions"
-                    );
-                }
+        let shown = shown.iter().filter_map(|(number, _)| variables.get(*number));
+        for number in self.roles.coordinates_of(self.hierarchy(), shown) {
+            let Some(coordinate) = variables.get(number) else { continue };
+            let is_here = coordinate.axes.iter().all(|axis| {
+                self.first.dims().iter().any(|dim| Some(dim.name()) == axis.name.as_deref())
+            });
+            if levels.iter().any(|it| it.link.has_instances(coordinate)) {
+                continue;
+            }
+            if is_here {
+                found.push((number, coordinate.name()));
+            } else {
+                let (place, name) = (self.store.objects().name(), coordinate.name());
+                log::warn!("{place}: coordinate \"{name}\" is left out: it has other dimensions");
             }
         }
         found
@@ -272,7 +268,9 @@ impl<'a> Beside<'a> {
         if !self.taken.contains(name) {
             let opened = self.open(number).await;
             let array = opened.and_then(|array| array.with_name(name).broadcast(self.first));
-            self.add(name, array)?;
+            let axes = self.hierarchy().variables[number].axes.iter();
+            let cells = axes.map(|axis| axis.len).fold(1, u64::saturating_mul);
+            self.add(name, array, cells)?;
         }
         Ok(())
     }
@@ -294,7 +292,7 @@ impl<'a> Beside<'a> {
         let is_named = of_instances.iter().any(|(_, name)| *name == dim);
         if !is_named && !self.taken.contains(dim) {
             let array = self.numbers(level);
-            self.add(dim, array)?;
+            self.add(dim, array, level.members.most())?;
         }
         for (number, name) in of_instances {
             if self.taken.contains(name) {
@@ -306,17 +304,18 @@ impl<'a> Beside<'a> {
                 Ok(array) => self.expanded(level, number, name, array),
                 Err(error) => Err(error),
             };
-            self.add(name, array)?;
+            self.add(name, array, level.members.most())?;
         }
         Ok(())
     }
 
     /// Adds a column, or warns that it is left out.
-    fn add(&mut self, name: &str, array: Result<GridArray>) -> Result<()> {
+    fn add(&mut self, name: &str, array: Result<GridArray>, cells: u64) -> Result<()> {
         match array {
             Ok(array) => {
                 self.taken.insert(name.to_owned());
-                self.columns.push(array);
+                let is_optional = self.view.coordinates == Coordinates::Cheap;
+                self.columns.push(BesideArray { array: array.into(), cells, is_optional });
             }
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Usage) => {
                 let (place, why) = (self.store.objects().name(), error.detail());

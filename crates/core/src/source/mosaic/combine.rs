@@ -4,7 +4,8 @@
 //! follows from dimensions, labels and chunk grids.
 //!
 //! ```text
-//!   0  with the option `union_by_name`: give all files all variables           unite.rs
+//!   0  leave out optional columns that files have not in common              optional.rs
+//!      with the option `union_by_name`: give all files all variables           unite.rs
 //!   1  sort the variables of each file as in the first                         order_variables
 //!      if some files have labels in singles, all have                          unify_precision
 //!      if labels are numbers of several types, all have one                    unify_numbers
@@ -29,8 +30,9 @@ use super::compat::{files_differ, variables_differ};
 use super::concat_axis::{concat_axis, concat_labels, sort_files};
 use super::differences::Differences;
 use super::file_arrays::FileArrays;
-use super::grid::table_grid;
+use super::grid::{cutting, table_grid};
 use super::layout::Layout;
+use super::optional::keep_common;
 use super::options::MosaicOptions;
 use super::own_fill::with_own_fill;
 use super::padded::pad_files;
@@ -79,6 +81,7 @@ impl Arrangement {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }
+        keep_common(&mut files, options.union_by_name);
         if options.union_by_name {
             files = united(files)?;
         }
@@ -234,6 +237,10 @@ fn mosaic(
         starts.push(start + file.dims()[axis].len());
     }
     let variables = files[0].arrays.len();
+    let cells_of: Vec<Option<u64>> = {
+        let beside = |array: &GridArray| files[0].beside(array.name()).map(|it| it.cells);
+        files[0].arrays.iter().map(beside).collect()
+    };
     let mut values = Vec::new();
     // Bytes of a cell of each variable, over all its values.
     let mut widths = Vec::new();
@@ -276,7 +283,8 @@ fn mosaic(
         [one] => Arc::clone(one),
         _ => Arc::new(Objects::several(name, members)?),
     };
-    let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
+    let (of_cuts, widths) = cutting(&grids, &widths, &cells_of);
+    let grid = table_grid(&of_cuts, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout::new(grid, axis, starts, grids));
     Ok(Mosaic::new(objects, layout, parts, values))
 }

@@ -45,7 +45,6 @@ pub(super) fn files_differ(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
 
 /// Returns all differences between two files, apart from labels.
 pub(super) fn all_differences(a: &FileArrays, b: &FileArrays) -> Vec<Difference> {
-    let (arrays_a, arrays_b): (Vec<_>, Vec<_>) =
-        (a.arrays.iter().collect(), b.arrays.iter().collect());
+    let (arrays_a, arrays_b): (Vec<_>, Vec<_>) = (a.required().collect(), b.required().collect());
     differences(&arrays_a, &arrays_b, a.is_one_array() && b.is_one_array())
 }

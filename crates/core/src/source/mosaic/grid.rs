@@ -32,7 +32,7 @@ use crate::grid::{AxisChunks, ChunkGrid};
 /// # Errors
 /// `Unsupported` if the concatenated axis has more chunks than an axis can list.
 pub(super) fn table_grid(
-    grids: &[Vec<ChunkGrid>],
+    grids: &[&[ChunkGrid]],
     axis: usize,
     widths: &[u64],
     chunk_bytes: u64,
@@ -56,6 +56,29 @@ pub(super) fn table_grid(
     let fine = grid_by(grids, axis, first, &[])?;
     let times = times_within(&fine, &coarse, most / bytes(&fine).max(1));
     grid_by(grids, axis, first, &times)
+}
+
+/// Returns the chunk grids of the variables along which a table is cut, and the bytes of their cells. `cells` has the number of
+/// cells of each array that is beside others, as coordinates are. Where these are few, it is cheaper to decode them for each
+/// chunk than to make chunks larger, which are the work of one thread each.
+pub(super) fn cutting<'a>(
+    grids: &'a [Vec<ChunkGrid>],
+    widths: &[u64],
+    cells: &[Option<u64>],
+) -> (Vec<&'a [ChunkGrid]>, Vec<u64>) {
+    /// Bytes that are few beside any chunk.
+    const FEW: u64 = 64 << 10;
+    let all = || grids.iter().map(Vec::as_slice).zip(widths.iter().copied()).zip(cells);
+    let variables = all().filter(|(_, cells)| cells.is_none());
+    let chunks = variables.filter_map(|((grids, width), _)| {
+        Some(largest_chunk(grids.first()?).saturating_mul(width))
+    });
+    let most = chunks.max().unwrap_or(0).max(FEW);
+    let is_few = |cells: u64, width: u64| cells.saturating_mul(width) <= most;
+    all()
+        .filter(|((_, width), cells)| !cells.is_some_and(|cells| is_few(cells, *width)))
+        .map(|(it, _)| it)
+        .unzip()
 }
 
 /// Returns how many chunks of `fine` to join on each axis, at most `room` in all and at most to the size of
@@ -99,7 +122,7 @@ fn first(a: &AxisChunks, _: &AxisChunks, _: u64) -> AxisChunks {
 /// the axis `along`. On all other axes they are merged too, because the table has one cut there for all
 /// files.
 fn grid_by(
-    grids: &[Vec<ChunkGrid>],
+    grids: &[&[ChunkGrid]],
     along: usize,
     pick: Pick,
     times: &[NonZeroU64],
@@ -150,15 +173,30 @@ mod tests {
 
     #[test]
     fn variables_share_the_borders_that_both_have() {
-        let grids = [vec![grid(&[24, 10], &[4, 10])], vec![grid(&[24, 10], &[6, 5])]];
-        let table = table_grid(&grids, 0, &[4, 4], 1 << 26).unwrap();
+        let grids = [[grid(&[24, 10], &[4, 10])], [grid(&[24, 10], &[6, 5])]];
+        let table = table_grid(&[&grids[0], &grids[1]], 0, &[4, 4], 1 << 26).unwrap();
         assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![12, 24], vec![10]));
     }
 
     #[test]
+    fn few_cells_beside_others_cut_nothing() {
+        let data = vec![grid(&[1000, 100], &[1, 100])];
+        let whole = vec![grid(&[1000, 100], &[1000, 100])];
+        let edges = |cells: Option<u64>| {
+            let grids = [data.clone(), whole.clone()];
+            let (grids, widths) = cutting(&grids, &[4, 8], &[None, cells]);
+            let table = table_grid(&grids, 0, &widths, 1 << 26).unwrap();
+            table.chunk_shape().collect::<Vec<_>>()
+        };
+        assert_eq!(edges(Some(1000)), [1, 100]);
+        assert_eq!(edges(Some(100_000)), [1000, 100]);
+        assert_eq!(edges(None), [1000, 100]);
+    }
+
+    #[test]
     fn files_end_at_borders() {
-        let files = vec![grid(&[5, 8], &[3, 4]), grid(&[7, 8], &[4, 2])];
-        let table = table_grid(&[files], 0, &[4], 1 << 26).unwrap();
+        let files = [grid(&[5, 8], &[3, 4]), grid(&[7, 8], &[4, 2])];
+        let table = table_grid(&[&files], 0, &[4], 1 << 26).unwrap();
         assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![3, 5, 9, 12], vec![4, 8]));
     }
 
@@ -167,8 +205,7 @@ mod tests {
         let shape = [1 << 20, 1 << 10];
         let table = |a: &[u64], b: &[u64]| {
             let table =
-                table_grid(&[vec![grid(&shape, a)], vec![grid(&shape, b)]], 0, &[4, 4], 1 << 26)
-                    .unwrap();
+                table_grid(&[&[grid(&shape, a)], &[grid(&shape, b)]], 0, &[4, 4], 1 << 26).unwrap();
             table.chunk_shape().collect::<Vec<_>>()
         };
         assert_eq!(table(&[999, 1 << 10], &[1000, 1 << 10]), [1000, 1 << 10]);

@@ -36,6 +36,7 @@ impl KnownFiles {
         };
         let mut opened = opener.open(first.place).await?;
         let names: Vec<&str> = self.variables.iter().map(String::as_str).collect();
+        opened.keep_optional(|name| names.contains(&name));
         opened.order_variables(&names);
         let lens = self.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.len));
         let labels = match (&self.labels, lens) {
@@ -150,6 +151,7 @@ impl LaterFile {
         let open = || async {
             let mut file = self.opener.open(self.known.place).await?;
             let names: Vec<&str> = self.arrays.iter().map(|it| it.name.as_str()).collect();
+            file.keep_optional(|name| names.contains(&name));
             file.order_variables(&names);
             self.check(&file)?;
             for (later, array) in self.arrays.iter().zip(&file.arrays) {

@@ -44,6 +44,7 @@ mod groups;
 mod known_files;
 mod later;
 mod layout;
+mod optional;
 mod options;
 mod overlap;
 mod own_fill;

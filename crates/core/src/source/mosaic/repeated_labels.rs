@@ -146,5 +146,5 @@ fn sliced(file: &FileArrays, axis: usize, range: Range<u64>) -> Result<FileArray
         array.shared().sliced(&ranges)
     };
     let arrays = file.arrays.iter().map(array).collect::<Result<_>>()?;
-    Ok(FileArrays::new(file.name.clone(), arrays))
+    Ok(FileArrays { beside: file.beside.clone(), ..FileArrays::new(file.name.clone(), arrays) })
 }

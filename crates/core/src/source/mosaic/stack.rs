@@ -116,9 +116,11 @@ impl Stack {
     ///
     /// # Errors
     /// `Usage` for a file that has such a dimension; `Internal` for a number beyond the labels.
-    pub fn stacked(file: FileArrays, along: &Dimension, number: usize) -> Result<FileArrays> {
+    pub fn stacked(mut file: FileArrays, along: &Dimension, number: usize) -> Result<FileArrays> {
         let label = along.labels().part(number as u64..number as u64 + 1)?;
         let dim = along.with_labels(label);
+        // A coordinate that gives the labels is the new dimension.
+        file.keep_optional(|name| name != dim.name());
         file.try_map(|array| with_dimension(array, &dim))
     }
 }

@@ -93,7 +93,10 @@ impl Survey {
         if self.first.is_empty() {
             let copy = |part: &FileArrays| {
                 let arrays = part.arrays.iter().map(GridArray::shared).collect();
-                FileArrays::new(part.name.clone(), arrays)
+                FileArrays {
+                    beside: part.beside.clone(),
+                    ..FileArrays::new(part.name.clone(), arrays)
+                }
             };
             self.first = parts.iter().map(copy).collect();
         } else {
@@ -138,9 +141,9 @@ impl Survey {
                 false,
             )
         };
-        let FileArrays { name, arrays, unreadable } = part;
+        let FileArrays { arrays, .. } = part;
         let arrays = arrays.into_iter().map(&mut array).collect();
-        FileArrays { name, arrays, unreadable }
+        FileArrays { arrays, ..part }
     }
 
     /// Notes the differences of a file from the first.
@@ -313,7 +316,7 @@ fn is_of_precision(difference: &Difference, file: &FileArrays) -> bool {
 
 /// Returns a text that files have in common that fit together apart from labels.
 fn signature(part: &FileArrays) -> String {
-    let values = part.arrays.iter().flat_map(GridArray::values);
+    let values = part.required().flat_map(GridArray::values);
     let mut values: Vec<&str> = values.map(|value| value.name.as_str()).collect();
     values.sort_unstable();
     let dims = part.arrays.first().map(GridArray::dims).unwrap_or_default().iter();

@@ -9,11 +9,12 @@
 //!
 //! After [`united`], all files have the same variables over the same dimensions, as the other steps of a mosaic expect.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::file_arrays::FileArrays;
+use super::file_arrays::{Beside, FileArrays};
 use crate::array::{ChunkSource, Dimension, GridArray, Value};
 use crate::error::{Error, Result};
 use crate::format::StoredChunk;
@@ -28,6 +29,11 @@ use crate::tile::{ObjectVersion, Objects};
 /// variable that another file has, too.
 pub(super) fn united(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
     let files = with_one_name(files)?;
+    let optional: HashMap<String, Beside> = files
+        .iter()
+        .flat_map(|file| file.beside.iter().filter(|it| it.is_optional))
+        .map(|it| (it.name.clone(), it.clone()))
+        .collect();
     let all = || files.iter().flat_map(|file| &file.arrays);
     // The last of several greatest would depend on the order of files more than the first does.
     let rank = all().map(|array| array.dims().len()).max().unwrap_or_default();
@@ -44,7 +50,15 @@ pub(super) fn united(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
         lower.iter().try_for_each(|other| frame.add(file, other))?;
     }
     add_absent(&mut full)?;
-    Ok(full.into_iter().map(|(file, _)| file).collect())
+    let mut files: Vec<FileArrays> = full.into_iter().map(|(file, _)| file).collect();
+    // What is optional in one file is so in those that lacked it.
+    for file in &mut files {
+        let names = file.arrays.iter().map(GridArray::name);
+        let new = names.filter(|name| file.beside(name).is_none());
+        let new: Vec<Beside> = new.filter_map(|name| optional.get(name).cloned()).collect();
+        file.beside.extend(new);
+    }
+    Ok(files)
 }
 
 /// Gives files that are one array each the name of the first of them: they hold the same variable.
@@ -103,7 +117,11 @@ impl Frame {
     /// Adds the variables of another file, which has fewer dimensions, to `file`.
     fn add(&self, file: &mut FileArrays, other: &FileArrays) -> Result<()> {
         for array in &other.arrays {
-            if file.arrays.iter().any(|it| it.name() == array.name()) {
+            let is_known = file.arrays.iter().any(|it| it.name() == array.name());
+            if is_known && other.is_optional(array.name()) {
+                continue;
+            }
+            if is_known {
                 let (name, a, b) = (array.name(), &file.name, &other.name);
                 return Err(Error::usage(format!(
                     "the files cannot be one table: \"{name}\" is both in {a} and, with fewer dimensions, in {b}"
