@@ -11,7 +11,8 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use gridfusion::array::ColumnSource;
-use gridfusion::{GridTable, shown_location};
+use gridfusion::extend::{Needs, Role};
+use gridfusion::{ArrayOpener, GridTable, shown_location};
 
 use crate::alike::{closest, did_you_mean, list};
 use crate::statement::parse;
@@ -83,13 +84,18 @@ async fn of_variable(missing: &str, ctx: &SessionContext, text: &str) -> Result<
         for table in ctx.state().resolve_table_references(&statement)? {
             let Ok(provider) = ctx.table_provider(table.clone()).await else { continue };
             let Some(grid) = provider.downcast_ref::<GridTable>() else { continue };
+            if let Some(hint) = of_coordinate(missing, grid, ctx).await {
+                return Ok(Some(hint));
+            }
             let array = grid.array();
             let is_value = |it: &&ColumnSource| matches!(it, ColumnSource::Value(_));
-            let mut values = array.columns().iter().zip(array.schema().fields());
-            let value = values.find(|(source, _)| is_value(source)).map(|(_, it)| it.name());
-            let is_only = array.columns().iter().filter(is_value).count() == 1;
-            let Some(value) = value.filter(|_| is_only) else { continue };
+            let columns = array.columns().iter().zip(array.schema().fields());
+            let values: Vec<&String> =
+                columns.filter(|(it, _)| is_value(it)).map(|(_, it)| it.name()).collect();
             let own = array.name().rsplit('/').next().unwrap_or_default();
+            // Coordinates may be beside the column of the variable.
+            let is_own = |it: &&&String| ["value", own, array.name()].contains(&it.as_str());
+            let Some(&value) = values.iter().find(is_own) else { continue };
             if missing == own && value == "value" {
                 let table = shown_location(table.table());
                 return Ok(Some(format!("{own} is the column value of '{table}'")));
@@ -103,4 +109,30 @@ async fn of_variable(missing: &str, ctx: &SessionContext, text: &str) -> Result<
         }
     }
     Ok(None)
+}
+
+/// Returns the hint for a coordinate of the first file of a table that is no column of the table.
+async fn of_coordinate(missing: &str, table: &GridTable, ctx: &SessionContext) -> Option<String> {
+    let origin = table.origin()?;
+    let opener = ArrayOpener::from_session(&ctx.state());
+    let group =
+        opener.group(origin.first_place()?, origin.format.as_deref(), &origin.options).await;
+    let group = group.ok()?;
+    // A table of a nested group has the coordinates of the groups around it.
+    let dataset = origin.options.get("dataset").map(ToString::to_string).unwrap_or_default();
+    let ends = dataset.match_indices('/').map(|(at, _)| at + 1).chain([0]).collect::<BTreeSet<_>>();
+    for end in ends.into_iter().rev() {
+        let name = format!("{}{missing}", &dataset[..end]);
+        let Ok(found) = group.info(Some(&[name]), Needs::default()).await else { continue };
+        let Some(it) = found.into_iter().find(|it| it.role == Some(Role::Helper)) else { continue };
+        let named = format!("{} ({})", quote_identifier(missing), it.dimensions.join(", "));
+        let has = |name: &String| table.array().dims().iter().any(|dim| dim.name() == name);
+        return Some(match it.dimensions.iter().all(has) {
+            true => format!(
+                "{named} is a coordinate that is no column by default: set coordinates => true in the table function, or SET gridfusion.coordinates = true"
+            ),
+            false => format!("{named} has other dimensions: it is the dataset {}", it.name),
+        });
+    }
+    None
 }

@@ -173,7 +173,7 @@ fn coordinates_are_columns_of_tables_of_a_path() {
         let names = rows.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };
-    let plain = columns(&[wrf], "t");
+    let plain = columns(&[wrf, "-O", "coordinates=false"], "t");
     let beside = columns(&[wrf, "-O", "coordinates=true"], "t");
     assert_eq!(beside[..plain.len()], plain[..]);
     assert!(beside.len() > plain.len() && plain.last().unwrap() == "value", "{beside:?}");
@@ -185,4 +185,26 @@ fn coordinates_are_columns_of_tables_of_a_path() {
         "SELECT count(*) AS n FROM read_netcdf('{wrf}', 't', coordinates => true) WHERE lat > 60"
     );
     assert_eq!(of_path, rows(&[], &of_function));
+}
+
+/// A coordinate of several dimensions is no column by default, which an error about it tells.
+#[test]
+fn errors_tell_how_coordinates_become_columns() {
+    let wrf = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/curvilinear_nc4.nc");
+    let groups = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/groups_v3.zarr");
+    let stations = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/coordinates/stations.nc");
+    for (table, column, expected) in [
+        (wrf.to_owned(), "lat", "lat (y, x) is a coordinate that is no column by default"),
+        (format!("{wrf}#t"), "lon", "lon (x, y) is a coordinate that is no column by default"),
+        (format!("{wrf}#lat"), "run", "run (time) has other dimensions: it is the dataset run"),
+        (groups.to_owned(), "latitude", "SET gridfusion.coordinates = true"),
+        (format!("{stations}#temp"), "temp", "temp is the column value of"),
+        (stations.to_owned(), "stationname", "did you mean station_name?"),
+    ] {
+        let outcome = run(&["-q", "-c", &format!("SELECT {column} FROM '{table}'")]);
+        assert_eq!(outcome.code, Some(1), "{table} {column}");
+        assert!(outcome.stderr.contains(expected), "{table} {column}: {}", outcome.stderr);
+    }
+    let sql = format!("SET gridfusion.coordinates = true; SELECT count(lat) AS n FROM '{wrf}'");
+    assert!(output(&["-q", "--format", "csv", "-c", &sql]).contains("115"));
 }
