@@ -9,7 +9,7 @@ use arrow::buffer::{Buffer, MutableBuffer};
 use super::reader::TetReader;
 use crate::bytes::{DimSpec, LabelSource};
 use gridfusion_core::Result;
-use gridfusion_core::array::{Dimension, Labels, ReadOptions, Remarks};
+use gridfusion_core::array::{Dimension, Labels, ReadOptions, Remarks, as_numbers};
 use gridfusion_core::format::{Location, Scratch};
 use gridfusion_core::tile::{CellFormat, layers};
 
@@ -33,11 +33,13 @@ pub(super) async fn dimension(
             let elements = read_line(reader, id).await?;
             let values = reader.column(id, options, remarks)?.decode(elements, None, true)?;
             let attributes = reader.tet().metadata_of(id).attrs.clone();
-            let labels = match options.decode_times {
-                true => Labels::from_values(values, &attributes, remarks)?,
-                false => Labels::from_values(values, &BTreeMap::new(), remarks)?,
-            };
-            (Some(labels), attributes)
+            match options.decode_times {
+                true => (Some(Labels::from_values(values, &attributes, remarks)?), attributes),
+                false => {
+                    let labels = Labels::from_values(values, &BTreeMap::new(), remarks)?;
+                    (Some(labels), as_numbers(attributes))
+                }
+            }
         }
     };
     Ok(Dimension::new(name, labels, len, attributes))

@@ -47,7 +47,7 @@ pub(super) fn columns(
         own.attributes = Arc::clone(&of_text);
         let column = plain_column(&own, view, remarks);
         let width = field.cell.width().map(|width| width as usize);
-        value(field.name.clone(), column, width, own.fill.clone(), variable)
+        value(field.name.clone(), column, width, own.fill.clone(), variable, view)
     };
     record.fields.iter().map(&mut column).collect()
 }

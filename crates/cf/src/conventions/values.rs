@@ -25,7 +25,7 @@ use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
     CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
-    Value, ValueColumn, element_of,
+    Value, ValueColumn, as_numbers, element_of,
 };
 use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::tile::CellFormat;
@@ -45,7 +45,7 @@ pub(super) fn values(
     }
     let width = variable.cell.width().map(|width| width as usize);
     let column = column(variable, view, view.read.decode_times, remarks);
-    Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable)])
+    Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable, view)])
 }
 
 /// Returns the column of a variable whose values are labels: numbers that are times stay numbers.
@@ -56,7 +56,7 @@ pub(super) fn label_column(
 ) -> Value {
     let width = variable.cell.width().map(|width| width as usize);
     let column = column(variable, view, false, remarks);
-    value(variable.name().to_owned(), column, width, variable.fill.clone(), variable)
+    value(variable.name().to_owned(), column, width, variable.fill.clone(), variable, view)
 }
 
 pub(super) fn value(
@@ -65,9 +65,16 @@ pub(super) fn value(
     width: Option<usize>,
     fill: Vec<u8>,
     variable: &Variable,
+    view: &HierarchyView,
 ) -> Value {
     let cells = CellFormat::new(width, false, fill, true);
-    Value::new(name, column, cells).with_attributes(texts(&variable.attributes))
+    Value::new(name, column, cells).with_attributes(attributes(variable, view))
+}
+
+/// Returns the metadata of a variable's field.
+pub(super) fn attributes(variable: &Variable, view: &HierarchyView) -> BTreeMap<String, String> {
+    let attributes = texts(&variable.attributes);
+    if view.read.decode_times { attributes } else { as_numbers(attributes) }
 }
 
 /// Returns attributes as text, as the metadata of a field.
@@ -87,7 +94,7 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
             None => fill.unwrap_or_default().to_vec(),
         };
         let name = format!("{}_{suffix}", if own.is_empty() { "value" } else { own });
-        value(name, ValueColumn::Number(column), Some(width), fill, variable)
+        value(name, ValueColumn::Number(column), Some(width), fill, variable, view)
     };
     [(0, "re"), (1, "im")].map(half).to_vec()
 }

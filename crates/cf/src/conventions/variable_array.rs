@@ -9,7 +9,7 @@ use super::labels::{grid, read_labels, variable};
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
-use super::values::{texts, values};
+use super::values::{attributes, values};
 use crate::hierarchy::{Attribute, Variable};
 use gridfusion_core::array::{Dimension, GridArray, Labels, Remarks, Value};
 use gridfusion_core::grid::axis_names;
@@ -38,7 +38,7 @@ pub(super) async fn open_variable(
     read_unknown(store, &of_axes, &names, view, known, &mut remarks).await?;
     let mut dims = Vec::with_capacity(names.len());
     for ((name, number), axis) in names.into_iter().zip(of_axes).zip(&variable.axes) {
-        dims.push(dimension(store, number, name, axis.len, known)?);
+        dims.push(dimension(store, number, name, axis.len, known, view)?);
     }
     // A store that is a single array has no name.
     let own = if variable.path.is_empty() { "value" } else { variable.name() };
@@ -129,6 +129,7 @@ fn dimension(
     name: String,
     len: u64,
     known: &KnownLabels,
+    view: &HierarchyView,
 ) -> Result<Dimension> {
     let labels = known.iter().find(|(read, _)| Some(*read) == number);
     Ok(match (number, labels.and_then(|(_, labels)| labels.clone())) {
@@ -137,7 +138,7 @@ fn dimension(
             return Err(Error::internal(message));
         }
         (Some(number), Some(labels)) => {
-            let attributes = texts(&variable(&**store, number)?.attributes);
+            let attributes = attributes(variable(&**store, number)?, view);
             Dimension::new(name, Some(labels), len, attributes)
         }
         _ => Dimension::indexed(name, len),

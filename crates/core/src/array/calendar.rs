@@ -157,7 +157,7 @@ impl Calendar {
     }
 
     /// Returns the days of a year before a month.
-    fn before_month(self, year: i64, month: i64) -> i64 {
+    pub(super) fn before_month(self, year: i64, month: i64) -> i64 {
         match self {
             Self::Days360 => 30 * (month - 1),
             _ => {

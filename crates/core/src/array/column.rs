@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
+use super::counted_times::marked_times;
 use super::dimension::Dimension;
 use super::read_options::ReadOptions;
 use super::single_labels::{mark, marked};
@@ -166,13 +167,14 @@ pub(super) fn schema(
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
         let field = Field::new(&dim.name, dim.labels.data_type(), dim.labels.has_nulls());
-        fields.push(marked(with_attributes(field, &dim.attributes)));
+        let field = marked(with_attributes(field, &dim.attributes));
+        fields.push(marked_times(field, dim.is_labelled));
         columns.push(ColumnSource::Label(axis));
     }
     for (number, value) in values.iter().enumerate() {
         let name = unused_name(&value.name, &fields);
         let field = Field::new(name, value.column.data_type(), value.is_nullable());
-        fields.push(with_attributes(field, &value.attributes));
+        fields.push(marked_times(with_attributes(field, &value.attributes), false));
         columns.push(ColumnSource::Value(number));
     }
     if index_columns {

@@ -11,6 +11,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 
 use super::arrow_error::failed_to;
+use super::counted_times::COUNTED_TIMES;
 use super::labels::Labels;
 use crate::error::Result;
 
@@ -35,6 +36,11 @@ pub(super) fn mark(attributes: &mut BTreeMap<String, String>, data_type: &DataTy
     if *data_type == DataType::Float32 {
         attributes.insert(SINGLE_LABELS.to_owned(), SINGLES.to_owned());
     }
+}
+
+/// Whether a key of a field's metadata is a mark of this crate, and no attribute of the file.
+pub(crate) fn is_mark(key: &str) -> bool {
+    key == SINGLE_LABELS || key == COUNTED_TIMES
 }
 
 /// Whether a field shows labels of single precision.

@@ -4,9 +4,12 @@ use super::calendar::{Calendar, CalendarDate};
 
 /// Nanoseconds per day.
 pub(super) const DAY: i64 = 24 * HOUR;
-const HOUR: i64 = 60 * MINUTE;
-const MINUTE: i64 = 60 * SECOND;
-const SECOND: i64 = 1_000_000_000;
+/// Nanoseconds per hour.
+pub(super) const HOUR: i64 = 60 * MINUTE;
+/// Nanoseconds per minute.
+pub(super) const MINUTE: i64 = 60 * SECOND;
+/// Nanoseconds per second.
+pub(super) const SECOND: i64 = 1_000_000_000;
 
 /// Splits `UNIT since REFERENCE` into the unit and the reference; `since` may be in any case.
 pub(super) fn split_units(units: &str) -> Option<(&str, &str)> {

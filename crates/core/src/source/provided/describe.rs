@@ -4,7 +4,7 @@
 //! such as stored sizes, overrides `ArrayGroup::describe`.
 
 use super::NamedGrid;
-use crate::array::{ColumnSource, GridArray, SINGLE_LABELS};
+use crate::array::{ColumnSource, GridArray, is_mark};
 use crate::error::{Error, Result, shown_location};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
 use crate::source::facts::{KnownAttribute, KnownDimension};
@@ -98,7 +98,7 @@ impl<'a> KnownArray<'a> {
         let mut all = Vec::new();
         for field in self.array.schema().fields() {
             let pairs = field.metadata().iter();
-            let mut pairs: Vec<_> = pairs.filter(|(key, _)| *key != SINGLE_LABELS).collect();
+            let mut pairs: Vec<_> = pairs.filter(|(key, _)| !is_mark(key)).collect();
             pairs.sort_unstable();
             let of = format!("{}.{}", self.name, field.name());
             let known =

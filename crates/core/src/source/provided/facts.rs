@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::NamedArray;
-use crate::array::{ColumnSource, GridArray, SINGLE_LABELS, SparseArray};
+use crate::array::{ColumnSource, GridArray, SparseArray, is_mark};
 use crate::error::{Error, Result};
 use crate::source::facts::KnownAttribute;
 use crate::source::known_dataset::{KnownDataset, Role};
@@ -93,7 +93,7 @@ pub(crate) fn array_attributes(
         };
         for field in schema.fields() {
             let mut pairs: Vec<_> =
-                field.metadata().iter().filter(|(key, _)| *key != SINGLE_LABELS).collect();
+                field.metadata().iter().filter(|(key, _)| !is_mark(key)).collect();
             pairs.sort_unstable();
             all.extend(pairs.into_iter().map(|(key, value)| {
                 KnownAttribute::text(Some(&name), key, value).of_variable(field.name())
