@@ -25,8 +25,8 @@
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
 //! | the scalar function `cf_days(a, b, calendar)` | [`cf_days`] |
-//! | scalar functions of DataFusion, for all years | [`date_trunc`], [`date_bin`] |
-//! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`] |
+//! | scalar functions of DataFusion, for times of all years or calendars | [`date_trunc`], [`date_bin`], [`date_part`], [`to_char`] |
+//! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`], [`counted_date`] |
 //! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], and those of a format by [`format_table_functions`] |
 //!
 //! A version of a function of DataFusion has its name, its types and its states. Floats are added without taking back, so moving
@@ -45,6 +45,7 @@ use datafusion::functions_aggregate::{
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
 use crate::exec::cf_days;
+use crate::exec::date_function;
 use crate::exec::mended;
 use crate::exec::nearest::nearest_udf;
 use crate::exec::own_functions::{own_aggregate, own_scalar_named};
@@ -122,6 +123,30 @@ pub fn date_trunc() -> Option<Arc<ScalarUDF>> {
 #[must_use]
 pub fn date_bin() -> Option<Arc<ScalarUDF>> {
     own_scalar_named("date_bin")
+}
+
+/// Returns `date_part(part, time)` for times of all calendars. `None` if DataFusion is built without its feature
+/// `datetime_expressions`.
+///
+/// ```
+/// let function = gridfusion::functions::date_part().expect("the feature is on");
+/// assert_eq!(function.name(), "date_part");
+/// ```
+#[must_use]
+pub fn date_part() -> Option<Arc<ScalarUDF>> {
+    own_scalar_named("date_part")
+}
+
+/// Returns `to_char(time, format)` for times of all calendars. `None` if DataFusion is built without its feature
+/// `datetime_expressions`.
+///
+/// ```
+/// let function = gridfusion::functions::to_char().expect("the feature is on");
+/// assert_eq!(function.name(), "to_char");
+/// ```
+#[must_use]
+pub fn to_char() -> Option<Arc<ScalarUDF>> {
+    own_scalar_named("to_char")
 }
 
 /// Returns `nearest(dimension, value[, tolerance])`, the label of a dimension of an array that is nearest to a value. It is NULL if none is
@@ -209,6 +234,27 @@ pub fn interval_length() -> Arc<ScalarUDF> {
 #[must_use]
 pub fn time_of_day() -> Arc<ScalarUDF> {
     mended::time_of_day()
+}
+
+/// Returns `gridfusion_date(what, detail, number, units, calendar)`: parts and texts of numbers that count time in a calendar that SQL
+/// lacks. Rewritten plans call it in place of `date_part`, `date_trunc`, `to_char` and casts.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use gridfusion::functions::counted_date;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let date = ["text", ""].map(lit).into_iter().chain([lit(59.0)]);
+/// let date = counted_date().call(date.chain(["days since 1850-01-01", "360_day"].map(lit)).collect());
+/// let found = SessionContext::new().read_empty()?.select(vec![date.alias("date")])?;
+/// assert!(found.to_string().await?.contains("1850-02-30"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn counted_date() -> Arc<ScalarUDF> {
+    date_function()
 }
 
 /// Returns the table function `read_array(path, …)`, which recognises the format of the arrays.
@@ -335,11 +381,13 @@ impl GridfusionFunctions {
     /// Lists the functions of a session with these formats.
     #[must_use]
     pub fn new(formats: &Formats) -> Self {
-        let own = [date_trunc(), date_bin()].into_iter().flatten();
+        let own = [date_trunc(), date_bin(), date_part(), to_char()].into_iter().flatten();
         let mut aggregate = own_aggregates();
         aggregate.push(weighted_avg_udaf());
         Self {
-            scalar: own.chain([nearest(), cf_days(), interval_length(), time_of_day()]).collect(),
+            scalar: own
+                .chain([nearest(), cf_days(), interval_length(), time_of_day(), counted_date()])
+                .collect(),
             aggregate,
             table: ArrayFunction::all(formats).into_iter().map(table_function).collect(),
         }
@@ -403,8 +451,9 @@ mod tests {
         assert!(own_aggregates().iter().all(|it| is_own_aggregate(it)));
         let all = all_default_aggregate_functions();
         assert_eq!(own_aggregates().len(), all.iter().filter_map(own_aggregate).count());
-        assert!([date_trunc(), date_bin()].iter().flatten().all(|it| is_own_scalar(it)));
+        let own = [date_trunc(), date_bin(), date_part(), to_char()];
+        assert!(own.iter().flatten().all(|it| is_own_scalar(it)));
         let scalars = all_default_functions();
-        assert_eq!(2, scalars.iter().filter_map(own_scalar).count());
+        assert_eq!(own.len(), scalars.iter().filter_map(own_scalar).count());
     }
 }

@@ -1,8 +1,8 @@
 //! Explains functions and comparisons of times that stay numbers, because SQL lacks their calendar.
 //!
 //! ```text
-//!   date_part('year', time)     time is a number of days since 1850-01-01 in the calendar 360_day …: 1850 + floor(time / 360)::INT
-//!   time >= '2000-01-01'        …: time >= 54000
+//!   date_bin(…, time)           time counts days since 1850-01-01 in the calendar 360_day …: it has date_part, date_trunc, …
+//!   time >= DATE '2000-01-01'   …: write a date of the calendar as text
 //! ```
 //!
 //! The planner refuses a function before there is a plan. So a statement that failed is planned again, with functions that take any
@@ -23,7 +23,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr as SqlExpr};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use gridfusion::core::array::Calendar;
+use gridfusion::core::array::{Calendar, CountedTimes};
 use gridfusion::provider::{StatementEditor, edit_statement};
 
 use crate::errors::describe;
@@ -56,6 +56,10 @@ const FUNCTIONS: [(&str, DataType); 12] = [
     (PLUS, DataType::Timestamp(TimeUnit::Nanosecond, None)),
     (CAST, DataType::Timestamp(TimeUnit::Nanosecond, None)),
 ];
+
+/// The functions that know such times.
+const KNOWING: [&str; 6] =
+    ["date_part", "datepart", "date_trunc", "datetrunc", "to_char", "date_format"];
 
 /// Stands for the addition and subtraction of times.
 const PLUS: &str = "gridfusion_plus";
@@ -165,7 +169,10 @@ impl ScalarUDFImpl for Looking {
             arguments.arg_fields.iter().map(|it| it.data_type().clone()).collect();
         // Numbers can be added to it, but no intervals and dates.
         if self.name != PLUS || types.iter().any(DataType::is_temporal) {
-            let counts = |it: &FieldRef| Some((Arc::clone(it), Count::from_field(it)?));
+            let is_known = |count: &Count| count.calendar.is_some() && KNOWING.contains(&self.name);
+            let counts = |it: &FieldRef| {
+                Some((Arc::clone(it), Count::from_field(it).filter(|count| !is_known(count))?))
+            };
             if let Some((field, count)) = arguments.arg_fields.iter().find_map(counts) {
                 return plan_err!("{}", count.message(&quote_identifier(field.name()), None));
             }
@@ -183,14 +190,15 @@ impl ScalarUDFImpl for Looking {
 pub(crate) struct Count {
     data_type: DataType,
     units: String,
-    calendar: Option<String>,
+    /// The calendar of numbers that are shown as dates; `None` for numbers that are numbers.
+    calendar: Option<Calendar>,
 }
 
 impl Count {
     /// Returns the count of a column with numbers and the attributes of CF's times; `None` for other columns.
     pub(crate) fn from_field(field: &Field) -> Option<Self> {
         let units = field.metadata().get("units").filter(|it| it.contains(" since "))?;
-        let calendar = field.metadata().get("calendar").cloned();
+        let calendar = CountedTimes::from_field(field).map(CountedTimes::calendar);
         let data_type = field.data_type().clone();
         data_type.is_numeric().then(|| Self { data_type, units: units.clone(), calendar })
     }
@@ -198,138 +206,22 @@ impl Count {
     /// Returns what the column is, and what to write instead of a function, or instead of a date in a comparison.
     pub(crate) fn message(&self, name: &str, date: Option<&str>) -> String {
         let Self { data_type, units, .. } = self;
-        // Times of these calendars are numbers because an option, or the file, makes them so.
-        let is_of_sql =
-            |it: &&String| Calendar::from_name(it).is_some_and(Calendar::has_timestamps);
-        let Some(calendar) = self.calendar.as_ref().filter(|it| !is_of_sql(it)) else {
+        let Some(calendar) = self.calendar.map(Calendar::name) else {
             return format!(
                 "{name} is a number ({data_type}) of {units}, and no time; see {PAGE}units-that-become-timestamps"
             );
         };
-        let what = format!(
-            "{name} is a number ({data_type}) of {units} in the calendar {calendar}, whose dates SQL lacks"
-        );
-        let days = Days::from_calendar(calendar).zip(Reference::parse(units));
-        let Some((days, reference)) = days else {
-            return format!("{what}; see {PAGE}other-calendars");
+        let how = match date {
+            Some(date) => format!(
+                "write a date of the calendar as text, such as '2000-01-31', in place of {date}"
+            ),
+            None => format!(
+                "it has date_part, date_trunc, to_char and comparisons with text, and CAST({name} AS DOUBLE) is the number"
+            ),
         };
-        let number = date.and_then(Date::parse).map(|date| reference.number(days, date));
-        let how = match (number, date) {
-            (Some(number), Some(date)) => format!("{date} is {number}"),
-            _ => reference.formulas(days, name),
-        };
-        format!("{what}; {how}; see {PAGE}other-calendars")
-    }
-}
-
-/// The calendars whose years have one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Days {
-    /// Every year has 366 days.
-    AllLeap,
-    /// Every month has 30 days.
-    Of360,
-}
-
-impl Days {
-    fn from_calendar(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "all_leap" | "366_day" => Self::AllLeap,
-            "360_day" => Self::Of360,
-            _ => return None,
-        })
-    }
-
-    fn of_year(self) -> i64 {
-        match self {
-            Self::AllLeap => 366,
-            Self::Of360 => 360,
-        }
-    }
-
-    /// Returns the number of a day in its year, from 0.
-    fn of(self, date: Date) -> i64 {
-        const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-        let month = usize::try_from(date.month - 1).unwrap_or_default().min(11);
-        date.day - 1
-            + match self {
-                Self::Of360 => 30 * (date.month - 1),
-                Self::AllLeap => BEFORE[month] + i64::from(month > 1),
-            }
-    }
-}
-
-/// A date without a time of day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Date {
-    year: i64,
-    month: i64,
-    day: i64,
-}
-
-impl Date {
-    /// Reads a year, with or without month and day. A time of day must be midnight.
-    fn parse(text: &str) -> Option<Self> {
-        let (date, time) = text.trim().split_once(['T', ' ']).unwrap_or((text.trim(), ""));
-        if time.contains(|it: char| it.is_ascii_digit() && it != '0') {
-            return None;
-        }
-        let mut parts = date.split('-').map(|it| it.parse::<i64>().ok());
-        let year = parts.next()?.filter(|it| (0..10_000).contains(it))?;
-        let month = parts.next().unwrap_or(Some(1)).filter(|it| (1..=12).contains(it))?;
-        let day = parts.next().unwrap_or(Some(1)).filter(|it| (1..=31).contains(it))?;
-        parts.next().is_none().then_some(Self { year, month, day })
-    }
-}
-
-/// Units of time, and the date from which they count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Reference {
-    /// The number of units in a day.
-    per_day: i64,
-    date: Date,
-}
-
-impl Reference {
-    /// Reads units such as `hours since 1850-01-01`.
-    fn parse(units: &str) -> Option<Self> {
-        let (unit, date) = units.split_once(" since ")?;
-        let per_day = match unit.trim().to_ascii_lowercase().as_str() {
-            "day" | "days" | "d" => 1,
-            "hour" | "hours" | "hr" | "hrs" | "h" => 24,
-            "minute" | "minutes" | "min" | "mins" => 24 * 60,
-            "second" | "seconds" | "sec" | "secs" | "s" => 24 * 60 * 60,
-            _ => return None,
-        };
-        Some(Self { per_day, date: Date::parse(date)? })
-    }
-
-    /// Returns the number that stands for a date.
-    fn number(self, days: Days, date: Date) -> i64 {
-        let years = date.year - self.date.year;
-        self.per_day * (years * days.of_year() + days.of(date) - days.of(self.date))
-    }
-
-    /// Returns the SQL of year and month.
-    fn formulas(self, days: Days, name: &str) -> String {
-        let (year, in_year) = (self.date.year, days.of_year());
-        let mut count = match self.per_day {
-            1 => name.to_owned(),
-            per_day => format!("{name} / {per_day}.0"),
-        };
-        let first = days.of(self.date);
-        if first > 0 {
-            count = format!("{count} + {first}");
-        }
-        let whole = format!("floor({count})::INT");
-        let part = if first > 0 { format!("({count})") } else { count };
-        let month = match days {
-            Days::AllLeap => {
-                format!("date_part('month', DATE '2000-01-01' + {whole} % {in_year})")
-            }
-            Days::Of360 => format!("{whole} % 360 / 30 + 1"),
-        };
-        format!("its year is {year} + floor({part} / {in_year}.0)::INT, and its month {month}")
+        format!(
+            "{name} counts {units} in the calendar {calendar}, whose dates SQL lacks; {how}; see {PAGE}other-calendars"
+        )
     }
 }
 
@@ -337,63 +229,20 @@ impl Reference {
 mod tests {
     use super::*;
 
-    fn message(units: &str, calendar: Option<&str>, date: Option<&str>) -> String {
-        let calendar = calendar.map(str::to_owned);
+    fn message(units: &str, calendar: Option<Calendar>, date: Option<&str>) -> String {
         let data_type = DataType::Float64;
         Count { data_type, units: units.to_owned(), calendar }.message("time", date)
     }
 
     #[test]
-    fn calendars_are_named_with_formulas() {
-        for (units, calendar, expected) in [
-            (
-                "days since 1850-01-01",
-                "360_day",
-                "time is a number (Float64) of days since 1850-01-01 in the calendar 360_day, whose dates SQL lacks; its year is \
-                 1850 + floor(time / 360.0)::INT, and its month floor(time)::INT % 360 / 30 + 1",
-            ),
-            (
-                "hours since 1859-12-01 00:00:00",
-                "360_DAY",
-                "its year is 1859 + floor((time / 24.0 + 330) / 360.0)::INT, and its month \
-                 floor(time / 24.0 + 330)::INT % 360 / 30 + 1",
-            ),
-            (
-                "days since 2000-03-01",
-                "366_day",
-                "its year is 2000 + floor((time + 60) / 366.0)::INT, and its month \
-                 date_part('month', DATE '2000-01-01' + floor(time + 60)::INT % 366)",
-            ),
-            (
-                "days since 1850-01-01 06:00",
-                "360_day",
-                "calendar 360_day, whose dates SQL lacks; see ",
-            ),
-            ("days since 0001-01-01", "julian", "the calendar julian, whose dates SQL lacks; see "),
-        ] {
-            let message = message(units, Some(calendar), None);
-            assert!(
-                message.contains(expected) && message.ends_with("#other-calendars"),
-                "{message}"
-            );
-        }
+    fn calendars_are_named() {
+        let days = "days since 1850-01-01";
+        let function = message(days, Some(Calendar::Days360), None);
+        assert!(function.starts_with("time counts days since 1850-01-01 in the calendar 360_day"));
+        assert!(function.contains("CAST(time AS DOUBLE) is the number"), "{function}");
+        let date = message(days, Some(Calendar::AllLeap), Some("2000-01-01"));
+        assert!(date.contains("as text, such as '2000-01-31', in place of 2000-01-01"), "{date}");
         let months = message("months since 2000-01-01", None, Some("2001-01-01"));
         assert!(months.contains("of months since 2000-01-01, and no time; see"), "{months}");
-        let days = message("days since 2000-01-01", Some("NoLeap"), None);
-        assert!(days.contains("of days since 2000-01-01, and no time; see"), "{days}");
-    }
-
-    #[test]
-    fn dates_are_numbers() {
-        for (units, calendar, date, number) in [
-            ("days since 1850-01-01", "366_day", "2000-01-01", "2000-01-01 is 54900;"),
-            ("days since 1850-01-01", "366_day", "2000-03", "2000-03 is 54960;"),
-            ("days since 1850-01-01", "360_day", "1849-12-30", "1849-12-30 is -1;"),
-            ("hours since 1850-02-01", "all_leap", "1851-03-02T00:00", "00:00 is 9504;"),
-            ("days since 1850-01-01", "360_day", "2000-01-01 12:00", "its year is 1850 +"),
-        ] {
-            let message = message(units, Some(calendar), Some(date));
-            assert!(message.contains(number), "{date}: {message}");
-        }
     }
 }

@@ -69,7 +69,7 @@ mod written_times;
 mod yield_budget;
 
 pub use config::GridfusionConfig;
-pub(crate) use counted_times::{CountedDatesRule, CountedTimesRule};
+pub(crate) use counted_times::{CountedDatesRule, CountedTimesRule, ExtractPlanner, date_function};
 pub use lookup::GridLookupExec;
 pub use matching::messages_lose_parts;
 pub use reduce::GridReduceExec;

@@ -15,8 +15,8 @@ use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
 };
 use crate::exec::{
-    CountedDatesRule, CountedTimesRule, GridfusionConfig, ParquetTypesRule, SingleLabelPlanner,
-    SingleLabelRule, WrittenTimesRule, gridfusion_rules,
+    CountedDatesRule, CountedTimesRule, ExtractPlanner, GridfusionConfig, ParquetTypesRule,
+    SingleLabelPlanner, SingleLabelRule, WrittenTimesRule, gridfusion_rules,
 };
 use crate::functions::{GridfusionFunctions, read_array};
 
@@ -46,13 +46,14 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, and the aggregate
     ///   `weighted_avg(value, weight)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
-    ///   without faults of DataFusion's; functions of the session itself stay
+    ///   without faults of DataFusion's, and of `date_part` and `to_char` for times of all calendars; functions of the session itself stay
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
     /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension
     /// - the function `cf_days(a, b, calendar)`
     /// - a rule that reads times without seconds, minutes or days, such as `'2022-07-01 12:00'` and `'2022-07'`
-    /// - rules that compare numbers with dates, and refuse casts of them to timestamps, if they count time in a calendar that SQL lacks
+    /// - rules and a planner for numbers that count time in a calendar that SQL lacks: they compare with dates, have their parts, and
+    ///   become text, but no timestamps
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - the settings, [`GridfusionConfig`]
@@ -150,7 +151,9 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     let at = at.unwrap_or(0);
     rules.insert(at, Arc::new(rule));
     rules.insert(at, Arc::new(CountedDatesRule));
-    builder.expr_planners().get_or_insert_default().push(Arc::new(SingleLabelPlanner));
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(ExtractPlanner));
+    planners.push(Arc::new(SingleLabelPlanner));
 }
 
 /// Adds the rules that avoid faults of DataFusion, if the session lacks them.

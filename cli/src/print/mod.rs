@@ -6,6 +6,7 @@
 //! ```
 
 mod binary;
+mod dates;
 mod json;
 mod max_rows;
 mod separated;
@@ -15,6 +16,7 @@ mod text;
 use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
@@ -24,6 +26,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 
 use self::binary::{ArrowFile, ArrowStream, Parquet};
+use self::dates::Dates;
 use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
 use self::separated::SeparatedPrinter;
@@ -193,6 +196,8 @@ trait RowPrinter {
 /// Prints the batches of one result. A table is printed after its last batch.
 pub(crate) struct Printer<'a> {
     schema: SchemaRef,
+    /// Columns that are printed as dates. Files for programs have the numbers, with their units and calendar.
+    dates: Option<Dates>,
     rows: Box<dyn RowPrinter + Send + 'a>,
 }
 
@@ -224,7 +229,9 @@ impl<'a> Printer<'a> {
             Format::Arrow => Box::new(ArrowStream::try_new(&schema)?),
             Format::ArrowFile => Box::new(ArrowFile::try_new(&schema)?),
         };
-        Ok(Self { schema, rows })
+        let dates = Dates::from_schema(&schema).filter(|_| !format.is_binary());
+        let schema = dates.as_ref().map_or(schema, |it| Arc::clone(it.schema()));
+        Ok(Self { schema, dates, rows })
     }
 
     /// Takes rows.
@@ -232,7 +239,10 @@ impl<'a> Printer<'a> {
     /// # Errors
     /// If `out` cannot be written, or the format cannot show a value.
     pub(crate) fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        self.rows.write(out, batch)
+        match &self.dates {
+            Some(dates) => self.rows.write(out, dates.shown(&batch)?),
+            None => self.rows.write(out, batch),
+        }
     }
 
     /// The bytes of rows that are written later.
@@ -255,8 +265,6 @@ impl<'a> Printer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use datafusion::arrow::array::{ArrayRef, Float64Array, StringArray};
     use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
     use datafusion::arrow::record_batch::RecordBatchReader;

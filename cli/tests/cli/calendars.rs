@@ -1,5 +1,4 @@
-//! Times of calendars that SQL lacks are numbers, and messages tell what to write. The years and months in the files are those of
-//! cftime.
+//! Times of calendars that SQL lacks are dates in queries and results. The years and months in the files are those of cftime.
 
 use crate::support::{failure, run};
 
@@ -7,39 +6,135 @@ fn file(name: &str) -> String {
     format!("{}/../tests/data/calendars/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+fn shown(sql: &str) -> String {
+    let outcome = run(&["-q", "--format", "csv", "-c", sql]);
+    assert_eq!(outcome.stderr, "", "{sql}");
+    outcome.stdout
+}
+
 #[test]
-fn functions_of_times_are_explained() {
-    for (name, expected) in
-        [("360_day.nc", "of hours since 1859-12-01 00:00:00 in the calendar 360_day, whose dates")]
-    {
-        let from = format!("FROM '{}'", file(name));
-        for sql in [
-            format!("SELECT date_part('year', time) {from}"),
-            format!("SELECT count(*) {from} WHERE date_part('year', time) = 1850"),
-            format!("SELECT extract(year FROM time) + 1 AS y, count(*) {from} GROUP BY y"),
-            format!("SELECT date_trunc('month', time) AS m, count(*) {from} GROUP BY m"),
-            format!("SELECT date_bin(INTERVAL '5 days', time) {from}"),
-            format!("SELECT to_char(time, '%Y') {from}"),
-            format!("SELECT time + INTERVAL '1 day' {from}"),
-            format!("SELECT DATE '1850-01-01' + time {from}"),
-            format!("SELECT date_part('month', t.time) FROM (SELECT time {from}) AS t"),
-            format!("CREATE VIEW v AS SELECT date_part('year', time) AS year {from}"),
-        ] {
-            let message = failure(&[], &sql);
-            assert!(message.contains(expected), "{sql}: {message}");
-            assert!(message.ends_with("docs/time.md#other-calendars"), "{message}");
-            // The formulas of the message give the parts of each date.
-            let (_, said) = message.split_once("its year is ").unwrap();
-            let (year, said) = said.split_once(", and its month ").unwrap();
-            let (month, _) = said.split_once("; see ").unwrap();
-            let table = if message.starts_with("t.") { " AS t" } else { "" };
-            let sql = format!(
-                "SELECT count(*) AS n {from}{table} WHERE year = {year} AND month = {month}"
-            );
-            let outcome = run(&["-q", "--format", "csv", "-c", &sql]);
-            assert_eq!(outcome.stdout, "n\n24\n", "{sql}: {outcome:?}");
+fn functions_take_dates_of_the_calendar() {
+    let from = format!("FROM '{}' AS t", file("360_day.nc"));
+    for (what, expected) in [
+        (
+            "count(*) AS n {} WHERE date_part('year', time) = year AND extract(month FROM time) = month",
+            "n\n24\n",
+        ),
+        (
+            "date_trunc('year', t.time) AS y, count(*) AS n {} GROUP BY y ORDER BY y DESC",
+            "y,n\n1861-01-01,11\n1860-01-01,12\n1859-01-01,1\n",
+        ),
+        ("min(time) AS a, max(time) AS b {}", "a,b\n1859-12-16,1861-11-16\n"),
+        ("to_char(time, '%d %b %Y') AS d {} WHERE time = '1860-02-16'", "d\n16 Feb 1860\n"),
+        (
+            "'on ' || time AS d, time::text AS x {} ORDER BY time LIMIT 1",
+            "d,x\non 1859-12-16,1859-12-16\n",
+        ),
+        ("concat('on ', max(time)) AS d {}", "d\non 1861-11-16\n"),
+        ("time::DOUBLE AS n, time + 12 AS m {} ORDER BY time LIMIT 1", "n,m\n360.0,372.0\n"),
+        (
+            "m, d FROM (SELECT month AS m, max(time) AS d {} GROUP BY month) WHERE d >= '1861-11-01' ORDER BY m",
+            "m,d\n11,1861-11-16\n",
+        ),
+        (
+            "month, max(time) AS d {} GROUP BY month HAVING max(time) > '1861-11-01'",
+            "month,d\n11,1861-11-16\n",
+        ),
+        ("count(*) AS n {} WHERE date_trunc('month', time) = '1860-02-01'", "n\n1\n"),
+        ("count(*) AS n {} WHERE time = (SELECT max(time) {})", "n\n1\n"),
+        ("count(*) AS n {} JOIN (SELECT time AS b {}) ON t.time = b", "n\n24\n"),
+        (
+            "date_part('doy', max(time)) AS d, date_part('quarter', min(time)) AS q {}",
+            "d,q\n316,4\n",
+        ),
+    ] {
+        assert_eq!(shown(&format!("SELECT {}", what.replace("{}", &from))), expected, "{what}");
+    }
+}
+
+/// The functions are evaluated once per label: they select cells, and make the groups of a reduction.
+#[test]
+fn arrays_know_the_functions() {
+    let from = format!("FROM '{}'", file("360_day.nc"));
+    for condition in ["time >= '1861-03-01'", "date_part('year', time) = 1861"] {
+        let plan = shown(&format!(
+            "EXPLAIN FORMAT INDENT SELECT date_part('month', time) AS m, date_trunc('year', time) AS y, avg(year) {from} \
+             WHERE {condition} GROUP BY m, y"
+        ));
+        assert!(plan.contains("GridReduceExec"), "{condition}: {plan}");
+        assert!(plan.contains("selection=[time="), "{condition}: {plan}");
+        assert!(!plan.contains("FilterExec"), "{condition}: {plan}");
+    }
+}
+
+#[test]
+fn every_format_shows_dates() {
+    let sql = format!("SELECT max(time) AS t, count(*) AS n FROM '{}'", file("360_day.nc"));
+    for (format, expected) in [
+        ("csv", "t,n\n1861-11-16,24\n"),
+        ("json", "[{\"t\":\"1861-11-16\",\"n\":24}]\n"),
+        ("markdown", "| t | n |\n|---|---:|\n| 1861-11-16 | 24 |\n"),
+        ("line", "t = 1861-11-16\nn = 24\n"),
+        ("table", "| 1861-11-16 | 24 |"),
+        ("box", "│ 1861-11-16 │ 24 │"),
+    ] {
+        let outcome = run(&["-q", "--format", format, "-c", &sql]);
+        assert!(outcome.stdout.contains(expected), "{format}: {outcome:?}");
+    }
+    let numbers = format!(
+        "SELECT max(time) AS t FROM read_netcdf('{}', decode_times => false)",
+        file("360_day.nc")
+    );
+    assert_eq!(shown(&numbers), "t\n16920.0\n");
+}
+
+#[test]
+fn files_of_text_have_dates() {
+    let folder = tempfile::tempdir().unwrap();
+    for (ending, expected) in [
+        ("csv", "t,n\n1861-11-16,24\n"),
+        ("json", "{\"t\":\"1861-11-16\",\"n\":24}\n"),
+        ("parquet", "gridfusion"),
+    ] {
+        let path = folder.path().join(format!("dates.{ending}"));
+        let from = file("360_day.nc");
+        let sql = format!(
+            "COPY (SELECT max(time) AS t, count(*) AS n FROM '{from}') TO '{}'",
+            path.display()
+        );
+        run(&["-q", "-c", &sql]);
+        let written = std::fs::read(path).unwrap();
+        // Parquet keeps the number.
+        match ending {
+            "parquet" => assert!(written.starts_with(b"PAR1")),
+            _ => assert_eq!(String::from_utf8(written).unwrap(), expected),
         }
     }
+}
+
+#[test]
+fn what_such_times_lack_is_explained() {
+    let from = format!("FROM '{}'", file("360_day.nc"));
+    let counts = "time counts hours since 1859-12-01 00:00:00 in the calendar 360_day, whose dates SQL lacks";
+    for (what, expected) in [
+        ("date_bin(INTERVAL '5 days', time)", counts),
+        ("time + INTERVAL '1 day'", counts),
+        ("DATE '1850-01-01' + time", counts),
+        ("date_part('week', time)", "times in the calendar 360_day have no week"),
+        ("extract(epoch FROM time)", "times in the calendar 360_day have no "),
+        ("date_trunc('week', max(time))", "times in the calendar 360_day have no week"),
+        ("to_char(time, '%U')", "\"%U\" is no part of a date"),
+        ("-time", "is a time, of hours since 1859-12-01 00:00:00 in the calendar 360_day"),
+    ] {
+        let message = failure(&[], &format!("SELECT {what} {from}"));
+        assert!(message.contains(expected), "{what}: {message}");
+    }
+    let numbers = format!(
+        "SELECT date_part('year', time) FROM read_netcdf('{}', decode_times => false)",
+        file("360_day.nc")
+    );
+    let message = failure(&[], &numbers);
+    assert!(message.contains("hours since 1859-12-01 00:00:00, and no time"), "{message}");
 }
 
 #[test]
@@ -61,8 +156,8 @@ fn dates_of_the_calendar_are_compared() {
     for (condition, expected) in [
         ("time = '1860-07-31'", "in the calendar 360_day: there is no 1860-07-31"),
         ("time = 'soon'", "in the calendar 360_day: \"soon\" is not a date and time"),
-        ("time >= DATE '1860-07-01'", "1860-07-01 is 5040;"),
-        ("time >= TIMESTAMP '1860-07-01'", "is 5040;"),
+        ("time >= DATE '1860-07-01'", "such as '2000-01-31', in place of 1860-07-01"),
+        ("time >= TIMESTAMP '1860-07-01'", "write a date of the calendar as text"),
     ] {
         let from = format!("FROM '{}'", file("360_day.nc"));
         let message = failure(&[], &format!("SELECT * {from} WHERE {condition}"));
@@ -85,6 +180,9 @@ fn casts_to_times_are_refused() {
         "TRY_CAST(time AS TIMESTAMP)",
         "to_timestamp(time)",
         "to_timestamp_seconds(t.time)",
+        "CAST(max(time) AS TIMESTAMP)",
+        "to_timestamp(min(time))",
+        "CAST(date_trunc('month', time) AS DATE)",
         "time AT TIME ZONE 'UTC'",
     ] {
         let sql = format!("SELECT {what} FROM '{}' AS t", file("360_day.nc"));
@@ -92,10 +190,4 @@ fn casts_to_times_are_refused() {
         let expected = "hours since 1859-12-01 00:00:00 in the calendar 360_day";
         assert!(message.contains(expected) && message.contains("1970"), "{sql}: {message}");
     }
-    let numbers = format!(
-        "SELECT count(CAST(max AS VARCHAR)) AS n FROM (SELECT max(time) AS max FROM '{}')",
-        file("360_day.nc")
-    );
-    let outcome = run(&["-q", "--format", "csv", "-c", &numbers]);
-    assert_eq!(outcome.stdout, "n\n1\n", "{outcome:?}");
 }

@@ -1,39 +1,36 @@
-//! [`CountedDatesRule`]: dates of other calendars as text, beside the numbers that count them.
+//! [`CountedDatesRule`]: dates of other calendars as text, beside the numbers that count them, and functions of such numbers.
 
+use std::fmt::Display;
+
+use datafusion::arrow::datatypes::Field;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, plan_datafusion_err};
+use datafusion::common::{DFSchema, plan_datafusion_err, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, Join, LogicalPlan, Operator, TryCast, Union, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
-use super::{column, count};
+use super::Counted;
+use super::function::{What, call, named, number_of_time};
 use crate::core::array::CountedTimes;
+use crate::exec::matching::known_scalar;
 use crate::exec::mended::with_names;
 
-/// An analyzer rule that replaces such dates by their numbers. It belongs before DataFusion's `TypeCoercion`, which would read a
-/// number in the text.
+/// An analyzer rule that replaces such dates by their numbers, and functions of times by ours. It belongs before DataFusion's
+/// `TypeCoercion`, which would read a number in the text.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct CountedDatesRule;
 
 impl AnalyzerRule for CountedDatesRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut is_counted = false;
-        plan.apply_with_subqueries(|node| {
-            is_counted |= node.schema().fields().iter().any(|field| count(field).is_some());
-            Ok(if is_counted { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        if !is_counted {
+        if !has_counted(&plan)? {
             return Ok(plan);
         }
-        let in_node = |node: LogicalPlan| {
-            let schema = merge_schema(&node.inputs());
-            let names = NamePreserver::new(&node);
-            let counted = |expr: Expr| expr.transform_up(|expr| counted(expr, &schema));
-            node.map_expressions(|expr| with_names(&names, expr, &counted))
-        };
         plan.transform_up_with_subqueries(in_node).map(|plan| plan.data)
     }
 
@@ -42,7 +39,32 @@ impl AnalyzerRule for CountedDatesRule {
     }
 }
 
-/// Replaces the dates in a comparison.
+/// Whether a column of a plan counts time. Few tables have such numbers, so most plans are done here.
+pub(super) fn has_counted(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_counted = false;
+    plan.apply_with_subqueries(|node| {
+        let mut fields = node.schema().fields().iter();
+        is_counted |= fields.any(|field| CountedTimes::from_field(field).is_some());
+        Ok(if is_counted { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(is_counted)
+}
+
+fn in_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match &node {
+        LogicalPlan::Join(join) => check_keys(join)?,
+        LogicalPlan::Union(union) => check_union(union)?,
+        _ => {}
+    }
+    let schema = merge_schema(&node.inputs());
+    let names = NamePreserver::new(&node);
+    let counted = |expr: Expr| expr.transform_up(|expr| counted(expr, &schema));
+    let rewritten = node.map_expressions(|expr| with_names(&names, expr, &counted))?;
+    // Results of functions have other metadata now.
+    rewritten.map_data(LogicalPlan::recompute_schema)
+}
+
+/// Replaces the dates in a comparison, and a function.
 fn counted(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { mut left, op, mut right }) if is_comparison(op) => {
@@ -56,6 +78,17 @@ fn counted(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 *left = number;
             }
             let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
+            Transformed::new_transformed(expr, is_replaced)
+        }
+        Expr::BinaryExpr(BinaryExpr { mut left, op: Operator::StringConcat, mut right }) => {
+            let mut is_replaced = false;
+            for side in [&mut left, &mut right] {
+                if let Some(counted) = Counted::from_expr(side, schema) {
+                    **side = call("text", "", side.as_ref().clone(), &counted);
+                    is_replaced = true;
+                }
+            }
+            let expr = Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right });
             Transformed::new_transformed(expr, is_replaced)
         }
         Expr::Between(mut between) => {
@@ -79,8 +112,48 @@ fn counted(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             Transformed::new_transformed(Expr::InList(list), is_replaced)
         }
+        Expr::InSubquery(subquery) => {
+            let rows = &subquery.subquery.subquery;
+            let of_rows = rows.schema().fields().first().and_then(Counted::from_field);
+            if let (Some(of_times), Some(of_rows)) =
+                (Counted::from_expr(&subquery.expr, schema), of_rows)
+            {
+                check_same(&subquery.expr, &of_times, of_rows.field.name(), &of_rows)?;
+            }
+            Transformed::no(Expr::InSubquery(subquery))
+        }
+        Expr::ScalarFunction(function) => match of_time(&function, schema)? {
+            Some(date) => Transformed::yes(date),
+            None => Transformed::no(Expr::ScalarFunction(function)),
+        },
+        Expr::Cast(Cast { expr, field }) => {
+            let (expr, is_replaced) = as_number(expr, &field, schema);
+            Transformed::new_transformed(Expr::Cast(Cast { expr, field }), is_replaced)
+        }
+        Expr::TryCast(TryCast { expr, field }) => {
+            let (expr, is_replaced) = as_number(expr, &field, schema);
+            Transformed::new_transformed(Expr::TryCast(TryCast { expr, field }), is_replaced)
+        }
+        Expr::Negative(number) => match Counted::from_expr(&number, schema) {
+            Some(counted) => {
+                return plan_err!(
+                    "{number} is a time, of {}; 0 - CAST({number} AS DOUBLE) is a number",
+                    counted.shown()
+                );
+            }
+            None => Transformed::no(Expr::Negative(number)),
+        },
         expr => Transformed::no(expr),
     })
+}
+
+/// Returns what is cast: a number, if it is a time cast to numbers. DataFusion would keep the metadata.
+fn as_number(expr: Box<Expr>, to: &Field, schema: &DFSchema) -> (Box<Expr>, bool) {
+    let counted = Counted::from_expr(&expr, schema).filter(|_| to.data_type().is_numeric());
+    match counted {
+        Some(counted) => (Box::new(call("number", "", *expr, &counted)), true),
+        None => (expr, false),
+    }
 }
 
 fn is_comparison(operator: Operator) -> bool {
@@ -92,18 +165,80 @@ fn is_comparison(operator: Operator) -> bool {
 /// text that is a number.
 ///
 /// # Errors
-/// If the calendar has no such date.
+/// If the calendar has no such date. If `text` counts time in another way.
 fn number(times: &Expr, text: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
-    let (Some(column), Expr::Literal(text, _)) = (column(times), text) else { return Ok(None) };
+    let Some(counted) = Counted::from_expr(times, schema) else { return Ok(None) };
+    let Expr::Literal(text, _) = text else {
+        if let Some(other) = Counted::from_expr(text, schema) {
+            check_same(named(times), &counted, named(text), &other)?;
+        }
+        return Ok(None);
+    };
     let Some(text) = text.try_as_str().flatten().filter(|it| it.parse::<f64>().is_err()) else {
         return Ok(None);
     };
-    let (_, field) = column.to_field(schema)?;
-    let Some((units, calendar)) = count(&field) else { return Ok(None) };
-    let Some(counted) = CountedTimes::from_attributes(units, calendar) else { return Ok(None) };
-    let number = counted.number(text).map_err(|why| {
-        plan_datafusion_err!("{column} counts {units} in the calendar {calendar}: {why}")
+    let number = counted.times.number(text).map_err(|why| {
+        plan_datafusion_err!("{} counts {}: {why}", named(times), counted.shown())
     })?;
-    let is_whole = field.data_type().is_integer() && number.fract() == 0.0;
+    let is_whole = counted.field.data_type().is_integer() && number.fract() == 0.0;
     Ok(Some(if is_whole { lit(number as i64) } else { lit(number) }))
+}
+
+/// Refuses to put numbers side by side that stand for different times.
+fn check_same(a: impl Display, of_a: &Counted, b: impl Display, of_b: &Counted) -> Result<()> {
+    if of_a.times == of_b.times {
+        return Ok(());
+    }
+    plan_err!(
+        "{a} counts {}, and {b} counts {}, so that equal numbers are different times; compare parts of the dates, or their texts",
+        of_a.shown(),
+        of_b.shown()
+    )
+}
+
+fn check_keys(join: &Join) -> Result<()> {
+    for (left, right) in &join.on {
+        let of_left = Counted::from_expr(left, join.left.schema());
+        let of_right = Counted::from_expr(right, join.right.schema());
+        if let (Some(of_left), Some(of_right)) = (of_left, of_right) {
+            check_same(left, &of_left, right, &of_right)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_union(union: &Union) -> Result<()> {
+    let Some((first, others)) = union.inputs.split_first() else { return Ok(()) };
+    for other in others {
+        for (a, b) in first.schema().fields().iter().zip(other.schema().fields()) {
+            if let (Some(of_a), Some(of_b)) = (Counted::from_field(a), Counted::from_field(b)) {
+                check_same(a.name(), &of_a, b.name(), &of_b)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns what a function of a time is for a number that counts time; `None` for other functions and arguments.
+fn of_time(function: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+    let Some(name @ ("date_part" | "date_trunc" | "to_char")) = known_scalar(&function.func) else {
+        return Ok(None);
+    };
+    let at = number_of_time(name);
+    let [_, _] = function.args.as_slice() else { return Ok(None) };
+    let (number, detail) = (&function.args[at], &function.args[1 - at]);
+    let Some(counted) = Counted::from_expr(number, schema) else { return Ok(None) };
+    let detail = match detail {
+        Expr::Literal(detail, _) => Some(detail),
+        _ => None,
+    };
+    let what = What::from_call(name, detail, counted.times.calendar().name())?;
+    let detail = detail.and_then(|it| it.try_as_str().flatten()).unwrap_or_default();
+    let what = match what {
+        What::Part(_) => "part",
+        What::Truncate(_) => "truncate",
+        What::Text(_) => "text",
+        What::Number => "number",
+    };
+    Ok(Some(call(what, detail, number.clone(), &counted)))
 }

@@ -1,40 +1,92 @@
-//! Numbers that count time in a calendar whose dates SQL lacks, such as `360_day`.
+//! Numbers that count time in a calendar whose dates SQL lacks, such as `360_day`: a type of time without a type of Arrow.
+//!
+//! Field metadata has units and calendar. Rules see it while a query is planned, and write both into the plan:
 //!
 //! ```text
-//!   time >= '2001-02-30'         dates: time >= 54419
-//!   CAST(time AS TIMESTAMP)      casts: an error that names the calendar; DataFusion would count from 1970
+//!   date_part('month', time)     gridfusion_date('part', 'month', time, 'days since 1850-01-01', '360_day')
+//!   time >= '2001-02-30'         time >= 54419
+//!   time::TEXT                   gridfusion_date('text', …)
+//!   CAST(time AS TIMESTAMP)      an error that names the calendar; DataFusion would count from 1970
 //! ```
+//!
+//! | file | contents |
+//! |---|---|
+//! | `function` | `gridfusion_date`, which later steps evaluate once per label, as other functions |
+//! | `dates` | the rule before DataFusion's `TypeCoercion`: comparisons, and calls of functions |
+//! | `casts` | the rule behind it: casts to text and to timestamps, and files of text |
+//! | `extract` | `EXTRACT`, as a call that the first rule sees |
+//! | `kept` | results of statistics keep the metadata |
 
 mod casts;
 mod dates;
+mod extract;
+mod function;
+mod kept;
 
-use datafusion::arrow::datatypes::Field;
-use datafusion::logical_expr::{Cast, Expr, TryCast};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Expr, ExprSchemable};
 
 pub(crate) use casts::CountedTimesRule;
 pub(crate) use dates::CountedDatesRule;
+pub(crate) use extract::ExtractPlanner;
+pub(crate) use function::date_function;
+pub(in crate::exec) use function::{date_field, number_of_time, with_metadata_of};
+pub(in crate::exec) use kept::KeptMetadata;
 
-use crate::core::array::Calendar;
+use crate::core::array::CountedTimes;
 
-/// Returns the column that a number is, but for casts.
-fn column(expr: &Expr) -> Option<&Expr> {
-    match expr {
-        Expr::Column(_) => Some(expr),
-        Expr::Alias(alias) => column(&alias.expr),
-        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })
-            if field.data_type().is_numeric() =>
-        {
-            column(expr)
-        }
-        _ => None,
-    }
+/// An expression whose numbers count time: its field, and what the numbers mean.
+#[derive(Debug)]
+struct Counted {
+    field: FieldRef,
+    times: CountedTimes,
 }
 
-/// Returns the units and the calendar of numbers that count time, unless the calendar is that of SQL.
-fn count(field: &Field) -> Option<(&str, &str)> {
-    let (units, calendar) = (field.metadata().get("units")?, field.metadata().get("calendar")?);
-    let is_shared =
-        matches!(Calendar::from_name(calendar), Some(Calendar::Mixed | Calendar::Proleptic));
-    let counts = field.data_type().is_numeric() && units.contains(" since ") && !is_shared;
-    counts.then_some((units.as_str(), calendar.as_str()))
+impl Counted {
+    /// Returns what the numbers of an expression mean; `None` for all other expressions.
+    fn from_expr(expr: &Expr, schema: &DFSchema) -> Option<Self> {
+        // All others have no metadata.
+        let may_count = matches!(
+            expr,
+            Expr::Alias(_)
+                | Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::ScalarFunction(_)
+                | Expr::AggregateFunction(_)
+                | Expr::WindowFunction(_)
+                | Expr::Cast(_)
+                | Expr::TryCast(_)
+                | Expr::Negative(_)
+        );
+        if !may_count {
+            return None;
+        }
+        let (_, field) = expr.to_field(schema).ok()?;
+        Self::from_field(&field)
+    }
+
+    fn from_field(field: &FieldRef) -> Option<Self> {
+        Some(Self { times: CountedTimes::from_field(field)?, field: Arc::clone(field) })
+    }
+
+    fn attribute(&self, key: &str) -> &str {
+        self.field.metadata().get(key).map_or("", String::as_str)
+    }
+
+    fn units(&self) -> &str {
+        self.attribute("units")
+    }
+
+    fn calendar(&self) -> &str {
+        self.attribute("calendar")
+    }
+
+    /// Returns `days since 1850-01-01 in the calendar 360_day`.
+    fn shown(&self) -> String {
+        format!("{} in the calendar {}", self.units(), self.times.calendar().name())
+    }
 }

@@ -7,6 +7,7 @@
 //! | all of these | the sign of NaN depends on the plan | NaN has no sign |
 //! | `date_trunc` | fails outside the years 1677 to 2262 | any time |
 //! | `date_bin` | is NULL there | any time |
+//! | `date_part`, `date_trunc`, `to_char` | know no calendar but SQL's | rules replace calls for numbers that [count time](super::counted_times) |
 //!
 //! Each of ours wraps the function of DataFusion, and has its name, types and states. So plans look the same, and states of
 //! either merge with those of the other.

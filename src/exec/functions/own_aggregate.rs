@@ -21,6 +21,7 @@ use super::extremes::{ExtremeOfAll, ExtremeOfGroups};
 use super::one_nan::{OneNan, OneNanPerGroup};
 use super::pairs::PairFunction;
 use super::sliding_rows::{OfSteps, SlidingRows};
+use crate::exec::counted_times::with_metadata_of;
 use crate::exec::window::{Extreme, SumStep, Variance};
 use crate::reduce::{Greatest, Least};
 
@@ -170,7 +171,13 @@ impl AggregateUDFImpl for OwnAggregate {
     }
 
     fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.inner().return_field(fields)
+        let field = self.inner().return_field(fields)?;
+        Ok(match self.kind {
+            AggregateKind::Least | AggregateKind::Greatest => {
+                with_metadata_of(fields.first(), field)
+            }
+            _ => field,
+        })
     }
 
     fn is_nullable(&self) -> bool {

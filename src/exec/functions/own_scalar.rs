@@ -2,31 +2,38 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::ScalarValue;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::types::logical_string;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, Expr, ExpressionPlacement, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, StructFieldMapping,
+    Coercion, ColumnarValue, Documentation, Expr, ExprSchemable, ExpressionPlacement,
+    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, StructFieldMapping,
+    TypeSignature, TypeSignatureClass, lit,
 };
 
 use super::{date_bin, date_trunc};
+use crate::exec::counted_times::{date_field, number_of_time};
 
-/// A scalar function of DataFusion, for times of all years.
+/// A scalar function of DataFusion, for times of all years, or for times of all calendars.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::exec) struct OwnScalar {
     wrapped: Arc<ScalarUDF>,
     kind: ScalarKind,
+    /// The arguments: those of DataFusion, and numbers that may count time.
+    signature: Signature,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ScalarKind {
     Truncate,
     Bin,
+    /// Nothing else than numbers is replaced.
+    OfNumbers,
 }
 
 impl OwnScalar {
@@ -35,9 +42,21 @@ impl OwnScalar {
         let kind = match function.name() {
             "date_trunc" => ScalarKind::Truncate,
             "date_bin" => ScalarKind::Bin,
+            "date_part" | "to_char" => ScalarKind::OfNumbers,
             _ => return None,
         };
-        Some(Self { wrapped: Arc::clone(function), kind })
+        let mut signature = function.signature().clone();
+        if let (TypeSignature::OneOf(all), true) =
+            (&mut signature.type_signature, kind != ScalarKind::Bin)
+        {
+            let text = Coercion::new_exact(TypeSignatureClass::Native(logical_string()));
+            let number = Coercion::new_exact(TypeSignatureClass::Numeric);
+            all.push(TypeSignature::Coercible(match function.name() {
+                "to_char" => vec![number, text],
+                _ => vec![text, number],
+            }));
+        }
+        Some(Self { wrapped: Arc::clone(function), kind, signature })
     }
 
     /// Returns the function of DataFusion.
@@ -48,21 +67,59 @@ impl OwnScalar {
     fn inner(&self) -> &dyn ScalarUDFImpl {
         self.wrapped.inner().as_ref()
     }
+
+    /// Returns the error of DataFusion for arguments of these types.
+    fn refuse(&self, types: &[DataType]) -> Result<FieldRef> {
+        let nulls = types.iter().map(|it| Ok(lit(ScalarValue::try_from(it)?)));
+        let call = self.wrapped.call(nulls.collect::<Result<_>>()?);
+        call.to_field(&DFSchema::empty()).map(|(_, field)| field)
+    }
+
+    /// Replaces a NULL in the place of a time by one of times: the signature takes it for a number, which needs no cast.
+    fn give_null_a_type(&self, args: &mut ScalarFunctionArgs) {
+        let at = number_of_time(self.name());
+        let (Some(time), Some(field)) = (args.args.get_mut(at), args.arg_fields.get_mut(at)) else {
+            return;
+        };
+        if self.kind != ScalarKind::Bin && time.data_type().is_null() {
+            let null = ScalarValue::TimestampNanosecond(None, None);
+            *field = Arc::new(Field::new(field.name(), null.data_type(), true));
+            *time = ColumnarValue::Scalar(null);
+        }
+    }
 }
 
 impl ScalarUDFImpl for OwnScalar {
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.give_null_a_type(&mut args);
         match self.kind {
             ScalarKind::Truncate => match date_trunc::truncated(&args.args)? {
                 Some(truncated) => Ok(truncated),
                 None => self.inner().invoke_with_args(args),
             },
+            ScalarKind::OfNumbers => self.inner().invoke_with_args(args),
             ScalarKind::Bin => {
                 let (arguments, rows) = (args.args.clone(), args.number_rows);
                 let binned = self.inner().invoke_with_args(args)?;
                 date_bin::with_all_bins(&arguments, binned, rows)
             }
         }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        if let Some(field) = date_field(self.name(), &args)? {
+            return Ok(field);
+        }
+        let types: Vec<DataType> =
+            args.arg_fields.iter().map(|it| it.data_type().clone()).collect();
+        if self.kind != ScalarKind::Bin && types.iter().any(DataType::is_numeric) {
+            return self.refuse(&types);
+        }
+        self.inner().return_field_from_args(args)
     }
 
     // All else is that of the function of DataFusion.
@@ -79,20 +136,12 @@ impl ScalarUDFImpl for OwnScalar {
         self.inner().schema_name(args)
     }
 
-    fn signature(&self) -> &Signature {
-        self.inner().signature()
-    }
-
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         self.inner().coerce_types(types)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.inner().return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.inner().return_field_from_args(args)
     }
 
     fn is_strict(&self) -> bool {

@@ -48,8 +48,8 @@ pub(crate) use when_executed::WhenExecuted;
 
 /// Returns the functions that rewritten plans call. Other processes need them, too.
 #[cfg(feature = "codec")]
-pub(crate) fn functions() -> [Arc<ScalarUDF>; 2] {
-    [interval_length(), time_of_day()]
+pub(crate) fn functions() -> [Arc<ScalarUDF>; 3] {
+    [interval_length(), time_of_day(), super::date_function()]
 }
 
 /// Returns the aggregate functions that take the places of those of DataFusion with the same names.

@@ -19,6 +19,7 @@ pub(super) mod walk;
 use std::sync::Arc;
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::aggregate_statistics::AggregateStatistics;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
@@ -28,6 +29,7 @@ use self::operators::OperatorKind::{
     Aggregate, Filter, GridScan, GroupingSets, HashJoin, Sink, SparseScan, TopK, Window,
 };
 use self::rule::{GridRule, Row};
+use super::counted_times::KeptMetadata;
 use super::{align, best_first, eager, lookup, mended, reduce, sparse, top, window, write};
 
 /// Rules before `EnsureRequirements`. Behind it, windows are reversed, and rows are sorted and repartitioned already.
@@ -173,6 +175,10 @@ pub fn gridfusion_rules(
     for rule in rules.iter_mut().filter(|rule| [before.name(), after.name()].contains(&rule.name()))
     {
         *rule = Arc::new(mended::PushdownByIndex(Arc::clone(rule)));
+    }
+    let statistics = AggregateStatistics::new();
+    for rule in rules.iter_mut().filter(|rule| rule.name() == statistics.name()) {
+        *rule = Arc::new(KeptMetadata(Arc::clone(rule)));
     }
     rules
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::counted_times::marked_times;
 use super::dimension::Dimension;
 use super::read_options::ReadOptions;
-use super::single_labels::{mark, marked};
+use super::single_labels::mark;
 use super::values::{NumberColumn, ValueColumn};
 use crate::format::{ElementType, bound};
 use crate::tile::CellFormat;
@@ -166,9 +166,7 @@ pub(super) fn schema(
     let mut fields: Vec<Field> = Vec::new();
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
-        let field = Field::new(&dim.name, dim.labels.data_type(), dim.labels.has_nulls());
-        let field = marked(with_attributes(field, &dim.attributes));
-        fields.push(marked_times(field, dim.is_labelled));
+        fields.push(dim.field());
         columns.push(ColumnSource::Label(axis));
     }
     for (number, value) in values.iter().enumerate() {

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use arrow::datatypes::Field;
+
 use super::calendar::Calendar;
+use super::column::with_attributes;
+use super::counted_times::{CountedTimes, marked_times};
 use super::labels::Labels;
+use super::single_labels::marked;
 
 /// A dimension: one axis of an array, with its name and labels.
 #[derive(Debug, Clone)]
@@ -93,6 +98,17 @@ impl Dimension {
         let units = self.attributes.get("units")?.to_ascii_lowercase();
         let counts = units.split_whitespace().any(|it| it == "since");
         counts.then(|| calendar_name(self.attributes.get("calendar").map_or("", String::as_str)))
+    }
+
+    /// Returns the field of the column.
+    pub(super) fn field(&self) -> Field {
+        let field = Field::new(&self.name, self.labels.data_type(), self.labels.has_nulls());
+        marked_times(marked(with_attributes(field, &self.attributes)), self.is_labelled)
+    }
+
+    /// Returns what labels mean that are numbers and shown as dates.
+    pub(crate) fn times(&self) -> Option<CountedTimes> {
+        CountedTimes::from_field(&self.field())
     }
 
     /// Returns the length of the axis.

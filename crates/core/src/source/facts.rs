@@ -83,13 +83,19 @@ impl KnownDimension {
     }
 }
 
-/// Returns the first and the last label as text; `None` for NULL, or if there are no labels.
+/// Returns the first and the last label as text, numbers that count time as dates; `None` for NULL, or if there are no labels.
 pub fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
     let labels = dimension.labels();
-    Ok(match dimension.len().checked_sub(1) {
+    let [first, last] = match dimension.len().checked_sub(1) {
         Some(last) => [labels.text(0)?, labels.text(last)?],
         None => [None, None],
-    })
+    };
+    let Some(times) = dimension.times() else { return Ok([first, last]) };
+    let date = |number: String| {
+        let time = number.parse().ok().and_then(|it| times.time(it));
+        time.map_or(number, |it| it.to_string())
+    };
+    Ok([first.map(date), last.map(date)])
 }
 
 /// An attribute, or a key of TileDB metadata, with its value as text.
