@@ -3,11 +3,10 @@
 //! | calendar | timestamp of a time |
 //! |---|---|
 //! | `proleptic_gregorian` | the same date |
-//! | `standard`, `gregorian` | the same instant: the calendar is Julian before 1582-10-15, and skips the ten dates before that day |
+//! | `standard`, `gregorian` | the same instant, and the same date since 1582-10-15; labels before that day stay numbers, shown as dates |
 //! | `noleap`, `365_day` | the same date: SQL has all dates of the calendar |
 //!
-//! The type does not depend on the dates of labels, so that the files of a collection agree. Other calendars have dates that SQL
-//! lacks, and their times stay numbers. So do months and years, which have no fixed length.
+//! Other calendars have dates that SQL lacks, and their times stay numbers. So do months and years, which have no fixed length.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,15 +71,11 @@ impl TimeUnits {
         if self.unit % 1_000 == 0 { 1_000 } else { 1 }
     }
 
-    /// Returns a warning if the file's calendar gives times other dates than SQL does, of which this is the first.
-    pub(crate) fn renamed(self, first: Option<i64>) -> Option<String> {
+    /// Whether the file's calendar gives times other dates than SQL does, of which this is the first: it is Julian before 1582-10-15.
+    pub(crate) fn precedes_reform(self, first: Option<i64>) -> bool {
         let reform = i128::from(REFORM_DAY) * i128::from(DAY);
         let is_before = first.is_some_and(|it| i128::from(it) * i128::from(self.tick()) < reform);
-        (self.calendar == Some(Calendar::Mixed) && is_before).then(|| {
-            "times before 1582-10-15 are shown with other dates than the file has: SQL uses the proleptic \
-             Gregorian calendar, and the file's calendar is Julian before that day; the instants are the same"
-                .to_owned()
-        })
+        self.calendar == Some(Calendar::Mixed) && is_before
     }
 
     /// Returns the timestamp `value` units after the reference; `None` if the type cannot hold it.
@@ -229,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn times_before_the_reform_have_a_warning() {
+    fn times_before_the_reform_have_other_dates() {
         let renamed = |first: i64, calendar: &str| {
             let units = units("days since 1970-01-01", Some(calendar)).unwrap();
-            assert_eq!(units.renamed(None), None);
-            units.renamed(Some(first)).is_some()
+            assert!(!units.precedes_reform(None));
+            units.precedes_reform(Some(first))
         };
         let reform = units("days since 1582-10-15", None).unwrap().at_integer(0).unwrap();
         assert!(renamed(reform - 1, "standard") && !renamed(reform, "standard"));

@@ -2,7 +2,8 @@
 //!
 //! | stored elements | type of the labels |
 //! |---|---|
-//! | numbers with the units of a CF time whose calendar SQL has | Timestamp(µs); Timestamp(ns) if they count nanoseconds |
+//! | numbers with the units of a CF time of `standard`, one of which is before 1582-10-15 | the stored type, shown as dates |
+//! | other numbers with the units of a CF time whose calendar SQL has | Timestamp(µs); Timestamp(ns) if they count nanoseconds |
 //! | packed numbers | Float64; Float32 if the packing is in singles |
 //! | f16 | Float64 |
 //! | integer codes with `tetration_categories` | Utf8View |
@@ -59,7 +60,10 @@ fn times(
         odd.push("some times do not fit a timestamp; the labels stay numbers".to_owned());
         return None;
     };
-    odd.extend(units.renamed(min(&times)));
+    // SQL has other dates for these days, so the numbers are shown as dates of the file's calendar.
+    if units.precedes_reform(min(&times)) {
+        return None;
+    }
     // Lengths of time are counted like times, from 0.
     cast(&times, &units.data_type()).ok()
 }
