@@ -330,6 +330,7 @@ def read_group(reader, group, unreadable):
             continue
         if name in undecoded:
             table.facts["undecoded"] = True
+            table.values = without_unwritten(table.values)
         names_of_numbers = reader.enumeration(group, name)
         if names_of_numbers:
             table.facts["enum"] = names_of_numbers
@@ -390,6 +391,12 @@ def table_of(where, name, decoded, raw):
     if integral:
         values = exact_integers(values, stored)
     return Table(where, list(decoded.dims), [], values, kind, facts, integral)
+
+
+def without_unwritten(values):
+    """Makes times NULL that NetCDF never wrote: xarray refuses to decode them."""
+    unwritten = netCDF4.default_fillvals.get(values.dtype.str[1:])
+    return np.where(values == unwritten, np.nan, values) if values.dtype.kind == "f" else values
 
 
 def without_nan(values, stored):
