@@ -66,7 +66,11 @@ def cmip6(folder, random):
                     "tas": (("time", "lat", "lon"), tas, {"units": "K", "cell_methods": "time: mean"}),
                     "time_bnds": (("time", "bnds"), np.stack([edges[:-1], edges[1:]], axis=1)),
                 },
-                {"time": ("time", middles, {"bounds": "time_bnds"}), "lat": LATS.astype("f8"), "lon": LONS.astype("f8")},
+                {
+                    "time": ("time", middles, {"bounds": "time_bnds"}),
+                    "lat": LATS.astype("f8"),
+                    "lon": LONS.astype("f8"),
+                },
             )
             units = {"units": "days since 1850-01-01", "calendar": calendar, "dtype": "f8"}
             data.to_netcdf(folder / f"tas_Amon_{model}_{decade}.nc", encoding={"time": units, "time_bnds": units})
@@ -171,7 +175,7 @@ def questions(folder):
     era5 = f"'{folder}/era5/t2m_*.nc'"
     yield (
         "the mean of each month, all packed in their own way",
-        f"SELECT avg(t2m) FROM {era5} GROUP BY date_part('month', valid_time) ORDER BY date_part('month', valid_time)",
+        f"SELECT avg(t2m) FROM {era5} GROUP BY {{0}} ORDER BY {{0}}".format("date_part('month', valid_time)"),
         months.groupby("valid_time.month").mean(...).values,
     )
     yield (
@@ -181,13 +185,15 @@ def questions(folder):
     )
     yield (
         "the mean weighted by the cosine of the latitude",
-        f"SELECT sum(t2m * cos(radians(latitude))) / sum(cos(radians(latitude))) FROM {era5} WHERE t2m IS NOT NULL",
-        [float(months.weighted(np.cos(np.deg2rad(months.latitude.astype('f8')))).mean())],
+        "SELECT sum(t2m * cos(radians(latitude))) / sum(cos(radians(latitude))) "
+        f"FROM {era5} WHERE t2m IS NOT NULL",
+        [float(months.weighted(np.cos(np.deg2rad(months.latitude.astype("f8")))).mean())],
     )
     final = xr.open_dataset(folder / "era5/expver.nc").t2m.astype("f8")
     yield (
         "one series of the final and the preliminary version",
-        f"SELECT avg(v) FROM (SELECT time, latitude, coalesce(max(t2m) FILTER (WHERE expver = 1), max(t2m) FILTER (WHERE expver = 5)) AS v "
+        "SELECT avg(v) FROM (SELECT time, latitude, "
+        "coalesce(max(t2m) FILTER (WHERE expver = 1), max(t2m) FILTER (WHERE expver = 5)) AS v "
         f"FROM '{folder}/era5/expver.nc' GROUP BY time, latitude) GROUP BY time ORDER BY time",
         final.sel(expver=1).combine_first(final.sel(expver=5)).mean("latitude").values,
     )
@@ -200,9 +206,9 @@ def questions(folder):
     )
     yield (
         "the anomalies from the mean of each month",
-        f"WITH climate AS (SELECT date_part('month', time) AS month, lat, lon, avg(tas) AS mean FROM {model} GROUP BY 1, 2, 3) "
-        f"SELECT max(tas - mean) FROM {model} AS m JOIN climate AS c ON date_part('month', m.time) = c.month AND m.lat = c.lat "
-        "AND m.lon = c.lon",
+        "WITH climate AS (SELECT date_part('month', time) AS month, lat, lon, avg(tas) AS mean "
+        f"FROM {model} GROUP BY 1, 2, 3) SELECT max(tas - mean) FROM {model} AS m JOIN climate AS c "
+        "ON date_part('month', m.time) = c.month AND m.lat = c.lat AND m.lon = c.lon",
         [float((tas.groupby("time.month") - tas.groupby("time.month").mean("time")).max())],
     )
     yield (
@@ -222,7 +228,7 @@ def questions(folder):
     )
     yield (
         "the times of a regional model",
-        f"""SELECT value FROM read_netcdf({model.format('Times')}) ORDER BY "Time", value""",
+        f"""SELECT value FROM read_netcdf({model.format("Times")}) ORDER BY "Time", value""",
         [text.decode() for text in hours.Times.values],
     )
     ocean = opened(folder / "nemo", "*.nc", "time_counter")
@@ -256,7 +262,11 @@ def asked(program, sql):
     """Returns the first column of an answer, or the text of the error."""
     command = [program, "-q", "--format", "json", "-c", sql]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    return outcome.stderr.strip() if outcome.returncode else [next(iter(row.values())) for row in json.loads(outcome.stdout)]
+    return (
+        outcome.stderr.strip()
+        if outcome.returncode
+        else [next(iter(row.values())) for row in json.loads(outcome.stdout)]
+    )
 
 
 def is_same(found, wanted):

@@ -4,16 +4,16 @@
 
 FOLDER is one that real_files.py wrote; PART selects files by a part of their paths. Each variable gets a verdict:
 
-    equal      the numbers of rows and values, the least and greatest value, sum and mean, the first and last rows, and
-               the least and greatest labels are those of xarray or h5py
+    equal      the numbers of rows and values, the least and greatest value, sum and mean, the first and last rows,
+               and the least and greatest labels are those of xarray or h5py
     refused    no table, or an error, for a reason that the book lists (REFUSED)
     different  on purpose (real_files.DIFFERENT)
     unread     there is a table, and neither xarray nor h5py reads the variable
     unasked    left out by --most
     WRONG      anything else: another answer, another error, or a variable that nothing says is left out
 
-Fails if one is wrong. tests/it/foreign compares cells; this compares answers that the program may have without reading
-rows, and finds what is missing.
+Fails if one is wrong. tests/it/foreign compares cells; this compares answers that the program may have without
+reading rows, and finds what is missing.
 """
 
 import argparse
@@ -35,7 +35,7 @@ import numpy as np  # noqa: E402
 import expected  # noqa: E402
 import real_files  # noqa: E402
 
-# What the book does not promise to read ("Unsupported" in docs/netcdf.md and docs/zarr.md), as the program words it.
+# What the book says is not read ("Unsupported" in docs/netcdf.md and docs/zarr.md), in the program's words.
 REFUSED = re.compile(
     "|".join(
         [
@@ -98,7 +98,11 @@ def statements(path, listed):
     places = ", ".join(quoted(f"{dim}_idx", '"') for dim in expected.unique(listed["dimensions"]))
     variable = listed["dataset"].rpartition("/")[2]
     is_complex = listed["element_type"].startswith("complex")
-    parts = {f"value{part}": quoted(variable + part, '"') for part in ("_re", "_im")} if is_complex else {"value": "value"}
+    parts = (
+        {f"value{part}": quoted(variable + part, '"') for part in ("_re", "_im")}
+        if is_complex
+        else {"value": "value"}
+    )
     facts = ["count(*) AS rows"]
     for label, column in [*((f"label{at}", dim) for at, dim in enumerate(dims)), *parts.items()]:
         facts += [f"count({column}) AS {label}_count"]
@@ -286,7 +290,11 @@ def verdicts(program, file, path, listing, most):
         else:
             text = "; ".join(row["warnings"]) if row else ""
             known = REFUSED.search(text)
-            yield name, "refused" if known else "WRONG", text or f"it is not listed, and nothing says why ({reason})"
+            yield (
+                name,
+                "refused" if known else "WRONG",
+                text or f"it is not listed, and nothing says why ({reason})",
+            )
     for name, row in rows.items():
         yield name, "WRONG", f"only the program lists it ({row['data_type']}, {row['warnings']})"
 

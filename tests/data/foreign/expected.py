@@ -108,7 +108,13 @@ class Zarr:
         return [dim or f"dim_{axis}" for axis, dim in enumerate(names)]
 
     def raw(self, group, name):
-        return self.node(group)[name][...]
+        """Reads an array that xarray refuses for want of names, with the fill value that it hides in version 2."""
+        array = self.node(group)[name]
+        values, fill = np.asarray(array[...]), array.metadata.fill_value
+        hides = array.metadata.zarr_format == 2 and fill is not None and values.dtype.kind in "iufb"
+        if not hides or not (values == fill).any():
+            return values
+        return np.where(values == fill, np.nan if values.dtype.kind == "f" else None, values)
 
     def open(self, group, **options):
         store = self.store
