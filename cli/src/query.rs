@@ -68,7 +68,7 @@ pub(crate) struct Query {
 
 /// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StatementKind {
+pub(crate) enum StatementKind {
     /// Yields rows.
     Rows,
     /// Shows a plan.
@@ -80,7 +80,7 @@ enum StatementKind {
 }
 
 impl StatementKind {
-    fn new(statement: &Statement) -> Self {
+    pub(crate) fn new(statement: &Statement) -> Self {
         match statement {
             Statement::Statement(statement) => match statement.as_ref() {
                 SqlStatement::Query(_) => Self::Rows,

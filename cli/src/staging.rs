@@ -14,10 +14,12 @@
 //! parts of an upload into an object.
 
 use std::fmt;
+use std::future;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::exec_err;
 use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreRegistry;
@@ -25,6 +27,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, collect};
+
 use futures::stream::{self, BoxStream};
 use object_store::path::Path;
 use object_store::{
@@ -76,15 +79,31 @@ impl Staging {
         plan: &Arc<dyn ExecutionPlan>,
         context: &Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        let interrupted = async {
+            if tokio::signal::ctrl_c().await.is_err() {
+                future::pending::<()>().await;
+            }
+        };
+        let batches = self.run_unless(interrupted, plan, context).await?;
+        let rows = stream::iter(batches.into_iter().map(Ok));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows)))
+    }
+
+    /// As [`Self::run`], until `interrupted` is ready. Does not change how the process handles signals.
+    pub(crate) async fn run_unless(
+        &self,
+        interrupted: impl Future<Output = ()>,
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<TaskContext>,
+    ) -> Result<Vec<RecordBatch>> {
         let written = tokio::select! {
             written = collect(Arc::clone(plan), Arc::clone(context)) => written,
-            Ok(()) = tokio::signal::ctrl_c() => exec_err!("interrupted; no file was written"),
+            () = interrupted => exec_err!("interrupted; no file was written"),
         };
         match written {
             Ok(batches) => {
                 self.commit().await?;
-                let rows = stream::iter(batches.into_iter().map(Ok));
-                Ok(Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows)))
+                Ok(batches)
             }
             Err(error) => {
                 self.abort().await;

@@ -133,17 +133,37 @@ fn hide_in_explain(ctx: &SessionContext, statement: &mut Statement) -> Result<()
 }
 
 async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<PlannedStatement> {
-    let frame = execute(ctx, statement).await?;
+    let plan = logical(ctx, statement).await?;
+    planned(execute(ctx, plan).await?).await
+}
+
+/// Plans a `COPY` of the rows of another plan, in place of those that the statement has.
+pub(crate) async fn plan_copy(
+    ctx: &SessionContext,
+    statement: Statement,
+    rows: &LogicalPlan,
+) -> Result<PlannedStatement> {
+    let mut plan = logical(ctx, statement).await?;
+    if let LogicalPlan::Copy(copy) = &mut plan {
+        copy.input = Arc::new(rows.clone());
+    }
+    planned(execute(ctx, plan).await?).await
+}
+
+async fn planned(frame: DataFrame) -> Result<PlannedStatement> {
     let (logical, context) = (frame.logical_plan().clone(), frame.task_ctx());
     let physical = Box::pin(frame.create_physical_plan()).await?;
     file_types::check_columns(&physical)?;
     Ok(PlannedStatement { logical, physical, context })
 }
 
-/// Plans a statement. DDL and `SET` run at once, other plans when the returned frame runs.
-async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
+async fn logical(ctx: &SessionContext, statement: Statement) -> Result<LogicalPlan> {
     file_types::check(ctx, &statement)?;
-    let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
+    Box::pin(unique_names::plan(ctx, statement)).await
+}
+
+/// Executes a plan. DDL and `SET` run at once, other plans when the returned frame runs.
+async fn execute(ctx: &SessionContext, mut plan: LogicalPlan) -> Result<DataFrame> {
     match &mut plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
             configure_stores(ctx, &table.locations, &table.options)?;

@@ -10,7 +10,7 @@
 pub(crate) mod args;
 mod bounds;
 mod look;
-mod titles;
+pub(crate) mod titles;
 
 use std::io::{self, Write};
 use std::sync::Arc;

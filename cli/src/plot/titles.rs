@@ -53,20 +53,20 @@ fn array_of(scan: &TableScan) -> Option<String> {
 
 /// The origin of a column of a query.
 #[derive(Debug)]
-pub(super) struct Trace<'a> {
+pub(crate) struct Trace<'a> {
     /// The field of the table column, whose metadata has the attributes.
-    pub(super) field: &'a Field,
+    pub(crate) field: &'a Field,
     /// The table.
-    pub(super) scan: &'a TableScan,
+    pub(crate) scan: &'a TableScan,
     /// The aggregate over the column; at most one.
-    pub(super) aggregate: Option<&'a str>,
+    pub(crate) aggregate: Option<&'a str>,
     is_renamed: bool,
 }
 
 impl<'a> Trace<'a> {
     /// Follows a column down to a table column, through operators and functions that keep the meaning of
     /// its values.
-    pub(super) fn from_plan(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
+    pub(crate) fn from_plan(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
         match plan {
             LogicalPlan::Projection(node) => Self::from_expr(node.expr.get(at)?, &node.input),
             LogicalPlan::Aggregate(node) => {

@@ -1,0 +1,292 @@
+//! The session of the program without its command line and its printing. The Python package builds on it, so that both have the
+//! same tables, stores, settings, exports and messages.
+//!
+//! ```text
+//!   SQL ──▶ statements ──▶ Outcome::Query: a plan, which may run often
+//!                     └──▶ Outcome::Rows, Outcome::Nothing: the statement has run
+//! ```
+
+mod columns;
+mod failure;
+
+use std::mem;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::plan_datafusion_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::spill::get_record_batch_memory_size;
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
+use datafusion::prelude::{DataFrame, SessionContext};
+use datafusion::sql::parser::Statement;
+use futures::TryStreamExt;
+use gridfusion::{without_panics, without_secrets};
+
+pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
+use self::failure::Explained;
+pub use self::failure::Failure;
+use crate::args::Args;
+use crate::errors::describe;
+use crate::hints::{explained, with_hint};
+use crate::print::{Format, MaxRows, PrintOptions, Printer};
+use crate::query::StatementKind;
+use crate::secrets::{hide, learn_sql};
+use crate::session::Session;
+use crate::staging::Staging;
+use crate::statement::{self, PlannedStatement};
+use crate::store::{StoreOptions, is_of_store};
+use crate::summarize::summarize;
+
+/// The arguments of the command line that a session takes, with underscores.
+const ARGUMENTS: [&str; 8] = [
+    "batch_size",
+    "memory_limit",
+    "retries",
+    "root",
+    "task_size",
+    "tls_ca",
+    "token_file",
+    "workers",
+];
+
+/// A session that runs SQL for another program.
+pub struct EmbeddedSession {
+    ctx: SessionContext,
+}
+
+/// The outcome of a text of SQL.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A query, which has not run, and the columns of its rows.
+    Query(Box<LogicalPlan>, SchemaRef),
+    /// The rows of a statement that has run, such as `EXPLAIN`, `SHOW` or `COPY`.
+    Rows(SchemaRef, Vec<RecordBatch>),
+    /// A statement without rows has run, such as `CREATE VIEW` or `SET`.
+    Nothing,
+}
+
+impl EmbeddedSession {
+    /// Makes a session without tables.
+    ///
+    /// `options` are arguments of the command line such as `memory_limit`, and options of object stores such as `aws.region`. All others
+    /// are settings, such as `reduce_memory` or `datafusion.execution.batch_size`.
+    ///
+    /// # Errors
+    /// If an option is unknown or has a wrong value.
+    pub async fn try_new(options: &[(String, String)]) -> Result<Self> {
+        let is_setting = |name: &str| !ARGUMENTS.contains(&name) && !is_of_store(name);
+        let session = Self { ctx: context(options)? };
+        for (name, value) in options.iter().filter(|(name, _)| is_setting(name)) {
+            session.set(name, value).await?;
+        }
+        Ok(session)
+    }
+
+    /// DataFusion's context of the session.
+    pub fn ctx(&self) -> &SessionContext {
+        &self.ctx
+    }
+
+    /// Sets a setting. A name without a prefix is one of gridfusion's.
+    ///
+    /// # Errors
+    /// If the name is unknown, or the value is wrong.
+    pub async fn set(&self, name: &str, value: &str) -> Result<()> {
+        let name = if name.contains('.') { name.to_owned() } else { format!("gridfusion.{name}") };
+        let is_name = |it: char| it.is_ascii_alphanumeric() || "_.".contains(it);
+        if !name.chars().all(is_name) {
+            return Err(plan_datafusion_err!("'{name}' is no name of a setting"));
+        }
+        let sql = format!("SET {name} = '{}'", value.replace('\'', "''"));
+        Box::pin(self.run(&sql, std::future::pending())).await.map(drop)
+    }
+
+    /// Runs the statements of `sql`. If the last one is a query, that does not run, and is the outcome. A statement that writes files
+    /// ends when `interrupted` is ready, and writes nothing then.
+    ///
+    /// # Errors
+    /// The error of the first statement that fails.
+    pub async fn run(&self, sql: &str, interrupted: impl Future<Output = ()>) -> Result<Outcome> {
+        learn_sql(sql);
+        let mut interrupted = Box::pin(interrupted);
+        let mut outcome = Outcome::Nothing;
+        for text in statement::texts(self.ctx(), sql)? {
+            let run =
+                without_panics(Box::pin(self.run_text(&text, &mut interrupted, &mut outcome)));
+            if let Err(error) = run.await {
+                let kind = Failure::of(&error);
+                return Err(Explained::of_kind(kind, &explained(error, self.ctx(), &text).await));
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Runs one statement. A query that was the outcome of an earlier statement runs first, so that its errors show.
+    async fn run_text(
+        &self,
+        text: &str,
+        interrupted: &mut (impl Future<Output = ()> + Unpin),
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let summary = Box::pin(summarize(self.ctx(), text)).await?;
+        for statement in statement::parse(self.ctx(), summary.as_deref().unwrap_or(text))? {
+            if let Outcome::Query(earlier, _) = mem::replace(outcome, Outcome::Nothing) {
+                self.collect(&earlier).await?;
+            }
+            *outcome = Box::pin(self.run_statement(statement, &mut *interrupted)).await?;
+        }
+        Ok(())
+    }
+
+    async fn run_statement(
+        &self,
+        statement: Statement,
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<Outcome> {
+        let kind = StatementKind::new(&statement);
+        let PlannedStatement { logical, physical, context } =
+            statement::plan(self.ctx(), statement).await?;
+        let schema = physical.schema();
+        let batches = match kind {
+            StatementKind::Rows => return Ok(Outcome::Query(Box::new(logical), schema)),
+            StatementKind::Write => write(&physical, context, interrupted).await?,
+            StatementKind::Explain | StatementKind::Other => {
+                collect(physical, Arc::new(context)).await?
+            }
+        };
+        let has_rows = !schema.fields().is_empty();
+        Ok(if has_rows { Outcome::Rows(schema, batches) } else { Outcome::Nothing })
+    }
+
+    /// Writes the rows of a query to a file, in their order. `sql` is a `COPY` of any other rows to that file.
+    ///
+    /// # Errors
+    /// If the query fails, or the file cannot be written. No file appears then, nor if `interrupted` is ready before the end.
+    pub async fn copy(
+        &self,
+        plan: &LogicalPlan,
+        sql: &str,
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<Vec<RecordBatch>> {
+        learn_sql(sql);
+        let statement = statement::parse(self.ctx(), sql)?.pop_front();
+        let statement = statement.ok_or_else(|| plan_datafusion_err!("COPY is missing"))?;
+        let PlannedStatement { physical, context, .. } =
+            Box::pin(statement::plan_copy(self.ctx(), statement, plan)).await?;
+        write(&physical, context, interrupted).await
+    }
+
+    /// Begins to run a query.
+    ///
+    /// # Errors
+    /// If the query cannot be planned. The stream has the errors of the rows.
+    pub async fn execute(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
+        let frame = DataFrame::new(self.ctx().state(), plan.clone());
+        let context = Arc::new(frame.task_ctx());
+        let physical = Box::pin(frame.create_physical_plan()).await?;
+        execute_stream(physical, context)
+    }
+
+    /// Runs a query. While it runs, its rows count towards the memory limit.
+    ///
+    /// # Errors
+    /// If the query fails.
+    pub async fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+        let pool = Arc::clone(&self.ctx().runtime_env().memory_pool);
+        let reservation = MemoryConsumer::new("result").register(&pool);
+        let mut stream = self.execute(plan).await?;
+        let mut batches = vec![];
+        while let Some(batch) = stream.try_next().await? {
+            reservation.try_grow(get_record_batch_memory_size(&batch))?;
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// The names of the table functions that read arrays, or facts about them.
+    pub fn table_functions(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.ctx().state().table_functions().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Returns rows as the table that the program prints, with at most `most` rows.
+    ///
+    /// # Errors
+    /// If a value cannot be shown.
+    pub fn table(
+        &self,
+        schema: &SchemaRef,
+        batches: &[RecordBatch],
+        most: usize,
+    ) -> Result<String> {
+        let options = PrintOptions {
+            format: Format::Table,
+            maxrows: MaxRows::Limited(most),
+            headers: true,
+            quiet: true,
+            color: false,
+        };
+        let config = self.ctx().copied_config();
+        let mut printer = Printer::try_new(&options, Arc::clone(schema), config.options())?;
+        let mut text = vec![];
+        for batch in batches {
+            printer.write(&mut text, batch.clone())?;
+        }
+        printer.finish(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Adds the hint that the program prints for an error, if there is one.
+    pub fn explain(&self, error: DataFusionError) -> DataFusionError {
+        let kind = Failure::of(&error);
+        Explained::of_kind(kind, &with_hint(error, self.ctx()))
+    }
+}
+
+/// Runs a plan that writes files. They appear when all are complete.
+async fn write(
+    plan: &Arc<dyn ExecutionPlan>,
+    context: TaskContext,
+    interrupted: impl Future<Output = ()>,
+) -> Result<Vec<RecordBatch>> {
+    let staging = Arc::new(Staging::default());
+    let context = Arc::new(staging.context(context)?);
+    staging.run_unless(interrupted, plan, &context).await
+}
+
+/// Makes the context from the arguments of the command line and the options of object stores among `options`.
+fn context(options: &[(String, String)]) -> Result<SessionContext> {
+    let mut words = vec!["gridfusion".to_owned(), "--quiet".to_owned()];
+    let mut stores = StoreOptions::default();
+    for (name, value) in options {
+        if ARGUMENTS.contains(&name.as_str()) {
+            words.push(format!("--{}={value}", name.replace('_', "-")));
+        } else if is_of_store(name) {
+            stores.set(name, value)?;
+        }
+    }
+    let args = Args::try_from_command_line(words).map_err(|error| refused(&error))?;
+    Ok(Session::new(&args.engine, true, &stores)?.ctx)
+}
+
+/// Returns the message of an error, without secrets.
+pub fn message(error: &DataFusionError) -> String {
+    shown(&describe(error))
+}
+
+/// Returns a text without secrets.
+pub fn shown(text: &str) -> String {
+    without_secrets(&hide(text))
+}
+
+/// Returns the error for a wrong argument: the first line of the program's.
+fn refused(error: &clap::Error) -> DataFusionError {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    plan_datafusion_err!("{}", line.strip_prefix("error: ").unwrap_or(line))
+}
