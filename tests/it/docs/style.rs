@@ -8,8 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const SOURCES: [&str; 9] =
-    ["src", "crates", "cli", "distributed", "plot", "benches", "examples", "fuzz", "tests"];
+const SOURCES: [&str; 10] = [
+    "src",
+    "crates",
+    "cli",
+    "distributed",
+    "plot",
+    "python/src",
+    "benches",
+    "examples",
+    "fuzz",
+    "tests",
+];
 const PAGES: [&str; 10] = [
     "docs",
     "benches",

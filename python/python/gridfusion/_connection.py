@@ -1,0 +1,241 @@
+"""Connections: sessions with tables, settings and a memory limit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _internal
+from ._relation import Relation
+from ._sql import call, name as quoted_name, quoted
+from .errors import InterfaceError, ProgrammingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Location = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def connect(
+    *,
+    memory_limit: str | int | None = None,
+    threads: int | None = None,
+    root: str | os.PathLike[str] | None = None,
+    workers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Connection:
+    """Make a connection. Each has tables and settings of its own; threads of the process are shared.
+
+    Parameters
+    ----------
+    memory_limit
+        The most memory of queries, such as ``"2g"``, or a number of bytes. Large sorts and aggregations then use files.
+    threads
+        The number of parts in which a query runs at once; by default, one per core.
+    root
+        The folder whose local files queries may read and write; by default, all files.
+    workers
+        URLs of processes that run parts of queries.
+    options, **more
+        Settings of gridfusion such as ``reduce_memory="2g"``, and options of object stores such as ``{"aws.region": "eu-west-1"}``.
+
+    Raises
+    ------
+    ProgrammingError
+        If an option is unknown or has a wrong value.
+
+    Examples
+    --------
+    >>> with connect(memory_limit="1g", threads=2) as con:
+    ...     con.sql("SELECT 1 + 1 AS two").fetchall()
+    [(2,)]
+    """
+    given: dict[str, Any] = {"memory_limit": memory_limit, "root": root}
+    if workers is not None:
+        given["workers"] = ",".join(workers)
+    if threads is not None:
+        if threads < 1:
+            raise ProgrammingError(f"threads = {threads}, expected at least 1")
+        given["datafusion.execution.target_partitions"] = threads
+    given = {name: value for name, value in given.items() if value is not None}
+    given |= {**(options or {}), **more}
+    return Connection(_internal.Session([(name, _text(value)) for name, value in given.items()]))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+class Connection:
+    """A session with tables and settings. Threads may share it.
+
+    :func:`connect` makes connections. One that is used in a ``with`` statement is closed at its end.
+    """
+
+    __slots__ = ("__weakref__", "_open")
+
+    def __init__(self, session: _internal.Session) -> None:
+        self._open: _internal.Session | None = session
+
+    @property
+    def _session(self) -> _internal.Session:
+        if self._open is None:
+            raise InterfaceError("the connection is closed")
+        return self._open
+
+    def sql(self, query: str) -> Relation | None:
+        """Run statements, and return the rows of the last one.
+
+        A query runs when its rows are asked for, and again each time they are. All other statements run at once.
+
+        Returns
+        -------
+        Relation or None
+            ``None`` if the last statement has no rows, such as ``CREATE VIEW`` or ``SET``.
+        """
+        return Relation._of(self, self._session.run(query))
+
+    def execute(self, query: str) -> Relation | None:
+        """Run statements, and keep the rows of the last one in memory."""
+        relation = self.sql(query)
+        return None if relation is None else relation._held()
+
+    def read(self, location: Location, variable: str | None = None, **options: Any) -> Relation:
+        """Return the rows of arrays or files of any format.
+
+        Parameters
+        ----------
+        location
+            A path, a URL, a pattern such as ``"climate/*.zarr"``, or a list of them.
+        variable
+            The array to read; by default, all variables that share their dimensions.
+        **options
+            Options of the format, as SQL has them.
+        """
+        if isinstance(location, (str, os.PathLike)) and variable is None and not options:
+            return self._rows_of(f"SELECT * FROM {quoted(os.fspath(location))}")
+        return self._call("read_array", location, *([] if variable is None else [variable]), **options)
+
+    def info(self, location: str | os.PathLike[str], **options: Any) -> Relation:
+        """Return a row with facts per array or variable of a location: names, shapes, types, sizes."""
+        return self._call("array_info", location, **options)
+
+    def register(self, name: str, data: Any) -> Connection:
+        """Make a table of Python data, in place of one of the same name.
+
+        Parameters
+        ----------
+        name
+            The name of the table. In SQL, a name with capitals needs double quotes.
+        data
+            A :class:`Relation`, which becomes a view if it is of this connection; an object with ``__arrow_c_stream__``, such as tables of
+            pyarrow, polars and pandas 3; an older DataFrame of pandas; or an ``xarray.Dataset`` or ``DataArray``, with a column per
+            dimension and variable. The rows are copied into memory. Needs pyarrow, except for relations.
+
+        Returns
+        -------
+        Connection
+            This connection.
+        """
+        session = self._session
+        if isinstance(data, Relation) and data._con is self and data._query is not None:
+            session.create_view(name, data._query)
+        elif isinstance(data, Relation):
+            session.register_rows(name, data._collect())
+        else:
+            session.register(name, _stream(data))
+        return self
+
+    def unregister(self, name: str) -> None:
+        """Remove a table that :meth:`register` made."""
+        if not self._session.unregister(name):
+            raise ProgrammingError(f"there is no table {name!r}")
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views, sorted. A name outside of the default schema has its schema in front."""
+        rows = self._rows_of("SHOW TABLES").fetchall()
+        public = ("datafusion", "public")
+        return sorted(row[2] if row[:2] == public else f"{row[1]}.{row[2]}" for row in rows)
+
+    def table(self, name: str) -> Relation:
+        """Return the rows of a table or view."""
+        return self._rows_of(f"SELECT * FROM {quoted_name(name)}")
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a setting, such as ``reduce_memory`` or ``datafusion.execution.batch_size``, for this connection."""
+        self._session.set(name, _text(value))
+
+    def table_functions(self) -> list[str]:
+        """Return the names of the table functions of SQL. Each is also a method, which takes what the function takes."""
+        return self._session.table_functions()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is closed."""
+        return self._open is None
+
+    def close(self) -> None:
+        """Close the connection. Its tables are gone; relations that exist can still be read."""
+        self._open = None
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Callable[..., Relation]:
+        if not name.startswith("_") and name in self.table_functions():
+
+            def function(*arguments: Any, **options: Any) -> Relation:
+                return self._call(name, *arguments, **options)
+
+            function.__name__ = function.__qualname__ = name
+            function.__doc__ = f"Return the rows of the table function ``{name}`` of SQL."
+            return function
+        raise AttributeError(f"'Connection' object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        functions = [] if self.is_closed else self.table_functions()
+        return [*super().__dir__(), *functions]
+
+    def __repr__(self) -> str:
+        return f"<gridfusion.Connection, {'closed' if self.is_closed else 'open'}>"
+
+    def _call(self, name: str, *arguments: Any, **options: Any) -> Relation:
+        return self._rows_of(f"SELECT * FROM {call(name, *arguments, **options)}")
+
+    def _rows_of(self, query: str) -> Relation:
+        relation = self.sql(query)
+        assert relation is not None, "a query has rows"
+        return relation
+
+
+def _stream(data: Any) -> bytes:
+    """Return the rows of ``data`` as the bytes of an Arrow stream."""
+    module = type(data).__module__.partition(".")[0]
+    is_frame = module == "pandas" and hasattr(data, "columns")
+    if not (is_frame or module == "xarray" or hasattr(data, "__arrow_c_stream__")):
+        raise TypeError(
+            f"a table cannot be made of {type(data).__qualname__}; give an object with __arrow_c_stream__, such as a table of pyarrow, "
+            "polars or pandas, an xarray.Dataset, or a Relation"
+        )
+    import pyarrow
+
+    if module == "xarray":
+        from ._xarray import table
+
+        reader = table(data).to_reader()
+    elif is_frame:
+        reader = pyarrow.Table.from_pandas(data, preserve_index=False).to_reader()
+    else:
+        reader = pyarrow.RecordBatchReader.from_stream(data)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()

@@ -1,0 +1,288 @@
+"""Rows as datasets of xarray, and the other way round.
+
+The rows of a whole grid in row-major order are the cells of an array, so that reshaping them is all. Rows in any other order are numbered
+by the labels of their dimensions, and put into their cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._relation import numpy_column
+
+if TYPE_CHECKING:
+    import pyarrow
+    import xarray
+
+    from ._relation import Relation
+
+#: Cells up to which rows may be as few as they are.
+SMALL = 1 << 24
+#: Cells per row, above which rows of more cells than that are out of proportion.
+SPARSE = 64
+#: Attributes that tell how a file stores values, which the values of a result are not.
+STORED = {"_FillValue", "add_offset", "missing_value", "scale_factor", "bounds"}
+
+
+def dataset(relation: Relation, dims: list[str] | None, fill_value: Any) -> xarray.Dataset:
+    """Return the rows of a relation as a dataset."""
+    import xarray
+
+    columns, facts = relation.columns, relation._facts()
+    dims = _dims(relation, columns, dims)
+    rows = relation._collect()
+    at = {column: columns.index(column) for column in columns}
+    axes = [_Axis(relation, rows, dim, at[dim], facts[at[dim]][0]) for dim in dims]
+    places = _Places(dims, axes, len(rows))
+    attributes = {column: facts[at[column]][2] for column in columns}
+    coords = {axis.name: (axis.name, axis.labels, _kept(attributes[axis.name], axis.labels)) for axis in axes}
+    variables = {}
+    for column in columns:
+        if column not in dims:
+            fill = fill_value.get(column) if isinstance(fill_value, Mapping) else fill_value
+            cells = places.put(column, *numpy_column(rows, at[column]), fill)
+            variables[column] = (dims, cells, _kept(attributes[column], cells))
+    return xarray.Dataset(variables, coords=coords)
+
+
+def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> list[str]:
+    if len(set(columns)) < len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise ValueError(f"two columns are called {twice!r}; rename one with AS")
+    if dims is None:
+        dims = relation.dims
+        if not dims:
+            raise ValueError(
+                f"no column of {', '.join(columns)} is a dimension of an array or a key of GROUP BY; name the dimensions, "
+                f"as in xarray(dims=[{columns[0]!r}])"
+            )
+    dims = [dims] if isinstance(dims, str) else list(dims)
+    for dim in dims:
+        if dim not in columns:
+            raise ValueError(f"there is no column {dim!r}; the columns are {', '.join(columns)}")
+        if dims.count(dim) > 1:
+            raise ValueError(f"the dimension {dim!r} is named twice")
+    return dims
+
+
+def _kept(attributes: dict[str, str], values: np.ndarray) -> dict[str, str]:
+    """Return the attributes that are true for values. xarray itself writes the units of times."""
+    left_out = STORED | ({"units", "calendar"} if values.dtype.kind in "mM" else set())
+    return {key: value for key, value in sorted(attributes.items()) if key not in left_out}
+
+
+class _Axis:
+    """The labels of a dimension per row, and without repetition in the order of the array."""
+
+    def __init__(self, relation: Relation, rows: Any, name: str, column: int, order: str | None) -> None:
+        self.name = name
+        self.order = order
+        values, mask = numpy_column(rows, column)
+        if mask is not None:
+            raise ValueError(f"the dimension {name!r} is NULL in a row; add WHERE {name} IS NOT NULL")
+        # Texts have a type of numpy, which xarray expects of labels.
+        self.values = values.astype(str) if _are_texts(values) else values
+        # Labels in an order of their own: the number of each in the array.
+        self.numbers: dict[Any, int] | None = None
+        if order == "other" and relation._query is not None:
+            source = relation._query.labels(column)
+            if source is not None:
+                labels = numpy_column(source, 0)[0].tolist()
+                self.numbers = {label: at for at, label in reversed(list(enumerate(labels)))}
+        self.labels = self.values[:0]
+
+    def in_order(self, labels: np.ndarray) -> bool:
+        """Whether labels without repetition are in the order of the array."""
+        if len(labels) < 2:
+            return True
+        if self.numbers is not None:
+            at = np.array([self.numbers.get(label, -1) for label in labels.tolist()])
+            return bool((at[1:] > at[:-1]).all()) and at[0] >= 0
+        if self.order == "descending":
+            return bool((labels[1:] < labels[:-1]).all())
+        return bool((labels[1:] > labels[:-1]).all())
+
+    def number(self) -> np.ndarray:
+        """Set the labels, and return the number of the label of each row."""
+        labels, codes = np.unique(self.values, return_inverse=True)
+        codes = codes.reshape(-1)
+        if self.numbers is not None:
+            at = [self.numbers.get(label, len(self.numbers)) for label in labels.tolist()]
+            order = np.argsort(at, kind="stable")
+        elif self.order == "descending":
+            order = np.arange(len(labels))[::-1]
+        else:
+            self.labels = labels
+            return codes
+        self.labels = labels[order]
+        place = np.empty(len(labels), dtype=np.intp)
+        place[order] = np.arange(len(labels))
+        return place[codes]
+
+
+def _are_texts(values: np.ndarray) -> bool:
+    return values.dtype == object and all(isinstance(value, str) for value in values)
+
+
+class _Places:
+    """The cells of rows."""
+
+    def __init__(self, dims: list[str], axes: list[_Axis], rows: int) -> None:
+        self.rows = rows
+        # The cell of each row; `None` if rows and cells are in the same order.
+        self.cells: np.ndarray | None = None
+        if _set_regular(axes, rows):
+            self.shape = tuple(len(axis.labels) for axis in axes)
+            return
+        codes = [axis.number() for axis in axes]
+        self.shape = tuple(len(axis.labels) for axis in axes)
+        self.size = _product(self.shape)
+        if self.size > max(SMALL, SPARSE * rows):
+            sizes = " × ".join(f"{dim} {length}" for dim, length in zip(dims, self.shape))
+            raise ValueError(f"{rows} rows would become {self.size} cells ({sizes}); use fewer dimensions, or df()")
+        self.cells = np.ravel_multi_index(codes, self.shape) if rows else np.zeros(0, dtype=np.intp)
+        self._refuse_duplicates(axes)
+
+    def _refuse_duplicates(self, axes: list[_Axis]) -> None:
+        assert self.cells is not None
+        has_row = np.zeros(self.size, dtype=bool)
+        has_row[self.cells] = True
+        self.is_full = self.rows == self.size
+        if int(np.count_nonzero(has_row)) == self.rows:
+            return
+        ordered = np.sort(self.cells)
+        cell = ordered[1:][ordered[1:] == ordered[:-1]][0]
+        place = np.unravel_index(cell, self.shape)
+        key = ", ".join(f"{axis.name} = {axis.labels[at]}" for axis, at in zip(axes, place))
+        raise ValueError(
+            f"two rows have the same labels: {key}; aggregate with GROUP BY {', '.join(axis.name for axis in axes)}, or name more dimensions"
+        )
+
+    def put(self, name: str, values: np.ndarray, mask: np.ndarray | None, fill: Any) -> np.ndarray:
+        """Return the cells of a variable."""
+        if mask is not None:
+            fill_null = _fill(name, values, fill, "is NULL in a row")
+            values = values.astype(np.result_type(values, _typed(values, fill_null)), copy=True)
+            values[mask] = fill_null
+        if self.cells is None:
+            return values.reshape(self.shape)
+        if self.is_full:
+            cells = np.empty(self.size, dtype=values.dtype)
+        else:
+            fill = _fill(name, values, fill, "has cells without a row")
+            cells = np.full(self.size, fill, dtype=np.result_type(values, _typed(values, fill)))
+        cells[self.cells] = values
+        return cells.reshape(self.shape)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    product = 1
+    for length in shape:
+        product *= length
+    return product
+
+
+def _typed(values: np.ndarray, fill: Any) -> Any:
+    """Return the type that the fill value needs beside the values."""
+    if values.dtype == object:
+        return np.dtype(object)
+    # A Python number takes the type of the values if it fits; numpy's own rules for constants say so.
+    return fill
+
+
+def _fill(name: str, values: np.ndarray, fill: Any, why: str) -> Any:
+    """Return the value of cells without one."""
+    if fill is not None:
+        return fill
+    kind = values.dtype.kind
+    if kind in "fc":
+        return values.dtype.type(np.nan)
+    if kind in "mM":
+        return values.dtype.type("NaT")
+    if kind == "O":
+        return None
+    raise ValueError(
+        f"{name!r} {why}, and {values.dtype} has no missing value; give a fill_value, or CAST({name} AS DOUBLE) in the query"
+    )
+
+
+def _set_regular(axes: list[_Axis], rows: int) -> bool:
+    """Whether the rows are a whole grid in row-major order with labels in the order of the array; sets the labels then."""
+    labels: list[np.ndarray] = []
+    step = 1
+    for axis in reversed(axes):
+        values = axis.values[::step]
+        if not len(values):
+            return False
+        # The labels repeat where the first one returns.
+        again = _first_again(values)
+        if axis is axes[0] and again != len(values):
+            return False
+        labels.insert(0, values[:again])
+        step *= again
+        if rows % step:
+            return False
+    if step != rows:
+        return False
+    shape = [len(it) for it in labels]
+    for at, (axis, own) in enumerate(zip(axes, labels)):
+        if not axis.in_order(own):
+            return False
+        along = [-1 if it == at else 1 for it in range(len(axes))]
+        if not (axis.values.reshape(shape) == own.reshape(along)).all():
+            return False
+    for axis, own in zip(axes, labels):
+        axis.labels = own.copy()
+    return True
+
+
+def _first_again(values: np.ndarray) -> int:
+    """Return the place of the first value that equals the value at 0, behind it; the length if there is none."""
+    # Most dimensions are short: look at more and more values, not at all.
+    start, width = 1, 1024
+    while start < len(values):
+        found = np.flatnonzero(values[start : start + width] == values[0])
+        if len(found):
+            return start + int(found[0])
+        start, width = start + width, width * 4
+    return len(values)
+
+
+def table(data: xarray.Dataset | xarray.DataArray) -> pyarrow.Table:
+    """Return the cells of a dataset in memory as a table of pyarrow: a column per dimension and variable, as SQL sees files.
+
+    The values are copied, and the labels repeated per cell.
+    """
+    import pyarrow
+    import xarray
+
+    if isinstance(data, xarray.DataArray):
+        data = data.to_dataset(name=data.name or "value")
+    variables = {name: it for name, it in data.data_vars.items()}
+    shapes = {it.dims for it in variables.values()}
+    if len(shapes) != 1:
+        shown = ", ".join(f"{name} ({', '.join(map(str, it.dims))})" for name, it in variables.items())
+        raise ValueError(f"a table needs variables with the same dimensions; register some of {shown or 'no variable'}")
+    dims = shapes.pop()
+    shape = tuple(data.sizes[dim] for dim in dims)
+    columns: dict[str, Any] = {}
+    for at, dim in enumerate(dims):
+        labels = data[dim].values if dim in data.coords else np.arange(data.sizes[dim])
+        along = [-1 if it == at else 1 for it in range(len(dims))]
+        columns[str(dim)] = np.broadcast_to(labels.reshape(along), shape).reshape(-1)
+    for name, variable in variables.items():
+        columns[str(name)] = variable.values.reshape(-1)
+    fields = [_field(name, data[name].attrs if name in data.variables else {}) for name, values in columns.items()]
+    arrays = [pyarrow.array(values, from_pandas=values.dtype.kind in "fO") for values in columns.values()]
+    schema = pyarrow.schema([field.with_type(array.type) for field, array in zip(fields, arrays)])
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _field(name: str, attributes: Mapping[Any, Any]) -> pyarrow.Field:
+    import pyarrow
+
+    kept = {str(key): str(value) for key, value in attributes.items()}
+    return pyarrow.field(name, pyarrow.null(), metadata=kept or None)

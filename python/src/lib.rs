@@ -1,0 +1,46 @@
+//! The compiled part of the Python package `gridfusion`, as its module `_internal`. The Python files beside it have the interface for
+//! users: names, defaults, and the ways to pandas, polars, pyarrow, numpy and xarray.
+//!
+//! ```text
+//!   Session ──run──▶ Query ──collect──▶ Rows ──▶ bytes of Arrow, numpy columns, tuples
+//!      ▲               └────stream────▶ RowStream ──▶ Rows, batch by batch
+//!      └── register ◀── bytes of Arrow
+//! ```
+//!
+//! Queries run on threads of their own (`runtime`), while the calling thread waits without the lock of the interpreter and looks for
+//! signals. No thread but the caller's touches Python.
+
+mod buffers;
+mod errors;
+mod ipc;
+mod query;
+mod rows;
+mod runtime;
+mod session;
+mod stream;
+mod values;
+mod warnings;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule]
+mod _internal {
+    #[pymodule_export]
+    use super::buffers::Buffer;
+    #[pymodule_export]
+    use super::query::Query;
+    #[pymodule_export]
+    use super::rows::Rows;
+    #[pymodule_export]
+    use super::session::Session;
+    #[pymodule_export]
+    use super::stream::RowStream;
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::warnings::install();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

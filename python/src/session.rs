@@ -1,0 +1,108 @@
+//! `Session`: runs SQL, and holds the tables that Python gives it.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::dataframe::DataFrame;
+use datafusion::datasource::MemTable;
+use datafusion::error::Result;
+use gridfusion_cli::embed::{EmbeddedSession, Outcome};
+use pyo3::prelude::*;
+
+use crate::errors::to_python;
+use crate::ipc::from_bytes;
+use crate::query::Query;
+use crate::rows::Rows;
+use crate::runtime::{runtime, wait, wait_for};
+
+/// A session of the program.
+#[pyclass(frozen, module = "gridfusion._internal")]
+pub(crate) struct Session(Arc<EmbeddedSession>);
+
+#[pymethods]
+impl Session {
+    #[new]
+    fn new(py: Python<'_>, options: Vec<(String, String)>) -> PyResult<Self> {
+        let session = wait(py, async move { EmbeddedSession::try_new(&options).await })?;
+        Ok(Self(Arc::new(session)))
+    }
+
+    /// Runs statements. Returns a `Query` if the last one is a query, which has not run; `Rows` if it has rows; else `None`.
+    fn run<'py>(&self, py: Python<'py>, sql: String) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let session = Arc::clone(&self.0);
+        let outcome =
+            wait_for(py, |interrupted| async move { session.run(&sql, interrupted.wait()).await })?;
+        match outcome {
+            Outcome::Query(plan, schema) => {
+                let query = Query::new(Arc::clone(&self.0), *plan, schema);
+                Ok(Some(Bound::new(py, query)?.into_any()))
+            }
+            Outcome::Rows(schema, batches) => {
+                Ok(Some(Bound::new(py, Rows::new(schema, batches))?.into_any()))
+            }
+            Outcome::Nothing => Ok(None),
+        }
+    }
+
+    /// Sets a setting.
+    fn set(&self, py: Python<'_>, name: String, value: String) -> PyResult<()> {
+        let session = Arc::clone(&self.0);
+        wait(py, async move { session.set(&name, &value).await })
+    }
+
+    /// The names of the table functions.
+    fn table_functions(&self) -> Vec<String> {
+        self.0.table_functions()
+    }
+
+    /// Makes a table of the bytes of an Arrow stream, and replaces a table of the same name.
+    fn register(&self, py: Python<'_>, name: &str, stream: &[u8]) -> PyResult<()> {
+        runtime(py)?;
+        let (schema, batches) = from_bytes(py, stream)?;
+        let table = MemTable::try_new(schema, vec![batches]);
+        let table = table.map_err(|error| to_python(py, &error))?;
+        self.replace(py, name, Arc::new(table))
+    }
+
+    /// Makes a table of rows, and replaces a table of the same name.
+    fn register_rows(&self, py: Python<'_>, name: &str, rows: &Bound<'_, Rows>) -> PyResult<()> {
+        runtime(py)?;
+        let rows = rows.get();
+        let table = MemTable::try_new(Arc::clone(rows.schema()), vec![rows.batches().to_vec()]);
+        let table = table.map_err(|error| to_python(py, &error))?;
+        self.replace(py, name, Arc::new(table))
+    }
+
+    /// Makes a view of a query, and replaces a table of the same name.
+    fn create_view(&self, py: Python<'_>, name: &str, query: &Bound<'_, Query>) -> PyResult<()> {
+        runtime(py)?;
+        let frame = DataFrame::new(self.0.ctx().state(), query.get().plan().clone());
+        self.replace(py, name, frame.into_view())
+    }
+
+    /// Removes a table that `register` or `create_view` made.
+    fn unregister(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let removed = self.0.ctx().deregister_table(TableReference::bare(name));
+        removed.map(|it| it.is_some()).map_err(|error| to_python(py, &error))
+    }
+
+    /// Returns rows as the table that the program prints, with at most `most` rows.
+    fn text(&self, py: Python<'_>, rows: &Bound<'_, Rows>, most: usize) -> PyResult<String> {
+        let rows = rows.get();
+        let text = self.0.table(rows.schema(), rows.batches(), most);
+        text.map_err(|error| to_python(py, &error))
+    }
+}
+
+impl Session {
+    fn replace(&self, py: Python<'_>, name: &str, table: Arc<dyn TableProvider>) -> PyResult<()> {
+        let replaced = || -> Result<()> {
+            let ctx = self.0.ctx();
+            ctx.deregister_table(TableReference::bare(name))?;
+            ctx.register_table(TableReference::bare(name), table)?;
+            Ok(())
+        };
+        replaced().map_err(|error| to_python(py, &error))
+    }
+}

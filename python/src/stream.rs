@@ -1,0 +1,150 @@
+//! The rows of a running query, batch by batch.
+//!
+//! ```text
+//!   runtime   query ──▶ pump ──▶ channel of two batches
+//!   caller                          └──▶ RowStream
+//! ```
+//!
+//! A query stands still until its rows are taken, and a dropped stream ends it.
+
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::Result;
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+use gridfusion::without_panics;
+use gridfusion_cli::embed::EmbeddedSession;
+use pyo3::prelude::*;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::errors::to_python;
+use crate::rows::Rows;
+use crate::runtime::runtime;
+use crate::warnings::report;
+
+/// The time between two looks for signals.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The number of batches that are ready before they are taken.
+const AHEAD: usize = 2;
+
+/// The batches of a running query.
+pub(crate) struct Feed {
+    schema: SchemaRef,
+    batches: Receiver<Result<RecordBatch>>,
+    pump: JoinHandle<()>,
+    handle: Handle,
+}
+
+/// Begins to take the batches of a query.
+pub(crate) fn open(
+    py: Python<'_>,
+    session: &Arc<EmbeddedSession>,
+    mut stream: SendableRecordBatchStream,
+) -> PyResult<Feed> {
+    let handle = runtime(py)?.handle().clone();
+    let schema = stream.schema();
+    let (sender, batches) = mpsc::channel(AHEAD);
+    let session = Arc::clone(session);
+    let pump = handle.spawn(async move {
+        loop {
+            let next = without_panics(async { stream.next().await.transpose() }).await;
+            let item = next.map_err(|error| session.explain(error)).transpose();
+            let Some(item) = item else { return };
+            let is_last = item.is_err();
+            // Without a receiver, no more rows are wanted.
+            if sender.send(item).await.is_err() || is_last {
+                return;
+            }
+        }
+    });
+    Ok(Feed { schema, batches, pump, handle })
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+impl Feed {
+    /// Waits for a batch; `None` if there is none within the interval.
+    fn poll(&mut self) -> Option<Option<Result<RecordBatch>>> {
+        let handle = self.handle.clone();
+        let next = async { timeout(INTERVAL, self.batches.recv()).await };
+        handle.block_on(next).ok()
+    }
+
+    /// Returns the next batch.
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        loop {
+            if let Some(next) = py.detach(|| self.poll()) {
+                report(py)?;
+                return next.transpose().map_err(|error| to_python(py, &error));
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+/// The rows of a running query.
+#[pyclass(frozen, module = "gridfusion._internal")]
+pub(crate) struct RowStream {
+    schema: SchemaRef,
+    feed: Mutex<Option<Feed>>,
+}
+
+impl RowStream {
+    pub(crate) fn new(feed: Feed) -> Self {
+        Self { schema: Arc::clone(&feed.schema), feed: Mutex::new(Some(feed)) }
+    }
+
+    /// Waits for another thread that takes a batch. That thread needs the interpreter in the end.
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Feed>>> {
+        loop {
+            match self.feed.try_lock() {
+                Ok(feed) => return Ok(feed),
+                Err(TryLockError::Poisoned(feed)) => return Ok(feed.into_inner()),
+                Err(TryLockError::WouldBlock) => {
+                    py.check_signals()?;
+                    py.detach(|| thread::sleep(Duration::from_millis(1)));
+                }
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl RowStream {
+    /// Returns the next batch; `None` behind the last one.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
+        runtime(py)?;
+        let mut feed = self.lock(py)?;
+        let Some(open) = feed.as_mut() else { return Ok(None) };
+        let next = open.next(py);
+        match next {
+            Ok(Some(batch)) => Ok(Some(Rows::new(Arc::clone(&self.schema), vec![batch]))),
+            end => {
+                *feed = None;
+                end.map(|_| None)
+            }
+        }
+    }
+
+    /// No rows, with the columns of all batches.
+    fn empty(&self) -> Rows {
+        Rows::new(Arc::clone(&self.schema), vec![])
+    }
+
+    /// Ends the query.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.lock(py)?.take();
+        Ok(())
+    }
+}

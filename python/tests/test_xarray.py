@@ -1,0 +1,133 @@
+"""Relations as datasets of xarray. The expected arrays are those that xarray itself reads and computes."""
+
+from __future__ import annotations
+
+import pytest
+
+import gridfusion as gf
+
+np = pytest.importorskip("numpy")
+xr = pytest.importorskip("xarray")
+
+
+@pytest.fixture(scope="session")
+def opened(air):
+    pytest.importorskip("netCDF4")
+    with xr.open_dataset(air) as file:
+        yield file.load()
+
+
+def rows(con, text: str) -> gf.Relation:
+    """The rows of a table in text: a header with types, and values."""
+    header, *lines = (line.split() for line in text.strip().splitlines())
+    values = ", ".join(f"({', '.join(line)})" for line in lines)
+    names = [column.split(":") for column in header]
+    casts = ", ".join(f"CAST({name}_ AS {kind}) AS {name}" for name, kind in names)
+    return con.sql(f"SELECT {casts} FROM (VALUES {values}) AS t({', '.join(name + '_' for name, _ in names)})")
+
+
+@pytest.mark.parametrize("order", ["", "ORDER BY time, lat DESC, lon", "ORDER BY lon DESC, time, lat"])
+def test_a_whole_grid_is_what_xarray_reads(con, air, opened, order):
+    ours = con.sql(f"SELECT time, lat, lon, t2m, tp FROM '{air}' {order}").xarray()
+    theirs = opened[["t2m", "tp"]]
+    for name in ["time", "lat", "lon"]:
+        assert (ours[name].values == theirs[name].values).all(), name
+    for name in ["t2m", "tp"]:
+        assert ours[name].dims == theirs[name].dims
+        np.testing.assert_allclose(ours[name].values, theirs[name].values, rtol=1e-6)
+    assert {key: str(value) for key, value in ours["t2m"].attrs.items()}["units"] == theirs["t2m"].attrs["units"]
+    assert ours["lat"].attrs["units"] == theirs["lat"].attrs["units"]
+    assert "units" not in ours["time"].attrs, "xarray writes them itself"
+    assert all(not key.startswith("gridfusion") for name in ours.variables for key in ours[name].attrs)
+
+
+def test_a_dataset_can_be_written(con, air, opened, tmp_path):
+    pytest.importorskip("netCDF4")
+    con.sql(f"SELECT time, lat, lon, t2m FROM '{air}'").xarray().to_netcdf(tmp_path / "x.nc")
+    with xr.open_dataset(tmp_path / "x.nc") as again:
+        np.testing.assert_allclose(again["t2m"].values, opened["t2m"].values, rtol=1e-6)
+        assert (again["time"].values == opened["time"].values).all()
+
+
+def test_groups_are_those_of_xarray(con, air, opened):
+    sql = f"SELECT date_part('month', time) AS month, lat, lon, avg(t2m) AS t2m FROM '{air}' GROUP BY month, lat, lon"
+    relation = con.sql(sql)
+    assert relation.dims == ["month", "lat", "lon"]
+    ours, theirs = relation.xarray(), opened["t2m"].astype("f8").groupby("time.month").mean()
+    assert list(ours["month"].values) == list(range(1, 13))
+    assert (ours["lat"].values == opened["lat"].values).all(), "in the order of the file, which is down"
+    np.testing.assert_allclose(ours["t2m"].transpose(*theirs.dims).values, theirs.values, rtol=1e-5)
+    assert ours["t2m"].attrs["units"] == opened["t2m"].attrs["units"]
+
+
+def test_a_selection_keeps_the_order_of_the_file(con, air, opened):
+    relation = con.sql(f"SELECT lat, lon, t2m FROM '{air}' WHERE lat IN (36, 60, -12) AND time = '2023-03-01' ORDER BY random()")
+    ours = relation.xarray()
+    theirs = opened["t2m"].sel(time="2023-03-01", lat=[60, 36, -12])
+    xr.testing.assert_allclose(ours["t2m"].drop_attrs(), theirs.squeeze().drop_vars("time").drop_attrs(), rtol=1e-6)
+
+
+def test_gaps_and_nulls(con):
+    table = "x:INT y:TEXT v:DOUBLE n:INT t:TIMESTAMP s:TEXT\n1 'b' 1.5 1 '2024-01-01' 'p'\n2 'a' NULL 2 NULL NULL"
+    relation = rows(con, table)
+    with pytest.raises(ValueError, match="'n' has cells without a row, and int32"):
+        relation.xarray(["x", "y"])
+    filled = relation.xarray(["x", "y"], fill_value={"n": -1})
+    assert filled["y"].values.tolist() == ["a", "b"] and filled["y"].dtype.kind == "U"
+    assert np.isnan(filled["v"].values[0, 0]) and filled["v"].values[0, 1] == 1.5 and np.isnan(filled["v"].values[1, 0])
+    assert filled["n"].values.tolist() == [[-1, 1], [2, -1]] and filled["n"].dtype == np.int32
+    assert np.isnat(filled["t"].values).tolist() == [[True, False], [True, True]]
+    assert filled["s"].isnull().values.tolist() == [[True, False], [True, True]] and filled["s"].values[0, 1] == "p"
+    with pytest.raises(ValueError, match="'n' is NULL"):
+        rows(con, "x:INT n:INT\n1 NULL\n2 5").xarray("x")
+    assert rows(con, "x:INT n:INT\n1 NULL\n2 5").xarray("x", fill_value=9)["n"].values.tolist() == [9, 5]
+
+
+def test_mistakes(con, air):
+    twice = rows(con, "x:INT y:INT v:INT\n1 5 1\n2 6 2\n1 5 3")
+    with pytest.raises(ValueError, match="x = 1, y = 5"):
+        twice.xarray(["x", "y"])
+    with pytest.raises(ValueError, match="no column of x, y, v is a dimension"):
+        twice.xarray()
+    with pytest.raises(ValueError, match="no column 'z'"):
+        twice.xarray(["z"])
+    with pytest.raises(ValueError, match="named twice"):
+        twice.xarray(["x", "x"])
+    with pytest.raises(ValueError, match="'x' is NULL"):
+        rows(con, "x:INT v:INT\nNULL 1\n2 3").xarray(["x"])
+    with pytest.raises(ValueError, match="cells"):
+        con.sql("SELECT value AS a, value AS b, 1.0 AS v FROM generate_series(1, 50000)").xarray(["a", "b"])
+    with pytest.raises(ValueError, match="time = "):
+        con.sql(f"SELECT time, lat, t2m FROM '{air}'").xarray()
+
+
+def test_edges(con, air):
+    none = con.sql(f"SELECT lat, lon, t2m FROM '{air}' WHERE lat = 1").xarray()
+    assert dict(none.sizes) == {"lat": 0, "lon": 0} and none["t2m"].shape == (0, 0)
+    one = con.sql(f"SELECT lat, lon, avg(t2m) AS m FROM '{air}' WHERE lat = 60 AND lon = 30 GROUP BY lat, lon").xarray()
+    assert dict(one.sizes) == {"lat": 1, "lon": 1}
+    assert list(con.sql(f"SELECT DISTINCT lat FROM '{air}'").xarray().coords) == ["lat"]
+    held = con.execute(f"SELECT lat, avg(t2m) AS m FROM '{air}' GROUP BY lat")
+    assert held.xarray()["lat"].values[0] == 84.0, "rows in memory know their query"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_grids(con, seed):
+    """Against a dictionary from labels to values."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 6, size=random.integers(1, 4))
+    names = [f"d{at}" for at in range(len(sizes))]
+    keys = [tuple(int(it) for it in key) for key in np.ndindex(*sizes)]
+    if seed % 2:
+        keys = [key for key in keys if random.random() < 0.7] or keys[:1]
+    if seed % 4 > 1:
+        keys = [keys[at] for at in random.permutation(len(keys))]
+    values = {key: float(random.integers(100)) for key in keys}
+    lines = [" ".join(map(str, [*key, values[key]])) for key in keys]
+    relation = rows(con, "\n".join([" ".join([*(f"{name}:INT" for name in names), "v:DOUBLE"]), *lines]))
+    found = relation.xarray(names)["v"]
+    for at, name in enumerate(names):
+        assert found[name].values.tolist() == sorted({key[at] for key in keys})
+    for place in np.ndindex(*found.shape):
+        key = tuple(int(found[name].values[it]) for name, it in zip(names, place))
+        assert found.values[place] == values[key] if key in values else np.isnan(found.values[place])
