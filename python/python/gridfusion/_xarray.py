@@ -38,13 +38,13 @@ def dataset(relation: Relation, dims: list[str] | None, fill_value: Any) -> xarr
     axes = [_Axis(relation, rows, dim, at[dim], facts[at[dim]][0]) for dim in dims]
     places = _Places(dims, axes, len(rows))
     attributes = {column: facts[at[column]][2] for column in columns}
-    coords = {axis.name: (axis.name, axis.labels, _kept(attributes[axis.name], axis.labels)) for axis in axes}
+    coords = {axis.name: (axis.name, axis.labels, kept(attributes[axis.name], axis.labels.dtype)) for axis in axes}
     variables = {}
     for column in columns:
         if column not in dims:
             fill = fill_value.get(column) if isinstance(fill_value, Mapping) else fill_value
             cells = places.put(column, *numpy_column(rows, at[column]), fill)
-            variables[column] = (dims, cells, _kept(attributes[column], cells))
+            variables[column] = (dims, cells, kept(attributes[column], cells.dtype))
     return xarray.Dataset(variables, coords=coords)
 
 
@@ -68,9 +68,9 @@ def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> lis
     return dims
 
 
-def _kept(attributes: dict[str, str], values: np.ndarray) -> dict[str, str]:
-    """Return the attributes that are true for values. xarray itself writes the units of times."""
-    left_out = STORED | ({"units", "calendar"} if values.dtype.kind in "mM" else set())
+def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, str]:
+    """Return the attributes that are true for values of a type. xarray itself writes the units of times."""
+    left_out = STORED | ({"units", "calendar"} if dtype.kind in "mM" else set())
     return {key: value for key, value in sorted(attributes.items()) if key not in left_out}
 
 

@@ -1,0 +1,124 @@
+"""The engine of xarray, compared with the engines of xarray and with SQL."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pickle
+
+import pytest
+
+import gridfusion as gf
+
+np = pytest.importorskip("numpy")
+xr = pytest.importorskip("xarray")
+pytest.importorskip("netCDF4")
+
+from gridfusion._backend import GridfusionBackend  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def pair(air):
+    """A file as gridfusion opens it, and as netCDF4 does."""
+    with xr.open_dataset(air, engine=GridfusionBackend) as ours, xr.open_dataset(air, engine="netcdf4") as theirs:
+        yield ours, theirs.load()
+
+
+def test_a_file_is_what_netcdf4_reads(pair):
+    ours, theirs = pair
+    assert set(ours.variables) == set(theirs.variables) and dict(ours.sizes) == dict(theirs.sizes)
+    for name in theirs.variables:
+        assert ours[name].dims == theirs[name].dims, name
+        assert (ours[name].dtype.kind == "M") == (theirs[name].dtype.kind == "M"), name
+        if ours[name].dtype.kind == "M":
+            assert (ours[name].values == theirs[name].values).all(), name
+        else:
+            np.testing.assert_allclose(ours[name].values, theirs[name].values, rtol=1e-6)
+    assert ours["t2m"].attrs["units"] == "K" and "scale_factor" not in ours["t2m"].attrs
+    assert set(ours.coords) == {"time", "lat", "lon"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_selections(pair, seed):
+    ours, theirs = pair
+    random = np.random.default_rng(seed)
+
+    def selection(length: int):
+        kind = random.integers(5)
+        low, high = sorted(random.integers(0, length + 1, 2).tolist())
+        if kind == 0:
+            return int(random.integers(-length, length))
+        if kind == 1:
+            return slice(low, high, int(random.integers(1, 4)))
+        if kind == 2:
+            return slice(None, None, -1)
+        if kind == 3:
+            return random.integers(-length, length, random.integers(0, 6))
+        return slice(None)
+
+    key = {dim: selection(length) for dim, length in theirs.sizes.items() if dim != "bnds"}
+    mine, other = ours["t2m"].isel(key), theirs["t2m"].isel(key)
+    assert mine.dims == other.dims and mine.shape == other.shape
+    np.testing.assert_allclose(mine.values, other.values, rtol=1e-6)
+
+
+def test_variables_are_lazy(pair, data):
+    with xr.open_dataset(data / "climate.tet", engine=GridfusionBackend) as opened:
+        assert not opened["t2m"].variable._in_memory
+        again = pickle.loads(pickle.dumps(opened["t2m"]))
+        assert again.identical(opened["t2m"])
+
+
+@pytest.mark.parametrize("file", ["climate.tet", "stations.tet", "sea.zarr"])
+def test_files_are_what_sql_reads(con, data, file):
+    with xr.open_dataset(data / file, engine=GridfusionBackend) as opened:
+        assert opened.data_vars
+        for name, variable in opened.data_vars.items():
+            rows = con.read(data / file, name)
+            assert list(variable.dims) == rows.dims
+            total, missing, cells = con.sql(
+                f"SELECT sum(value), count(*) - count(value), count(*) FROM read_array('{data / file}', '{name}')"
+            ).fetchall()[0]
+            assert variable.size == cells and int(variable.isnull().sum()) == missing
+            assert float(variable.astype("f8").sum()) == pytest.approx(total, rel=1e-6)
+            first = {dim: variable[dim].values[0] for dim in variable.dims}
+            assert variable.sel(first).size == 1
+
+
+def test_types_and_missing_values(tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(tmp_path / "t.nc", "w") as file:
+        file.createDimension("x", 3)
+        file.createVariable("whole", "i4", ("x",), fill_value=-1)[:] = [5, -1, 7]
+        file.createVariable("text", str, ("x",))[:] = np.array(["a", "", "b"], dtype=object)
+        file.createVariable("scalar", "f8", ())[:] = 2.5
+    with xr.open_dataset(tmp_path / "t.nc", engine=GridfusionBackend) as opened:
+        assert np.isnan(opened["whole"].values[1]) and opened["whole"].values[[0, 2]].tolist() == [5, 7]
+        assert opened["text"].values.tolist() == ["a", "", "b"]
+        assert opened["scalar"].values == 2.5 and opened["scalar"].dims == ()
+        assert "x" not in opened.coords
+    with xr.open_dataset(tmp_path / "t.nc", engine=GridfusionBackend, drop_variables="text") as opened:
+        assert set(opened) == {"whole", "scalar"}
+
+
+def test_what_cannot_be_opened(data, tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with pytest.raises(ValueError, match="sparse"):
+        xr.open_dataset(data / "ships", engine=GridfusionBackend)
+    with pytest.raises(gf.Error, match="none.tet"):
+        xr.open_dataset(tmp_path / "none.tet", engine=GridfusionBackend)
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as file:
+        file.createDimension("x", 2)
+        file.createVariable("a", "f8", ("x",))[:] = [1, 2]
+        file.createGroup("inner").createVariable("b", "f8", ("x",))[:] = [3, 4]
+    with pytest.warns(gf.Warning, match="inner"), xr.open_dataset(tmp_path / "g.nc", engine=GridfusionBackend) as opened:
+        assert set(opened) == {"a"}
+
+
+def test_the_engine_is_known_by_name(data):
+    try:
+        importlib.metadata.distribution("gridfusion")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package is not installed")
+    with xr.open_dataset(data / "climate.tet") as opened:
+        assert "t2m" in opened
+    assert "gridfusion" in xr.backends.list_engines()
