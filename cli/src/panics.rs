@@ -3,6 +3,6 @@
 use std::panic;
 
 /// Lets panics print nothing, unless the log shows debug messages: the error has the same text in one line.
-pub(crate) fn quieten() {
+pub fn quieten() {
     panic::set_hook(Box::new(|panic| log::debug!("{panic}")));
 }

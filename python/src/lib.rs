@@ -41,6 +41,8 @@ mod _internal {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::warnings::install();
+        // A panic becomes an exception with the same text.
+        gridfusion_cli::embed::quieten_panics();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -200,6 +200,7 @@ def test_options(air):
         settings = dict(con.sql("SHOW ALL").fetchall())
         assert settings["datafusion.execution.target_partitions"] == "1"
         assert settings["datafusion.execution.batch_size"] == "77"
+        con.set("reduce_memory", 1_000_000)
         con.set("gridfusion.optimizer.enable_reduce", False)
         assert "GridReduceExec" not in con.sql(MEANS.format(air)).explain()
         con.set("gridfusion.optimizer.enable_reduce", "true")

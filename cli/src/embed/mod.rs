@@ -32,6 +32,7 @@ pub use self::failure::Failure;
 use crate::args::Args;
 use crate::errors::describe;
 use crate::hints::{explained, with_hint};
+pub use crate::panics::quieten as quieten_panics;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::query::StatementKind;
 use crate::secrets::{hide, learn_sql};
@@ -42,16 +43,8 @@ use crate::store::{StoreOptions, is_of_store};
 use crate::summarize::summarize;
 
 /// The arguments of the command line that a session takes, with underscores.
-const ARGUMENTS: [&str; 8] = [
-    "batch_size",
-    "memory_limit",
-    "retries",
-    "root",
-    "task_size",
-    "tls_ca",
-    "token_file",
-    "workers",
-];
+const ARGUMENTS: [&str; 7] =
+    ["batch_size", "memory_limit", "root", "task_size", "tls_ca", "token_file", "workers"];
 
 /// A session that runs SQL for another program.
 pub struct EmbeddedSession {
@@ -289,4 +282,90 @@ fn refused(error: &clap::Error) -> DataFusionError {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     plan_datafusion_err!("{}", line.strip_prefix("error: ").unwrap_or(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    async fn session(options: &[(&str, &str)]) -> Result<EmbeddedSession> {
+        let text = |it: &&str| (*it).to_owned();
+        let options: Vec<_> = options.iter().map(|(name, it)| (text(name), text(it))).collect();
+        EmbeddedSession::try_new(&options).await
+    }
+
+    async fn query(session: &EmbeddedSession, sql: &str) -> LogicalPlan {
+        match session.run(sql, std::future::pending()).await.unwrap() {
+            Outcome::Query(plan, _) => *plan,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_last_query_waits() {
+        let session = session(&[("batch_size", "7"), ("memory_limit", "1g")]).await.unwrap();
+        let run = async |sql| session.run(sql, std::future::pending()).await;
+        assert!(matches!(run("CREATE VIEW v AS SELECT 1 AS x").await, Ok(Outcome::Nothing)));
+        assert!(matches!(run("EXPLAIN SELECT 1; SHOW TABLES").await, Ok(Outcome::Rows(..))));
+        assert!(matches!(run("SELECT 1; SELECT x FROM v;").await, Ok(Outcome::Query(..))));
+        let error = run("SELECT 1 / 0; SELECT 2").await.unwrap_err();
+        assert_eq!(Failure::of(&error), Failure::Data);
+        let error = run("SELECT y FROM v").await.unwrap_err();
+        assert_eq!(Failure::of(&error), Failure::Usage);
+    }
+
+    #[tokio::test]
+    async fn options_are_arguments_or_settings() {
+        assert!(session(&[("reduce_memory", "1000000"), ("batch_size", "7")]).await.is_ok());
+        for (name, value) in [("memory_limit", "much"), ("retries", "2"), ("a b", "1")] {
+            let error = session(&[(name, value)]).await.err().unwrap();
+            assert_eq!(Failure::of(&error), Failure::Usage, "{name}");
+            assert_eq!(message(&error).lines().count(), 1, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn copies_keep_the_order_of_rows() {
+        let session = session(&[]).await.unwrap();
+        let down = "SELECT * FROM generate_series(1, 20000) AS t(n) ORDER BY n DESC";
+        let plan = query(&session, down).await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n.csv");
+        let copy = format!("COPY (SELECT 1) TO '{}'", path.display());
+        let count = session.copy(&plan, &copy, std::future::pending()).await.unwrap();
+        assert_eq!(count.len(), 1);
+        let numbers: Vec<String> = (1..=20000).rev().map(|it| it.to_string()).collect();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("n\n{}\n", numbers.join("\n")));
+        fs::remove_file(&path).unwrap();
+        let stopped = session.copy(&plan, &copy, async {}).await;
+        assert!(stopped.is_err() && !path.exists());
+    }
+
+    #[tokio::test]
+    async fn columns_have_a_meaning() {
+        let session = session(&[]).await.unwrap();
+        let air = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/air.nc");
+        let sql = format!("SELECT t2m, lat AS y, time FROM '{air}' WHERE lat > 0 ORDER BY lat");
+        let plan = query(&session, &sql).await;
+        let facts = column_facts(&plan);
+        let orders: Vec<_> = facts.iter().map(|it| it.dimension).collect();
+        let expected = [None, Some(LabelsOrder::Descending), Some(LabelsOrder::Ascending)];
+        assert_eq!(orders, expected);
+        assert_eq!(facts[0].attributes["units"], "K");
+        assert!(facts.iter().all(|it| !it.is_key));
+        assert_eq!(source_labels(&plan, 1).unwrap().unwrap().len(), 15);
+        assert!(source_labels(&plan, 0).unwrap().is_none());
+
+        let sql = format!(
+            "SELECT avg(t2m) AS mean, m, lat FROM (SELECT date_part('month', time) AS m, * FROM '{air}') GROUP BY m, lat"
+        );
+        let facts = column_facts(&query(&session, &sql).await);
+        let keys: Vec<bool> = facts.iter().map(|it| it.is_key).collect();
+        assert_eq!(keys, [false, true, true]);
+        let units = facts[0].attributes.get("units").map(String::as_str);
+        assert_eq!((units, facts[0].dimension), (Some("K"), None));
+        assert!(!facts[0].attributes.contains_key("scale_factor"));
+    }
 }

@@ -39,7 +39,7 @@ def connect(
     workers
         URLs of processes that run parts of queries.
     options, **more
-        Settings of gridfusion such as ``reduce_memory="2g"``, and options of object stores such as ``{"aws.region": "eu-west-1"}``.
+        Settings of gridfusion such as ``reduce_memory=2**31``, and options of object stores such as ``{"aws.region": "eu-west-1"}``.
 
     Raises
     ------
