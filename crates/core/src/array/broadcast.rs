@@ -180,6 +180,17 @@ impl ChunkSource for Broadcast {
         self.source.most_chunks()
     }
 
+    fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
+        let of_source = self.source.axes_of(value);
+        let differs = |own: &usize| of_source.as_ref().is_none_or(|axes| axes.contains(own));
+        let axes = self.own.iter().enumerate();
+        Some(
+            axes.filter(|(_, own)| own.as_ref().is_some_and(differs))
+                .map(|(axis, _)| axis)
+                .collect(),
+        )
+    }
+
     async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
         self.source.explain_absence(value, member).await
     }

@@ -63,6 +63,13 @@ pub trait ChunkSource: Debug + Send + Sync {
         u64::MAX
     }
 
+    /// Returns the axes along which the cells of `value` differ, ascending: along the others they repeat. `None` if they may
+    /// differ along all.
+    fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
+        let _ = value;
+        None
+    }
+
     /// Locates `values` of the chunks of `tasks`. The result has one list per task, with one entry per
     /// value, in the order of the arguments.
     ///

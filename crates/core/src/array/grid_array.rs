@@ -11,6 +11,7 @@ use super::arrow_error::failed_to;
 use super::chunk_source::{ChunkSource, Contents};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
+use super::known_cells::{KnownCells, VariableCells};
 use super::labels::Labels;
 use super::value_bounds::ValueBounds;
 use super::values::ValueColumn;
@@ -35,6 +36,8 @@ pub struct GridArray {
     schema: SchemaRef,
     /// The source of each field of `schema`.
     columns: Vec<ColumnSource>,
+    /// The cells of coordinates that queries have read.
+    known: Box<KnownCells>,
 }
 
 /// Memory that decoding reuses from chunk to chunk.
@@ -63,7 +66,17 @@ impl GridArray {
         index_columns: bool,
     ) -> Self {
         let (schema, columns) = schema(&dims, &values, index_columns);
-        Self { name, source, grid, dims, values, files: None, schema, columns }
+        Self {
+            name,
+            source,
+            grid,
+            dims,
+            values,
+            files: None,
+            schema,
+            columns,
+            known: Box::default(),
+        }
     }
 
     /// Adds the column `_file` with the names of the files, which are concatenated along `axis`.
@@ -236,6 +249,29 @@ impl GridArray {
             ColumnSource::File(_) => self.files.as_ref(),
             ColumnSource::Value(_) => None,
         }
+    }
+
+    /// Returns the axes along which the cells of a variable differ, ascending: along the others they repeat.
+    ///
+    /// # Panics
+    /// As [`GridArray::value`].
+    pub fn axes_of(&self, value: usize) -> Vec<usize> {
+        self.source.axes_of(value).unwrap_or_else(|| (0..self.grid.rank()).collect())
+    }
+
+    /// Returns the cells of a variable along its own axes, row-major, if a query has [kept](Self::keep_cells) them.
+    pub fn known_cells(&self, value: usize) -> Option<ArrayRef> {
+        self.known.of(value)
+    }
+
+    /// Keeps the cells of a variable along its own axes for later queries, as long as there are not too many.
+    pub fn keep_cells(&self, cells: VariableCells) {
+        self.known.keep(cells);
+    }
+
+    /// Returns the objects, with their members, from which the known cells were read, if they may be written again.
+    pub fn known_objects(&self) -> Vec<(u32, Arc<str>)> {
+        self.known.objects()
     }
 
     /// Explains why a query has found no chunk of `value`; see [`ChunkSource::explain_absence`].

@@ -129,12 +129,12 @@ where
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
         }
-        let segments = chunk.segments();
+        let axes = chunk.axes();
         let mut keeps = Vec::with_capacity(self.members.len());
         for member in &mut self.members {
             let keep = member.keep_in(may_hold_nulls);
             if matches!(keep, Keep::All) {
-                add_products(&mut member.counts, &segments, 0, 1);
+                add_products(&mut member.counts, &axes, 0, 1);
             }
             keeps.push(keep);
         }
@@ -146,7 +146,7 @@ where
             .collect();
         let apart =
             |axis: usize| all_weights.iter().flatten().any(|weights| weights.axes[axis].is_some());
-        Walk::new(chunk.task, segments, apart).each(|rows, inner| {
+        Walk::new(axes, apart).each(|rows, inner| {
             let batch = Batch { cells, rows, inner };
             for ((member, keep), weights) in self.members.iter_mut().zip(&keeps).zip(&weights) {
                 member.add(batch, *keep, weights.as_ref());

@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::batch::{GroupPlaces, Segment};
+use super::plane_groups::{PlaneGroups, TablePlane};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::ScanPlan;
@@ -50,13 +51,13 @@ impl AxisGroups {
 
 /// The ranks of an axis' selected indices: their numbers in ascending order, from 0.
 #[derive(Debug)]
-struct Ranks {
+pub(super) struct Ranks {
     /// The first index of each range, and the number of selected indices before it.
     starts: Vec<(u64, u64)>,
 }
 
 impl Ranks {
-    fn new(selection: &AxisSelection) -> Self {
+    pub(super) fn new(selection: &AxisSelection) -> Self {
         let mut before = 0;
         let mut start_of = |range: &Range<u64>| {
             let start = (range.start, before);
@@ -67,7 +68,7 @@ impl Ranks {
     }
 
     /// Returns the rank of `index`, which must be selected.
-    fn of(&self, index: u64) -> u64 {
+    pub(super) fn of(&self, index: u64) -> u64 {
         let at = self.starts.partition_point(|(start, _)| *start <= index);
         at.checked_sub(1).map_or(0, |at| self.starts[at].1 + index - self.starts[at].0)
     }
@@ -96,10 +97,12 @@ enum LocalGroups {
 /// The places of groups in a table of states.
 #[derive(Debug)]
 pub struct GroupTable {
-    /// One entry per axis of the array; `None` for an axis in no key.
+    /// One entry per axis of the array; `None` for an axis in no key. If a key is over a plane, its entry is the last.
     axes: Vec<Option<TableAxis>>,
     /// The number of groups: the product over the axes, 1 without keys.
     len: usize,
+    /// The groups of the cells of several axes.
+    pub(super) plane: Option<TablePlane>,
 }
 
 impl GroupTable {
@@ -147,7 +150,23 @@ impl GroupTable {
         if plan.tasks(partition).is_empty() && groups.iter().any(|axis| *axis != AxisGroups::One) {
             len = 0;
         }
-        Ok(Self { axes, len })
+        Ok(Self { axes, len, plane: None })
+    }
+
+    /// Divides each group by the groups of a plane, whose cells are numbered over `selection`.
+    ///
+    /// # Errors
+    /// `Internal` if the number of groups overflows a `usize`.
+    pub fn with_plane(mut self, groups: &PlaneGroups, selection: &[AxisSelection]) -> Result<Self> {
+        let stride = self.len;
+        let ranks = Ranks { starts: vec![] };
+        let local = LocalGroups::Numbered { local: vec![], global: (0..groups.groups).collect() };
+        self.axes.push(Some(TableAxis { stride, ranks, window: 0..0, groups: local }));
+        let len = self.len.checked_mul(groups.groups.max(1) as usize);
+        let too_many = || Error::internal("a table of more groups than can be addressed");
+        self.len = len.ok_or_else(too_many)?;
+        self.plane = Some(TablePlane::new(groups, selection, stride));
+        Ok(self)
     }
 
     /// Returns the number of groups.
@@ -168,6 +187,9 @@ impl GroupTable {
     /// Returns the place of the only group in which the selected cells of a chunk are; `None` if they
     /// are in several.
     pub(super) fn only_place(&self, grid: &ChunkGrid, task: &ChunkTask) -> Option<usize> {
+        if self.plane.is_some() {
+            return None; // some cells may not count
+        }
         let mut place = 0;
         for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
             let segments = self.segments(axis, grid, task);
@@ -335,7 +357,7 @@ impl LocalGroups {
 
 /// The shortest average run of one group for which cells are added run by run. A run is folded in 16
 /// states, which are merged at its end. Shorter runs are not worth that.
-const WORTHWHILE_RUN: usize = 8;
+pub(super) const WORTHWHILE_RUN: usize = 8;
 
 /// Appends segments for the cells from `start` on, whose groups are `local`.
 fn numbered_segments(start: usize, local: &[u32], stride: usize, out: &mut Vec<Segment>) {

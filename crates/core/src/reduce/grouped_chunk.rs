@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::batch::{GroupPlaces, Segment};
 use super::group_table::GroupTable;
-use crate::grid::{ChunkGrid, ChunkTask};
+use super::plane_groups::TablePlane;
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
 /// A chunk, with the table that holds the groups of its cells.
 #[derive(Debug, Clone, Copy)]
@@ -16,14 +17,49 @@ pub struct GroupedChunk<'a> {
     first: (usize, usize),
 }
 
+/// An axis of a chunk, or several that are visited as one.
+#[derive(Debug)]
+pub(super) struct ChunkAxis {
+    /// The number of cells.
+    pub(super) extent: usize,
+    /// Whether all of them are selected.
+    pub(super) is_whole: bool,
+    pub(super) segments: Vec<Segment>,
+}
+
 impl<'a> GroupedChunk<'a> {
     /// Returns the chunk of `task` in `grid`, with the groups in `table`.
     pub fn new(table: &'a GroupTable, grid: &'a ChunkGrid, task: &'a ChunkTask) -> Self {
         Self { table, grid, task, first: (0, 0) }
     }
 
-    /// Returns the selected cells of each axis, with the places of their groups.
-    pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
+    /// Returns the selected cells of each axis, with the places of their groups. The axes of a plane are one.
+    pub(super) fn axes(&self) -> Vec<ChunkAxis> {
+        let all_segments = self.segments();
+        let extents = self.task.selection.iter().map(|axis| axis.len() as usize);
+        let Some(plane) = &self.table.plane else {
+            let is_whole = self.task.selection.iter().map(AxisSelection::is_all);
+            let axes = extents.zip(is_whole).zip(all_segments);
+            let axis = |((extent, is_whole), segments)| ChunkAxis { extent, is_whole, segments };
+            return axes.map(axis).collect();
+        };
+        let (together, mut axes) = (plane.axes(), vec![]);
+        for (axis, (extent, segments)) in extents.clone().zip(&all_segments).enumerate() {
+            if axis == together.start {
+                let extent = extents.clone().take(together.end).skip(together.start).product();
+                let all = plane.segments(self.grid, self.task, &all_segments[together.clone()]);
+                let is_whole = matches!(all.as_slice(), [only] if only.len == extent);
+                axes.push(ChunkAxis { extent, is_whole, segments: all });
+            } else if !together.contains(&axis) {
+                let is_whole = self.task.selection[axis].is_all();
+                axes.push(ChunkAxis { extent, is_whole, segments: segments.clone() });
+            }
+        }
+        axes
+    }
+
+    /// Returns the selected cells of each axis, with the parts of the places that the axis determines alone.
+    fn segments(&self) -> Vec<Vec<Segment>> {
         let segments = |axis| self.table.segments(axis, self.grid, self.task);
         let mut all: Vec<Vec<Segment>> = (0..self.task.selection.len()).map(segments).collect();
         let (axis, first) = self.first;
@@ -48,6 +84,7 @@ impl<'a> GroupedChunk<'a> {
         let most = ends.iter().enumerate().max_by_key(|(_, (least, _))| *least);
         let (axis, start) = most.map_or((0, 0), |(axis, (least, _))| (axis, *least));
         let last: usize = ends.iter().map(|(_, greatest)| greatest).sum();
+        let last = last + self.table.plane.as_ref().map_or(0, TablePlane::end);
         (axis, start..last + 1)
     }
 

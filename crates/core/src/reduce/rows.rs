@@ -3,18 +3,18 @@
 //! With `GROUP BY station`, a chunk of 4 times × 3 stations adds 4 to the group of each station. An axis
 //! in no key only multiplies the count, so the work is that of the other axes.
 
-use super::batch::{GroupPlaces, Segment};
-use super::grouped_chunk::GroupedChunk;
+use super::batch::GroupPlaces;
+use super::grouped_chunk::{ChunkAxis, GroupedChunk};
 
 /// Adds the number of selected cells of a chunk to `rows`, which has one element per place of the
 /// table.
 pub fn count_rows(rows: &mut [u64], chunk: &GroupedChunk<'_>) {
-    add_products(rows, &chunk.segments(), 0, 1);
+    add_products(rows, &chunk.axes(), 0, 1);
 }
 
 /// Adds `count` to `rows` for each cell of `axes`, at the cell's place relative to `place`.
-pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize, count: u64) {
-    let Some((axis, inner)) = axes.split_first() else {
+pub(super) fn add_products(rows: &mut [u64], axes: &[ChunkAxis], place: usize, count: u64) {
+    let Some((ChunkAxis { segments: axis, .. }, inner)) = axes.split_first() else {
         rows[place] += count;
         return;
     };

@@ -112,6 +112,7 @@ struct Case {
     column: Column,
     plan: ScanPlan,
     groups: Vec<AxisGroups>,
+    plane: Option<PlaneGroups>,
     /// The stored numbers of all cells.
     cells: Vec<Option<i64>>,
 }
@@ -138,7 +139,47 @@ impl Case {
         let nulls = [0.0, 0.3][rng.random_range(0..2)];
         let cell = |_| (!rng.random_bool(nulls)).then(|| rng.random_range(least..20));
         let cells = (0..grid.cells()).map(cell).collect();
-        Self { column, plan: ScanPlan::new(grid, request).unwrap(), groups, cells }
+        let plan = ScanPlan::new(grid, request).unwrap();
+        Self { column, plan, groups, plane: None, cells }
+    }
+
+    /// Adds groups of the cells of some axes. Some cells do not count.
+    fn with_plane(mut self, rng: &mut StdRng) -> Self {
+        let selection = self.plan.selection().axes();
+        let first = rng.random_range(0..selection.len());
+        let axes = first..rng.random_range(first..selection.len()) + 1;
+        let cells: u64 = selection[axes.clone()].iter().map(AxisSelection::count).product();
+        let (groups, run) = (rng.random_range(1..5), [1, 9][rng.random_range(0..2)]);
+        let mut number = 0;
+        let number = |at| {
+            if at % run == 0 {
+                number = [PlaneGroups::NONE, rng.random_range(0..groups)][rng.random_range(0..2)];
+            }
+            number
+        };
+        let numbers = (0..cells).map(number).collect();
+        self.plane = Some(PlaneGroups { axes, numbers, groups });
+        self
+    }
+
+    /// Returns the table of a partition.
+    fn table(&self, partition: usize) -> GroupTable {
+        let selection = self.plan.selection().axes();
+        let table = GroupTable::new(&self.plan, partition, selection, &self.groups).unwrap();
+        match &self.plane {
+            Some(plane) => table.with_plane(plane, selection).unwrap(),
+            None => table,
+        }
+    }
+
+    /// Returns the number of a cell of the plane.
+    fn number_on_plane(&self, cell: u64) -> u32 {
+        let Some(plane) = &self.plane else { return 0 };
+        let (index, selection) = (self.index_of(cell), self.plan.selection().axes());
+        let rank = plane.axes.clone().fold(0, |rank, axis| {
+            rank * selection[axis].count() + selection[axis].count_before(index[axis])
+        });
+        plane.numbers[rank as usize]
     }
 
     /// Returns the numbers of all cells of a chunk, in order.
@@ -161,7 +202,7 @@ impl Case {
 
     fn is_selected(&self, cell: u64) -> bool {
         let mut axes = self.index_of(cell).into_iter().zip(self.plan.selection().axes());
-        axes.all(|(at, axis)| axis.contains(at))
+        axes.all(|(at, axis)| axis.contains(at)) && self.number_on_plane(cell) != PlaneGroups::NONE
     }
 
     /// Returns the number of a cell's group on each axis.
@@ -175,7 +216,8 @@ impl Case {
                 AxisGroups::Numbered { numbers, .. } => u64::from(numbers[rank as usize]),
             }
         };
-        self.index_of(cell).into_iter().zip(axes).map(number).collect()
+        let of_axes = self.index_of(cell).into_iter().zip(axes).map(number);
+        of_axes.chain([self.number_on_plane(cell).into()]).collect()
     }
 
     /// Returns the group at each place of a table.
@@ -184,7 +226,12 @@ impl Case {
             AxisGroups::One => vec![0; table.len()],
             _ => table.numbers_of(axis, 0..table.len()),
         };
-        let axes: Vec<_> = self.groups.iter().enumerate().map(of_axis).collect();
+        let of_plane = match &self.plane {
+            Some(plane) if plane.groups > 1 => table.numbers_of(self.groups.len(), 0..table.len()),
+            _ => vec![0; table.len()],
+        };
+        let axes = self.groups.iter().enumerate().map(of_axis).chain([of_plane]);
+        let axes: Vec<_> = axes.collect();
         (0..table.len()).map(|place| axes.iter().map(|axis| axis[place]).collect()).collect()
     }
 }
@@ -232,7 +279,8 @@ fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
         rng.random_bool(0.6).then_some(weights)
     };
     let axes = case.plan.grid().shape().iter().map(axis).collect();
-    let weights = rng.random_bool(0.5).then(|| Arc::new(CellWeights { axes }));
+    let weights =
+        (case.plane.is_none() && rng.random_bool(0.5)).then(|| Arc::new(CellWeights { axes }));
     RequestedMember { requested, range: ValueRange { least, greatest }, weights }
 }
 
@@ -285,7 +333,7 @@ type ValuesByGroup = BTreeMap<Vec<u64>, Vec<(f64, f64)>>;
 /// Reduces a partition of a case, and compares all groups. Chunks are stored as one of `forms`, whose first has the widest type.
 fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Column]) {
     let (plan, grid) = (&case.plan, case.plan.grid());
-    let table = GroupTable::new(plan, partition, plan.selection().axes(), &case.groups).unwrap();
+    let table = case.table(partition);
     let mut members: Vec<_> =
         (0..rng.random_range(1..3)).map(|_| random_member(rng, case)).collect();
     if forms.len() > 1 {
@@ -298,7 +346,7 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
     let columns: Vec<NumberColumn> = forms.iter().map(|form| form.column()).collect();
     let columns: Vec<&NumberColumn> = columns.iter().collect();
     let mut reducer = reducer_of_forms(&columns, &members, table.len()).unwrap();
-    let mut form = 0;
+    let (mut form, mut selected) = (0, 0);
     let mut expected = vec![ValuesByGroup::new(); members.len()];
     let mut rows = vec![0; table.len()];
     for task in plan.tasks(partition).map(|task| plan.task(task)) {
@@ -317,6 +365,7 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
             let tile = forms[form].tile(&cells).with_form(form as u32);
             reducer.add(chunk, &tile, may_hold_nulls).unwrap();
         }
+        selected += numbers.iter().filter(|number| case.is_selected(**number)).count() as u64;
         for (number, cell) in numbers.into_iter().zip(cells) {
             let Some(value) = cell.map(|stored| forms[form].value(stored)) else { continue };
             for (member, expected) in members.iter().zip(&mut expected) {
@@ -335,7 +384,8 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
             }
         }
     }
-    assert_eq!(rows.iter().sum::<u64>(), plan.rows(Some(partition)));
+    assert_eq!(rows.iter().sum::<u64>(), selected);
+    assert!(case.plane.is_some() || selected == plan.rows(Some(partition)));
     let groups = case.groups_of(&table);
     for ((stats, member), mut expected) in
         reducer.finish().unwrap().iter().zip(&members).zip(expected)
@@ -355,6 +405,10 @@ fn reductions_are_those_of_the_definition() {
         for partition in 0..case.plan.partition_count() {
             check_partition(&mut rng, &case, partition, &[&case.column]);
         }
+        let case = case.with_plane(&mut rng);
+        for partition in 0..case.plan.partition_count() {
+            check_partition(&mut rng, &case, partition, &[&case.column]);
+        }
     }
 }
 
@@ -365,6 +419,9 @@ fn reductions_of_several_forms_are_those_of_the_definition() {
     let doubles = Column { element: ElementType::F64, has_validity: false, is_packed: false };
     for _ in 0..1_000 {
         let mut case = Case::random(&mut rng);
+        if rng.random_bool(0.3) {
+            case = case.with_plane(&mut rng);
+        }
         // Numbers that all types hold.
         case.cells.iter_mut().for_each(|cell| *cell = cell.filter(|it| (0..30).contains(it)));
         let others = [Column::random(&mut rng), Column::random(&mut rng)];
@@ -382,8 +439,7 @@ fn rows_have_the_places_of_their_groups() {
         let case = Case::random(&mut rng);
         let plan = &case.plan;
         for partition in 0..plan.partition_count() {
-            let table =
-                GroupTable::new(plan, partition, plan.selection().axes(), &case.groups).unwrap();
+            let table = case.table(partition);
             let (groups, mut places) = (case.groups_of(&table), RowPlaces::default());
             for task in plan.tasks(partition).map(|task| plan.task(task)) {
                 let mut selected =

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::batch::{GroupPlaces, Rows, Segment};
-use crate::grid::ChunkTask;
+use super::grouped_chunk::ChunkAxis;
 
 /// The cells of a batch: few enough to stay in cache while several statistics pass over them.
 const BATCH_CELLS: usize = 8192;
@@ -47,19 +47,14 @@ struct EvenIndices {
 }
 
 impl Walk {
-    /// Prepares to visit the `segments` of each axis of the chunk of `task`. Axes for which `apart` is true
+    /// Prepares to visit the cells of a chunk. Axes for which `apart` is true
     /// are not folded.
-    pub(super) fn new(
-        task: &ChunkTask,
-        segments: Vec<Vec<Segment>>,
-        apart: impl Fn(usize) -> bool,
-    ) -> Self {
+    pub(super) fn new(axes: Vec<ChunkAxis>, apart: impl Fn(usize) -> bool) -> Self {
         // First with the extent of each axis. An axis that is folded into the one before multiplies its
         // extent.
         let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
-        for (axis, (selection, segments)) in task.selection.iter().zip(segments).enumerate() {
-            let extent = selection.len() as usize;
-            let may_fold = axis > 0 && selection.is_all() && !apart(axis - 1) && !apart(axis);
+        for (axis, ChunkAxis { extent, is_whole, segments }) in axes.into_iter().enumerate() {
+            let may_fold = axis > 0 && is_whole && !apart(axis - 1) && !apart(axis);
             if let Some((len, before)) = folded.last_mut().filter(|_| may_fold)
                 && fold(before, extent, &segments)
             {

@@ -101,6 +101,10 @@ impl ChunkSource for SlicedChunks {
         self.source.most_chunks()
     }
 
+    fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
+        self.source.axes_of(value)
+    }
+
     async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
         self.source.explain_absence(value, member).await
     }

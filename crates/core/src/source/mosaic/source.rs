@@ -208,6 +208,15 @@ impl ChunkSource for Mosaic {
         parts.fold(0, u64::saturating_add)
     }
 
+    fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
+        let PartValue { variable, value, .. } = self.values[value];
+        match self.parts[variable].as_slice() {
+            [only] => only.source.axes_of(value),
+            // Files may have other values.
+            _ => None,
+        }
+    }
+
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let mut chunks = vec![vec![StoredChunk::default(); values.len()]; tasks.len()];
         let requests = self.requests(tasks, values);
