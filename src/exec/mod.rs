@@ -14,6 +14,7 @@
 //!   eager, align, window ─▶ reduce            rules: plans over rows that become reductions and scans
 //!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
 //!   single_labels                             rule: comparisons of labels of single precision
+//!   coordinates                               expressions over cells that repeat along some axes
 //!   nearest                                   function: the label that is nearest to a value
 //!   cf_days                                   function: days between times, counted in a calendar
 //!   counted_times                             rules: numbers that count time in a calendar that SQL lacks
@@ -33,6 +34,7 @@ mod chunks;
 pub(crate) mod columns;
 mod compact;
 mod config;
+mod coordinates;
 mod counted_times;
 mod display;
 mod eager;
@@ -62,6 +64,7 @@ mod stream;
 #[cfg(test)]
 mod test_array;
 mod top;
+mod waiting;
 pub(crate) mod weighted_avg;
 mod window;
 mod write;
@@ -80,6 +83,7 @@ pub(crate) use scan::PushedDown;
 pub(crate) use single_labels::{SingleLabelPlanner, SingleLabelRule};
 pub use sparse::{SparseAnswerExec, SparsePlan, SparseScanExec, TileCounts};
 pub use top::{GridTopExec, TopOf};
+pub(crate) use waiting::wait;
 pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};

@@ -71,13 +71,16 @@ impl Reads {
         context: &Arc<TaskContext>,
     ) -> Self {
         let (array, operator) = (Arc::clone(array), Arc::clone(operator));
-        let this = Self {
+        let mut this = Self {
             array,
             operator,
             context: Arc::clone(context),
             read: HashMap::new(),
             is_done: false,
         };
+        // Coordinates may have been read for an earlier query, or while this one was planned.
+        let known = this.array.known_objects();
+        this.extend(known.into_iter());
         let mut all = running();
         // Queries that were dropped leave entries.
         all.retain(|_, it| it.context.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! The arguments of table functions, and a way to wait for a future in synchronous code.
+//! The arguments of table functions.
 //!
 //! DataFusion passes a list of expressions. Since options come in pairs, the number of arguments shows
 //! whether there is a dataset:
@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::common::{ScalarValue, plan_datafusion_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 
@@ -119,18 +119,6 @@ fn text(expr: &Expr) -> Option<String> {
         ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
         _ => None,
     }
-}
-
-/// Waits for `future` on a new thread with a runtime of its own. DataFusion calls table functions
-/// synchronously from within a runtime, where blocking on a future panics. The calling thread is blocked
-/// meanwhile.
-pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(future)
-    };
-    let panicked = |_| exec_datafusion_err!("opening the array panicked");
-    std::thread::scope(|scope| scope.spawn(run).join().map_err(panicked)?)
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use datafusion::logical_expr::TableType;
 use futures::stream::{self, StreamExt};
 
 use super::ArrayOpener;
-use super::arguments::wait;
 use crate::error::Result as GridResult;
+use crate::exec::wait;
 use crate::options::ArrayOptions;
 
 /// The most files that are opened at once. Requests to object stores have their own limit.

@@ -6,9 +6,10 @@ use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
 
 use super::ArrayOpener;
-use super::arguments::{Arguments, wait};
+use super::arguments::Arguments;
 use super::fact_provider::FactProvider;
 use super::store_maker;
+use crate::exec::wait;
 use crate::source::{ArrayFacts, ArrayFormat, Formats, array_facts};
 
 /// A table function over arrays. The first argument is a path or URL, or a list of these. The name of a

@@ -6,8 +6,10 @@ use arrow::array::ArrayRef;
 use datafusion::physical_expr::PhysicalExprRef;
 
 use super::axis_labels::number_axis;
+use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::columns_of;
+use crate::exec::coordinates::plane_axes;
 use crate::reduce::AxisGroups;
 
 /// The dimensions that an expression over the columns of a scan is over.
@@ -15,7 +17,7 @@ use crate::reduce::AxisGroups;
 pub(in crate::exec) enum Over {
     /// No dimension: the expression is constant.
     Nothing,
-    /// Labels of this axis.
+    /// Labels of this axis, or a coordinate along it.
     Axis(usize),
     /// Labels of several axes.
     Axes,
@@ -29,9 +31,8 @@ impl Over {
         let columns = scan.columns();
         let mut over = Self::Nothing;
         for column in columns_of([expr]) {
-            let Some(axis) = columns.get(column).and_then(|column| column.axis()) else {
-                return Self::Variable;
-            };
+            let axis = columns.get(column).and_then(|column| axis_of(*column, scan));
+            let Some(axis) = axis else { return Self::Variable };
             over = match over {
                 Self::Nothing => Self::Axis(axis),
                 Self::Axis(other) if other == axis => over,
@@ -39,6 +40,17 @@ impl Over {
             };
         }
         over
+    }
+}
+
+/// Returns the axis that a column is over, as a dimension is, or a coordinate such as `station_name (station)`. A coordinate of
+/// one value is a column over the first axis.
+fn axis_of(column: ColumnSource, scan: &GridScanExec) -> Option<usize> {
+    let ColumnSource::Value(_) = column else { return column.axis() };
+    match plane_axes(scan.array(), [column])?.as_slice() {
+        [] => Some(0),
+        [axis] => Some(*axis),
+        _ => None,
     }
 }
 

@@ -20,9 +20,10 @@ use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-use crate::array::{ColumnSource, LabelOrder};
+use crate::array::{ColumnSource, GridArray, LabelOrder, Labels};
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
+use crate::exec::coordinates::known_cells;
 use crate::reduce::AxisGroups;
 
 /// The greatest number of labels to evaluate per axis. Longer axes are grouped row by row, so that
@@ -42,6 +43,18 @@ pub(in crate::exec) fn number_axis(
 /// Whether zeros of both signs may be one group. They are two partitions of a window, and differ in an order.
 pub(in crate::exec) fn has_merged_zeros(groups: &AxisGroups, values: &[ArrayRef]) -> bool {
     *groups != AxisGroups::Each && values.iter().any(|it| it.data_type().is_floating())
+}
+
+/// Returns the labels that a column shows along an axis: those of a dimension, or the cells of a coordinate.
+fn labels_of(array: &Arc<GridArray>, column: ColumnSource, axis: usize) -> Result<Option<Labels>> {
+    let ColumnSource::Value(value) = column else { return Ok(array.labels_of(column).cloned()) };
+    let cells = known_cells(array, value)?;
+    if array.axes_of(value).is_empty() {
+        // One value for all labels.
+        let first = UInt64Array::from(vec![0; array.grid().shape()[axis] as usize]);
+        return Ok(Some(Labels::from_array(take(&cells, &first, None)?)?));
+    }
+    Ok(Some(Labels::from_array(cells)?))
 }
 
 /// The selected labels of an axis and the keys over them.
@@ -70,7 +83,7 @@ impl AxisLabels {
         let scanned: Vec<ColumnSource> = scan.columns();
         let (mut fields, mut columns, mut orders) = (vec![], vec![], vec![]);
         for &at in &needed {
-            let Some(labels) = array.labels_of(scanned[at]) else { return Ok(None) };
+            let Some(labels) = labels_of(array, scanned[at], axis)? else { return Ok(None) };
             fields.push(Arc::clone(&scan.schema_ref().fields()[at]));
             columns.push(labels.select(selection, 0)?);
             orders.push(labels.order());

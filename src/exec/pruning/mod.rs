@@ -21,6 +21,7 @@
 
 mod bound_filter;
 pub(crate) mod containers;
+mod coordinates;
 pub(crate) mod dynamic;
 mod intervals;
 pub(crate) mod labels;

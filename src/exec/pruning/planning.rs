@@ -8,6 +8,7 @@
 //!   station LIKE 'B%'              one dimension       selection of the axis, exact
 //!   time > x AND lat < y           two conjuncts       a selection each
 //!   time > x OR lat < y            two dimensions      mask by least and greatest label
+//!   lat > 60, of lat (y, x)        a coordinate          selections of y and x, and mask by its cells
 //!   value > 300 OR time > x        a variable, too     mask by zone maps, if they are worth reading
 //! ```
 //!
@@ -28,6 +29,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 
 use super::bound_filter::BoundFilter;
+use super::coordinates::Coordinates;
 use super::intervals::select_intervals;
 use super::labels::{satisfied, select_labels};
 use super::scope::{FilterScope, MAX_LABELS};
@@ -56,6 +58,7 @@ pub(crate) async fn request(
 ) -> Result<ScanRequest> {
     let mut request = ScanRequest::all(array.grid());
     let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
+    let mut over_coordinates = Coordinates::new(array, session);
     for filter in filters {
         match FilterScope::new(filter, array) {
             // No row remains: further filters exclude nothing, and could fail.
@@ -69,6 +72,9 @@ pub(crate) async fn request(
                 request.selection.restrict(axis, &selected);
             }
             FilterScope::Axes => over_axes.push(filter.clone()),
+            FilterScope::Coordinates { is_exact } => {
+                over_coordinates.add(filter, is_exact, &mut request.selection).await?;
+            }
             FilterScope::Values => over_values.push(filter.clone()),
             // The optimizer has turned an exact filter into a constant.
             FilterScope::Constant if holds(filter, array, session)? => {}
@@ -86,6 +92,7 @@ pub(crate) async fn request(
     }
     let may_narrow = over_axes.is_empty() && over_values.is_empty();
     bound_chunks(array, &mut request.selection, limit.filter(|_| may_narrow))?;
+    request.masks = over_coordinates.masks(&request.selection);
     // Filters over variables are joined into one, so that zone maps are examined once.
     for filter in over_axes.into_iter().chain(conjunction(over_values)) {
         let mask = mask(&filter, array, &request.selection, session).await?;

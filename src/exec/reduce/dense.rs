@@ -100,7 +100,12 @@ impl DensePlan {
         keys: &Keys,
         weighs: bool,
     ) -> Option<Self> {
-        let predicate = match &query.predicate {
+        // Cells of a plane for which a condition is not true are in no group.
+        let predicate = match &keys.plane {
+            Some(plane) => plane.rest.as_ref(),
+            None => query.predicate.as_ref(),
+        };
+        let predicate = match predicate {
             Some(predicate) => Some(Condition::try_new(predicate, scan)?),
             None => None,
         };
@@ -116,6 +121,8 @@ impl DensePlan {
         let is_linear = |call: &ParsedCall| matches!(call, ParsedCall::Linear { .. });
         let refinement = match factors.is_empty() && !parsed.iter().any(is_linear) {
             true => None,
+            // Groups of a plane are not weighed.
+            false if keys.plane.is_some() => return None,
             false => Some(Refinement::try_new(query, scan, keys, &factors)?),
         };
         let mut members =

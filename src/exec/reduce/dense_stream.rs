@@ -87,7 +87,8 @@ impl PartitionReducer {
         // A group is in the result if it has a row. With a predicate, rows are the values that pass it, so a
         // member counts them. Without one, extents do, and if the whole selection is visited, no group of the
         // final result is without rows.
-        let every_group_has_rows = plan.rows.is_none() && self.part.plan.is_selection();
+        let is_whole = self.part.plan.is_selection() && self.reduction.keys.plane.is_none();
+        let every_group_has_rows = plan.rows.is_none() && is_whole;
         let needs_rows = plan.rows.is_none() && (plan.counts_rows() || !every_group_has_rows);
         let rows = if needs_rows { self.rows_per_group() } else { vec![] };
         let stats = self.fold(plan).await?;

@@ -59,7 +59,7 @@ fn needed_groups(conjunct: &PhysicalExprRef, keys: &Keys) -> Option<(usize, Vec<
     let columns: Vec<&KeyColumn> =
         needed.iter().map(|&at| keys.columns.get(at)).collect::<Option<_>>()?;
     let axis = columns.first()?.axis;
-    if columns.iter().any(|column| column.axis != axis) {
+    if axis >= keys.axes.len() || columns.iter().any(|column| column.axis != axis) {
         return None;
     }
     let values: Vec<ArrayRef> = columns.iter().map(|column| Arc::clone(&column.values)).collect();

@@ -46,6 +46,7 @@ mod linear;
 mod node;
 mod number;
 mod partitions;
+mod plane;
 mod query;
 mod reduction;
 mod refinement;

@@ -39,6 +39,9 @@ impl ReduceStrategy {
         {
             return Ok(Some(Self::Dense(dense)));
         }
+        if keys.are_over_plane() {
+            return Ok(None); // rows have places along axes only
+        }
         Ok(AccumulatePlan::try_new(query, scan)?.map(Self::Accumulators))
     }
 

@@ -145,6 +145,12 @@ impl PartitionReducer {
         let table = |axes: &[_]| GroupTable::new(&part.plan, part.partition, selection, axes);
         let fine = reduction.strategy.fine_groups().map(|axes| table(axes)).transpose()?;
         let table = table(&reduction.keys.axes)?;
+        let table = match (&*reduction.strategy, &reduction.keys.plane) {
+            (ReduceStrategy::Dense(_), Some(plane)) => {
+                table.with_plane(&plane.groups, selection)?
+            }
+            _ => table,
+        };
         let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
         let reservation = consumer.register(context.memory_pool());
         let groups = table.len() + fine.as_ref().map_or(0, GroupTable::len);

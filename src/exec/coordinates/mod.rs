@@ -1,0 +1,48 @@
+//! Coordinates that repeat along some axes: expressions over them are evaluated once per cell of their own axes.
+//!
+//! ```text
+//!   lat (y, x) beside t (time, y, x)                     plane    the axes y and x
+//!
+//!   WHERE lat > 60         evaluated on y × x cells      ──▶      rows and columns of cells, and chunks, that hold none
+//!                                                                 are not selected; reductions leave out cells
+//!   GROUP BY floor(lat)    numbered on y × x cells       ──▶      a group per cell, for all times
+//!   station_name (station) one axis                      ──▶      as labels of that axis
+//! ```
+//!
+//! The cells of a coordinate are read once, whole, and kept by the array for the next query. Larger coordinates are read
+//! per row, as other variables are.
+
+mod cells;
+mod plane;
+
+pub(super) use cells::known_cells;
+pub(super) use plane::{Plane, PlaneColumns};
+
+use std::collections::BTreeSet;
+
+use crate::array::{ColumnSource, GridArray};
+
+/// The most cells on which expressions are evaluated while planning.
+const MOST_CELLS: u64 = 1 << 24;
+
+/// Returns the axes that `columns` are over, ascending, if one of them is a variable that repeats along some of the others.
+/// `None` if a variable differs along all axes, or if the axes have too many cells.
+pub(super) fn plane_axes(
+    array: &GridArray,
+    columns: impl IntoIterator<Item = ColumnSource>,
+) -> Option<Vec<usize>> {
+    let (rank, shape) = (array.grid().rank(), array.grid().shape());
+    let (mut axes, mut has_variable) = (BTreeSet::new(), false);
+    for column in columns {
+        match column {
+            ColumnSource::Value(value) => {
+                axes.extend(array.axes_of(value));
+                has_variable = true;
+            }
+            _ => axes.extend(column.axis()),
+        }
+    }
+    let cells = axes.iter().try_fold(1_u64, |cells, axis| cells.checked_mul(shape[*axis]))?;
+    let is_plane = has_variable && axes.len() < rank && cells <= MOST_CELLS;
+    is_plane.then(|| axes.into_iter().collect())
+}
