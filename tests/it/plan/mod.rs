@@ -1,5 +1,7 @@
 //! Plans: their text, the order that they declare, and the chunks that they skip.
 
+/// Coordinates of fewer dimensions than the variables.
+mod coordinates;
 /// Dynamic filters.
 pub(crate) mod dynamic;
 /// `EXPLAIN` and `EXPLAIN ANALYZE`.
