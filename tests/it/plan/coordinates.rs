@@ -55,7 +55,9 @@ async fn random_tables(rng: &mut StdRng) -> (SessionContext, SessionContext, Str
                 })
                 .collect(),
             _ => (0..cells)
-                .flat_map(|_| if rng.random_bool(0.1) { -99 } else { number(rng) }.to_le_bytes())
+                .flat_map(|_| {
+                    if rng.random_bool(0.1) { -99_i32 } else { number(rng) }.to_le_bytes()
+                })
                 .collect(),
         };
         let dims: Vec<String> = axes.iter().map(|axis| format!("d{axis}")).collect();
