@@ -31,14 +31,7 @@ async fn shown_of(
     (element, len, bytes): (u32, u64, Vec<u8>),
     sql: &str,
 ) -> Shown {
-    let mut attributes = BTreeMap::from([("units", units)]);
-    attributes.extend(calendar.map(|calendar| ("calendar", calendar)));
-    let time = TestDataset::new("time", element, &[len], &[len], bytes.clone())
-        .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}));
-    let v = TestDataset::new("v", element, &[len], &[len], bytes)
-        .with_metadata(json!({"dim_names": ["time"]}));
-    let layout = Layout { history_version: Some(2), ..Layout::default() };
-    let file = TempTet::new(&tet_bytes(&[time, v], &layout));
+    let file = written(units, calendar, (element, len, bytes));
     let mut rows = vec![];
     let log = logged(file.location(), async || {
         let ctx = reducing(1, 8192);
@@ -52,6 +45,80 @@ async fn shown_of(
     let check = report.check("attributes").unwrap();
     assert!(check.severity() <= Some(Severity::Warning));
     Shown { rows, log, warnings: check.warnings() }
+}
+
+/// Writes a variable `v` with the values of its labels `time`.
+fn written(
+    units: &str,
+    calendar: Option<&str>,
+    (element, len, bytes): (u32, u64, Vec<u8>),
+) -> TempTet {
+    let mut attributes = BTreeMap::from([("units", units)]);
+    attributes.extend(calendar.map(|calendar| ("calendar", calendar)));
+    let time = TestDataset::new("time", element, &[len], &[len], bytes.clone())
+        .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}));
+    let v = TestDataset::new("v", element, &[len], &[len], bytes)
+        .with_metadata(json!({"dim_names": ["time"]}));
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    TempTet::new(&tet_bytes(&[time, v], &layout))
+}
+
+/// Files that count from other instants, in other units and types, or with timestamps after the reform are one table.
+#[tokio::test]
+async fn files_count_times_alike() {
+    let integers = |all: &[i32]| {
+        (I32, all.len() as u64, all.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
+    };
+    let doubles = |all: &[f64]| {
+        (F64, all.len() as u64, all.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
+    };
+    let days = Some("360_day");
+    for (files, expected) in [
+        (
+            vec![
+                written("days since 2000-01-01", days, integers(&[28, 29, 59])),
+                written("hours since 2001-02-30", days, doubles(&[0.0, 12.5])),
+                written("days since 1999-12-30", days, integers(&[-1, 0])),
+            ],
+            [
+                ("1999-12-29", -1),
+                ("1999-12-30", 0),
+                ("2000-01-29", 28),
+                ("2000-01-30", 29),
+                ("2000-02-30", 59),
+                ("2001-02-30", 0),
+                ("2001-02-30T12:30:00", 12),
+            ]
+            .as_slice(),
+        ),
+        (
+            vec![
+                written("days since 1582-10-01", None, integers(&[2, 4])),
+                written("hours since 1600-02-29", Some("standard"), integers(&[0, 6])),
+            ],
+            &[("1582-10-03", 2), ("1582-10-15", 4), ("1600-02-29", 0), ("1600-02-29T06:00:00", 6)],
+        ),
+    ] {
+        for reversed in [false, true] {
+            let mut paths: Vec<&str> = files.iter().map(TempTet::location).collect();
+            if reversed {
+                paths.reverse();
+            }
+            let ctx = reducing(1, 8192);
+            let options = ArrayOptions::default().with_dataset("v");
+            ctx.register_array("t", paths, options).await.unwrap();
+            let sql = "SELECT time::TEXT, floor(value)::INT FROM t ORDER BY time";
+            let found = rows_of(&query(&ctx, sql).await.unwrap());
+            let expected: Vec<_> =
+                expected.iter().map(|(time, v)| vec![(*time).to_owned(), v.to_string()]).collect();
+            assert_eq!(found, expected);
+            let sql = "SELECT count(*) FROM t WHERE time >= '1600-02-29' AND time < '2000-02-30'";
+            let found = rows_of(&query(&ctx, sql).await.unwrap());
+            let times = expected.iter().map(|row| row[0].as_str());
+            let wanted = times.filter(|it| *it >= "1600-02-29" && *it < "2000-02-30").count();
+            assert_eq!(found, [[wanted.to_string()]]);
+        }
+    }
 }
 
 /// The days around the reform, as in `docs/time.md`.
@@ -96,7 +163,7 @@ async fn dates_are_those_of_cftime() {
         let [units, calendar, number, date] = line.split('|').collect::<Vec<_>>()[..] else {
             panic!("{line}");
         };
-        // Of the standard calendar, earlier times are no timestamps.
+        // Earlier times of the standard calendar are no timestamps.
         if calendar == "standard" && date < "1582-10-15" {
             continue;
         }

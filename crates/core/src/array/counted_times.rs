@@ -9,9 +9,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use arrow::array::{Array, AsArray, StringArray};
+use arrow::array::{Array, AsArray, Float64Array, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, TimeUnit};
 
 use super::arrow_error::failed_to;
 use super::calendar::Calendar;
@@ -130,6 +130,38 @@ impl CountedTimes {
             time => Ok(time),
         })
         .map(|times| times.into_iter().map(Option::flatten).collect())
+    }
+
+    /// Returns the times of timestamps of the standard calendar since 1582-10-15.
+    ///
+    /// # Errors
+    /// `Internal` if the array has no timestamps.
+    pub(crate) fn times_of_timestamps(timestamps: &dyn Array) -> Result<Vec<Option<CalendarTime>>> {
+        let DataType::Timestamp(unit, _) = timestamps.data_type() else {
+            return Err(Error::internal("timestamps of another type"));
+        };
+        let unit: i128 = match unit {
+            TimeUnit::Second => 1_000_000_000,
+            TimeUnit::Millisecond => 1_000_000,
+            TimeUnit::Microsecond => 1_000,
+            TimeUnit::Nanosecond => 1,
+        };
+        let counts = cast(timestamps, &DataType::Int64).map_err(failed_to("count times"))?;
+        let counts = counts.as_primitive::<Int64Type>().iter();
+        let time = |it: i64| CalendarTime::from_instant(i128::from(it) * unit, Calendar::Mixed);
+        Ok(counts.map(|it| it.and_then(time)).collect())
+    }
+
+    /// Returns the numbers that stand for times.
+    ///
+    /// # Errors
+    /// `Usage` for a time that no number stands for exactly.
+    pub(crate) fn numbers(self, times: &[Option<CalendarTime>]) -> Result<Float64Array> {
+        let number = |time: CalendarTime| match self.number_of(time) {
+            Some(number) if self.time(number) == Some(time) => Ok(number),
+            _ => Err(Error::usage(format!("no number of the units stands for {time}"))),
+        };
+        times.iter().map(|time| time.map(number).transpose()).collect()
     }
 
     /// Returns an array of numbers as dates: `2001-02-30`, `2001-02-30T12:00:00`. Numbers that are no times stay numbers.

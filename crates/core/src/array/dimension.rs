@@ -83,9 +83,9 @@ impl Dimension {
     }
 
     /// Returns the time unit or TileDB datatype of numeric labels. Labels of different units cannot be
-    /// concatenated.
+    /// concatenated, unless they are times: those are made to count alike.
     pub(crate) fn unit(&self) -> Option<&str> {
-        if self.labels.data_type().is_temporal() {
+        if self.labels.data_type().is_temporal() || self.times().is_some() {
             return None;
         }
         let units = self.attributes.get("units").filter(|units| units.contains(" since "));

@@ -132,8 +132,14 @@ impl GridArray {
 
     /// Returns the same array with other labels on an axis, as many as before. It has no columns of indices.
     pub(crate) fn with_labels(self, axis: usize, labels: Labels) -> Self {
+        let dim = self.dims[axis].with_labels(labels);
+        self.with_dim(axis, dim)
+    }
+
+    /// Returns the same array with another dimension of the same length.
+    pub(crate) fn with_dim(self, axis: usize, dim: Dimension) -> Self {
         let Self { name, source, grid, mut dims, values, .. } = self;
-        dims[axis] = dims[axis].with_labels(labels);
+        dims[axis] = dim;
         Self::new(name, source, grid, dims, values, false)
     }
 

@@ -7,6 +7,7 @@
 //!   0  leave out optional columns that files have not in common              optional.rs
 //!      with the option `union_by_name`: give all files all variables           unite.rs
 //!   1  sort the variables of each file as in the first                         order_variables
+//!      if labels count times of a calendar, all count alike                    counted_labels.rs
 //!      if some files have labels in singles, all have                          unify_precision
 //!      if labels are numbers of several types, all have one                    unify_numbers
 //!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
@@ -28,6 +29,7 @@ use arrow::array::{ArrayRef, StringViewArray};
 use super::common_values::CommonValues;
 use super::compat::{files_differ, variables_differ};
 use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::counted_labels::unify_counted_times;
 use super::differences::Differences;
 use super::file_arrays::FileArrays;
 use super::grid::{cutting, table_grid};
@@ -91,6 +93,7 @@ impl Arrangement {
             return Ok(Self { files, places, axis: 0, labels: None, is_adapted });
         }
         order_variables(&mut files);
+        let is_adapted = unify_counted_times(&mut files)? | is_adapted;
         let is_adapted = unify_precision(&mut files)? | unify_numbers(&mut files)? | is_adapted;
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;

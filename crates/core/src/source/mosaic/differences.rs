@@ -242,7 +242,9 @@ impl Found {
         let calendar = |dim: &Dimension| dim.calendar().unwrap_or_else(|| "standard".to_owned());
         self.add(name, Property::Calendar, calendar(a), calendar(b));
         // Times of different units are comparable, once they are times.
-        if a.unit().is_none() && b.unit().is_none() && !a.labels().data_type().is_temporal() {
+        let are_times =
+            |dim: &Dimension| dim.labels().data_type().is_temporal() || dim.times().is_some();
+        if a.unit().is_none() && b.unit().is_none() && !are_times(a) {
             self.add_units(name, a.attributes().get("units"), b.attributes().get("units"));
         }
     }

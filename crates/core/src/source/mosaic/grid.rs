@@ -59,8 +59,8 @@ pub(super) fn table_grid(
 }
 
 /// Returns the chunk grids of the variables along which a table is cut, and the bytes of their cells. `cells` has the number of
-/// cells of each array that is beside others, as coordinates are. Where these are few, it is cheaper to decode them for each
-/// chunk than to make chunks larger, which are the work of one thread each.
+/// cells of each array that is beside others, as coordinates are. Few cells are decoded for each chunk. That is
+/// cheaper than larger chunks, each of which is the work of one thread.
 pub(super) fn cutting<'a>(
     grids: &'a [Vec<ChunkGrid>],
     widths: &[u64],

@@ -36,6 +36,7 @@ mod common_type;
 mod common_values;
 pub(crate) mod compat;
 mod concat_axis;
+mod counted_labels;
 pub(crate) mod differences;
 mod file_arrays;
 mod file_label;

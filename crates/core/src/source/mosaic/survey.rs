@@ -17,6 +17,7 @@ use async_trait::async_trait;
 use super::combine::Arrangement;
 use super::common_values::CommonValues;
 use super::compat::{all_differences, files_differ};
+use super::counted_labels::unify_counted_times;
 use super::differences::{CountedDifference, Difference, Differences, differences, labels_differ};
 use super::file_arrays::FileArrays;
 use super::groups::groups;
@@ -210,6 +211,7 @@ impl Survey {
                 continue;
             }
             // Labels that cannot be made singles stay as they are. The arrangement reports why.
+            unify_counted_times(&mut class)?;
             unify_precision(&mut class)?;
             unify_numbers(&mut class)?;
             let (groups, copies) = groups(&class, self.options.concat_dimension.as_deref());

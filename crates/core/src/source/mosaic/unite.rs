@@ -51,7 +51,7 @@ pub(super) fn united(files: Vec<FileArrays>) -> Result<Vec<FileArrays>> {
     }
     add_absent(&mut full)?;
     let mut files: Vec<FileArrays> = full.into_iter().map(|(file, _)| file).collect();
-    // What is optional in one file is so in those that lacked it.
+    // A column that is optional in one file is so in those that lacked it.
     for file in &mut files {
         let names = file.arrays.iter().map(GridArray::name);
         let new = names.filter(|name| file.beside(name).is_none());
