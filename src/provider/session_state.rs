@@ -46,7 +46,8 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, and the aggregate
     ///   `weighted_avg(value, weight)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
-    ///   without faults of DataFusion's, and of `date_part` and `to_char` for times of all calendars; functions of the session itself stay
+    ///   without faults of DataFusion's; functions of the session itself stay
+    /// - versions of `date_part` and `to_char` for times of all calendars
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
     /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension

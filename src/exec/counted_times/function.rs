@@ -34,7 +34,7 @@ pub(crate) fn date_function() -> Arc<ScalarUDF> {
     Arc::clone(&FUNCTION)
 }
 
-/// What to compute.
+/// A result that the function can compute.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What {
     Part(TimePart),

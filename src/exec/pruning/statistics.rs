@@ -79,7 +79,7 @@ struct ValueZones {
     known: KnownBounds,
 }
 
-/// What is known of the values of one variable, by row-major number of the chunk.
+/// Statistics or bounds of the values of one variable, by row-major number of the chunk.
 #[derive(Debug)]
 enum KnownBounds {
     /// Statistics that the writer stored.

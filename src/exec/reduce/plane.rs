@@ -50,8 +50,8 @@ fn axes_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<usize>> {
 
 impl KeyPlane {
     /// Evaluates `keys`, and the conditions of `predicate` that are over a plane. `None` if there are none of either, if their
-    /// axes have too many cells, if a coordinate cannot be read, or if an expression fails on a cell, because over rows that
-    /// cell may never be evaluated.
+    /// axes have too many cells, or if a coordinate cannot be read. Also `None` if an expression fails on a cell: over rows,
+    /// that cell may never be evaluated.
     pub(super) fn try_new(
         keys: &[PhysicalExprRef],
         predicate: Option<&PhysicalExprRef>,

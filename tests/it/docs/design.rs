@@ -88,7 +88,8 @@ fn rooms_of_the_design_are_those_of_the_sources() {
             for room in code_spans(first).filter(|room| room.starts_with("crates/")) {
                 for inner in folders(&base.join(room)) {
                     let name = inner.file_name().unwrap().to_str().unwrap().to_owned();
-                    assert!(code_spans(line).any(|it| it == name), "{room}: `{name}` is missing");
+                    let is_listed = name == "tests" || code_spans(line).any(|it| it == name);
+                    assert!(is_listed, "{room}: `{name}` is missing");
                 }
             }
         }

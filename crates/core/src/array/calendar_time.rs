@@ -47,8 +47,8 @@ pub enum TimePart {
 }
 
 impl TimePart {
-    /// Returns the part with this name in SQL, in any case, singular or plural; `None` for other names, and for weeks, which
-    /// calendars of models do not have.
+    /// Returns the part with this name in SQL, in any case, singular or plural. `None` for other names, and for weeks:
+    /// calendars of models do not have them.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.trim_matches(['\'', '"']).to_ascii_lowercase();
         Some(match name.as_str() {

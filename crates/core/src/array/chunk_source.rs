@@ -102,8 +102,8 @@ pub trait ChunkSource: Debug + Send + Sync {
         None
     }
 
-    /// Returns the least and the greatest value of the chunks of `value` that hold a cell of `selection`, if the source knows
-    /// its values without reading these chunks.
+    /// Returns the least and the greatest value of the chunks of `value` that hold a cell of `selection`. `None` if the source
+    /// would have to read these chunks.
     async fn value_bounds(
         &self,
         value: usize,

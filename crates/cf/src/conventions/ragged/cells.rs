@@ -73,7 +73,7 @@ impl Cells {
                 parts.get_or_insert_default().push(values?);
                 return Ok(());
             }
-            // What cannot be shown is an error of the queries that show it.
+            // Queries that show a value get the error.
             match (values, &mut parts) {
                 (Ok(values), Some(parts)) => parts.push(values),
                 _ => parts = None,
@@ -179,7 +179,7 @@ struct Gathered {
     what: What,
 }
 
-/// What the bytes of a payload are.
+/// A kind of the bytes of a payload.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Values,
