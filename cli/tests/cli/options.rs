@@ -192,7 +192,10 @@ fn coordinates_are_columns_of_tables_of_a_path() {
 fn errors_tell_how_coordinates_become_columns() {
     let wrf = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/curvilinear_nc4.nc");
     let groups = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/groups_v3.zarr");
-    let stations = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/coordinates/stations.nc");
+    let stations = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../crates/cf/tests/data/hdf5/coordinates/stations.nc"
+    );
     for (table, column, expected) in [
         (wrf.to_owned(), "lat", "lat (y, x) is a coordinate that is no column by default"),
         (format!("{wrf}#t"), "lon", "lon (x, y) is a coordinate that is no column by default"),

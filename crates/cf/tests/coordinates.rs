@@ -13,7 +13,7 @@ use gridfusion_core::source::{FileArrays, MosaicOptions, Stack, TableArrays};
 use gridfusion_core::{Result, array::Labels};
 
 fn at(name: &str) -> String {
-    format!("{}/../../tests/data/coordinates/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/data/hdf5/coordinates/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 async fn open(name: &str, options: &[(&str, &str)]) -> Dataset {

@@ -6,7 +6,7 @@ use gridfusion::GridfusionSessionContextExt;
 use crate::support::{query, reducing, rows_from, shipped};
 
 fn data(name: &str) -> String {
-    shipped(&format!("tests/data/coordinates/{name}"))
+    shipped(&format!("crates/cf/tests/data/hdf5/coordinates/{name}"))
 }
 
 /// A session that reads quoted paths.

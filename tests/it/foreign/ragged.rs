@@ -1,6 +1,16 @@
 //! Ragged arrays in SQL: conditions on instances skip chunks, and answers are those of the rows.
 
+use datafusion::prelude::SessionContext;
+use gridfusion::GridfusionSessionContextExt;
+
 use crate::support::{reducing, rows_from, shipped};
+
+/// A session that reads quoted paths.
+fn session(partitions: usize, batch_size: usize) -> SessionContext {
+    let ctx = reducing(partitions, batch_size);
+    ctx.enable_gridfusion_urls();
+    ctx
+}
 
 fn file(name: &str) -> String {
     shipped(&format!("crates/cf/tests/data/hdf5/ragged/{name}"))
@@ -8,7 +18,7 @@ fn file(name: &str) -> String {
 
 #[tokio::test]
 async fn conditions_on_instances_skip_chunks() {
-    let ctx = reducing(1, 8192);
+    let ctx = session(1, 8192);
     let table = file("contiguous.nc");
     // Chunks of 4 samples; Oslo has samples 0 to 4, Bergen 5 to 16, Ås 17 and Tromsø the rest. So the bounds of chunk 4 are
     // Bergen and Ås.
@@ -20,7 +30,8 @@ async fn conditions_on_instances_skip_chunks() {
         ("station_name = 'A'", "0/6", "0"),
         ("station = 4", "2/6", "6"),
         ("lat > 69", "2/6", "6"),
-        ("since = '2020-01-02'", "2/6", "5"),
+        // Two chunks hold NULL alone, which has no bounds.
+        ("since = '2020-01-02'", "4/6", "5"),
         ("station_name = 'Ås' AND temperature > 0", "1/6", "1"),
     ] {
         let sql = format!("SELECT count(*), count(temperature) FROM '{table}' WHERE {condition}");
@@ -34,7 +45,7 @@ async fn conditions_on_instances_skip_chunks() {
 #[tokio::test]
 async fn groups_of_instances_are_those_of_rows() {
     for partitions in [1, 3] {
-        let ctx = reducing(partitions, 5);
+        let ctx = session(partitions, 5);
         let sql = format!(
             "SELECT station_name, count(*), min(obs), max(temperature) FROM '{}' GROUP BY station_name ORDER BY station_name",
             file("contiguous.nc")
@@ -51,7 +62,7 @@ async fn groups_of_instances_are_those_of_rows() {
 
 #[tokio::test]
 async fn files_are_one_table_and_conditions_skip_chunks_of_each() {
-    let ctx = reducing(2, 8192);
+    let ctx = session(2, 8192);
     let table = file("floats_*.nc");
     let sql = |condition: &str| {
         format!("SELECT min(obs), max(obs), sum(depth) FROM '{table}' WHERE {condition}")

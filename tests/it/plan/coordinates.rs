@@ -65,7 +65,10 @@ async fn random_tables(rng: &mut StdRng) -> (SessionContext, SessionContext, Str
         let metadata = json!({"dim_names": dims, "attrs": fill});
         datasets.push(TestDataset::new(name, tag, &lens, &chunk, data).with_metadata(metadata));
     }
-    let file = TempTet::new(&tet_bytes(&datasets, &Layout::default()));
+    let file = TempTet::new(&tet_bytes(
+        &datasets,
+        &Layout { history_version: Some(2), ..Layout::default() },
+    ));
     let (partitions, batch_size) = (rng.random_range(1..5), *[3, 64, 8192].choose(rng).unwrap());
     text += &format!(", {partitions} partitions, batches of {batch_size}");
     let ours = reducing(partitions, batch_size);
@@ -236,17 +239,17 @@ async fn filters_on_coordinates_skip_chunks() {
     let location = shipped("tests/data/foreign/curvilinear_nc4.nc");
     let table = format!("read_array('{location}', 't', coordinates => true)");
     let over = |columns: &str, end: &str| format!("SELECT {columns} FROM {table} {end}");
-    let some = plan(&ctx, &over("avg(t)", "WHERE lat > 76")).await;
+    let some = plan(&ctx, &over("avg(value)", "WHERE lat > 76")).await;
     assert!(some.contains("tier=dense") && !some.contains("FilterExec"), "{some}");
     // Two cells have such latitudes: (0, 1) and (1, 4).
     assert!(some.contains("selection=[y=0..1, x=1..4]"), "{some}");
-    let rows = plan(&ctx, &over("t", "WHERE lat > 77")).await;
+    let rows = plan(&ctx, &over("value", "WHERE lat > 77")).await;
     assert!(rows.contains("FilterExec") && rows.contains("selection=[y=1, x=4]"), "{rows}");
-    let exact = plan(&ctx, &over("t", "WHERE run = 1")).await;
+    let exact = plan(&ctx, &over("value", "WHERE run = 1")).await;
     assert!(!exact.contains("FilterExec"), "{exact}");
-    let grouped = plan(&ctx, &over("floor(lat), avg(t)", "GROUP BY floor(lat)")).await;
+    let grouped = plan(&ctx, &over("floor(lat), avg(value)", "GROUP BY floor(lat)")).await;
     assert!(grouped.contains("tier=dense"), "{grouped}");
     // Another conjunct may exclude the cells for which one fails.
-    let partial = plan(&ctx, &over("t", "WHERE 100 / (run - 1) > 3")).await;
+    let partial = plan(&ctx, &over("value", "WHERE 100 / (run - 1) > 3")).await;
     assert!(partial.contains("FilterExec"), "{partial}");
 }

@@ -107,7 +107,7 @@ async fn files_count_times_alike() {
             let ctx = reducing(1, 8192);
             let options = ArrayOptions::default().with_dataset("v");
             ctx.register_array("t", paths, options).await.unwrap();
-            let sql = "SELECT time::TEXT, floor(value)::INT FROM t ORDER BY time";
+            let sql = "SELECT time::TEXT AS date, floor(value)::INT FROM t ORDER BY time";
             let found = rows_of(&query(&ctx, sql).await.unwrap());
             let expected: Vec<_> =
                 expected.iter().map(|(time, v)| vec![(*time).to_owned(), v.to_string()]).collect();
@@ -124,7 +124,7 @@ async fn files_count_times_alike() {
 /// The days around the reform, as in `docs/time.md`.
 #[tokio::test]
 async fn times_before_the_reform_have_the_dates_of_the_file() {
-    let sql = "SELECT time::TEXT, date_part('month', time), value FROM t ORDER BY time";
+    let sql = "SELECT time::TEXT AS date, date_part('month', time), value FROM t ORDER BY time";
     let (units, labels) = ("days since 1582-10-01", [-1, 0, 3, 4]);
     for calendar in [None, Some("standard"), Some("gregorian"), Some("GREGORIAN")] {
         let found = shown(units, calendar, &labels, sql).await;

@@ -1,6 +1,6 @@
 """Writes the files of this folder, whose variables name coordinates in all ways of the CF conventions.
 
-    python3 tests/data/coordinates/make.py
+    python3 crates/cf/tests/data/hdf5/coordinates/make.py
 """
 
 from pathlib import Path
