@@ -11,7 +11,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &DataFusionError) -> PyErr {
     exception(py, class_of(error), message(error))
 }
 
-/// Returns an exception of a class of `gridfusion.errors`.
+/// Returns an exception of a class of the Python module `errors`.
 pub(crate) fn exception(py: Python<'_>, name: &str, message: String) -> PyErr {
     match class(py, name) {
         Ok(class) => PyErr::from_type(class, message),
@@ -19,7 +19,7 @@ pub(crate) fn exception(py: Python<'_>, name: &str, message: String) -> PyErr {
     }
 }
 
-/// Returns a class of `gridfusion.errors`.
+/// Returns a class of the Python module `errors`.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     let class = py.import("gridfusion.errors")?.getattr(name)?;
     class.cast_into::<PyType>().map_err(|_| PyRuntimeError::new_err(format!("no class {name}")))
