@@ -52,6 +52,7 @@ mod memory;
 mod missing_column;
 mod missing_table;
 mod mistyped;
+mod named_coordinates;
 mod options;
 mod pager;
 mod panics;

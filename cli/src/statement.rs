@@ -23,7 +23,7 @@ use gridfusion::{has_secrets, shown_location, without_secrets};
 use url::Url;
 
 use crate::store::{StoreOptions, Stores, is_of_store};
-use crate::{file_types, from_first, stdin, tables, unique_names};
+use crate::{file_types, from_first, named_coordinates, stdin, tables, unique_names};
 
 /// Returns the SQL dialect of the session, which a statement may change.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
@@ -94,7 +94,8 @@ pub(crate) struct PlannedStatement {
     pub(crate) context: TaskContext,
 }
 
-/// Plans a statement. If names clash inside its plan, changes casts so that they differ.
+/// Plans a statement. If names clash inside its plan, changes casts so that they differ. If a column is missing, gives tables all
+/// coordinates.
 pub(crate) async fn plan(
     ctx: &SessionContext,
     mut statement: Statement,
@@ -106,6 +107,21 @@ pub(crate) async fn plan(
     }
     qualify_by_shown_names(&mut statement);
     hide_in_explain(ctx, &mut statement)?;
+    let outcome = Box::pin(plan_with_unique_names(ctx, statement.clone())).await;
+    let Err(error) = outcome else { return outcome };
+    if !named_coordinates::is_missing_column(&error) {
+        return Err(error);
+    }
+    match named_coordinates::with_coordinates(ctx, statement) {
+        Some(wider) => Box::pin(plan_with_unique_names(ctx, wider)).await.map_err(|_| error),
+        None => Err(error),
+    }
+}
+
+async fn plan_with_unique_names(
+    ctx: &SessionContext,
+    statement: Statement,
+) -> Result<PlannedStatement> {
     let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
         Err(error) if unique_names::is_clash(&error) => error,
         outcome => return outcome,

@@ -197,10 +197,7 @@ fn errors_tell_how_coordinates_become_columns() {
         "/../crates/cf/tests/data/hdf5/coordinates/stations.nc"
     );
     for (table, column, expected) in [
-        (wrf.to_owned(), "lat", "lat (y, x) is a coordinate that is no column by default"),
-        (format!("{wrf}#t"), "lon", "lon (x, y) is a coordinate that is no column by default"),
         (format!("{wrf}#lat"), "run", "run (time) has other dimensions: it is the dataset run"),
-        (groups.to_owned(), "latitude", "SET gridfusion.coordinates = true"),
         (format!("{stations}#temp"), "temp", "temp is the column value of"),
         (stations.to_owned(), "stationname", "did you mean station_name?"),
     ] {
@@ -208,6 +205,37 @@ fn errors_tell_how_coordinates_become_columns() {
         assert_eq!(outcome.code, Some(1), "{table} {column}");
         assert!(outcome.stderr.contains(expected), "{table} {column}: {}", outcome.stderr);
     }
+    for (file, column, expected) in [
+        (wrf, "lat", "lat (y, x) is a coordinate that is no column by default"),
+        (groups, "latitude", "SET gridfusion.coordinates = true"),
+    ] {
+        let sql = format!(
+            "CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION '{file}'; SELECT {column} FROM t"
+        );
+        let outcome = run(&["-q", "-c", &sql]);
+        assert_eq!(outcome.code, Some(1), "{file} {column}");
+        assert!(outcome.stderr.contains(expected), "{file} {column}: {}", outcome.stderr);
+    }
     let sql = format!("SET gridfusion.coordinates = true; SELECT count(lat) AS n FROM '{wrf}'");
     assert!(output(&["-q", "--format", "csv", "-c", &sql]).contains("115"));
+}
+
+/// A statement that names a coordinate of several dimensions has it, unless an option says otherwise.
+#[test]
+fn statements_have_the_coordinates_that_they_name() {
+    let wrf = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/curvilinear_nc4.nc");
+    let counted = |from: &str| {
+        let sql = format!("SELECT count(*) AS n, max(a.lat) AS lat FROM {from} WHERE lat > 76");
+        output(&["-q", "--format", "csv", "-c", &sql])
+    };
+    let expected = counted(&format!("read_netcdf('{wrf}', 't', coordinates => true) AS a"));
+    assert!(expected.contains(",77.05"), "{expected}");
+    for from in ["'{}' AS a", "'{}#t' AS a", "read_netcdf('{}', 't') AS a", "read_array('{}') a"] {
+        assert_eq!(counted(&from.replace("{}", wrf)), expected, "{from}");
+    }
+    let sql = format!("SELECT t FROM '{wrf}' WHERE lat > 77 AND time = 0");
+    let named = output(&["-q", "--format", "csv", "-c", &format!("EXPLAIN {sql}")]);
+    assert!(named.contains("selection=[time=0, y=1, x=4]"), "{named}");
+    let sql = format!("SELECT lat FROM read_array('{wrf}', coordinates => false)");
+    assert_eq!(run(&["-q", "-c", &sql]).code, Some(1));
 }
