@@ -20,7 +20,7 @@ mod cells;
 mod column;
 mod links;
 mod members;
-#[cfg(all(test, feature = "hdf5"))]
+#[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
