@@ -28,6 +28,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import cftime  # noqa: E402
 import h5py  # noqa: E402
 import hdf5plugin  # noqa: E402, F401  h5py needs its filters
 import numpy as np  # noqa: E402
@@ -127,6 +128,7 @@ class Cells:
     def __init__(self, values, table):
         facts = table.facts if table is not None else {}
         self.names = facts.get("enum")
+        self.counted = table.counted if table is not None else None
         # The error that unpacking may have: relative, and as it is of numbers around this one.
         self.tolerance = 1e-6 if facts.get("packed") else 0.0
         self.around = max(facts.get("offset", 0.0), 1.0)
@@ -157,12 +159,33 @@ class Cells:
             return (wanted is None or wanted != wanted) and found is None
         if isinstance(wanted, bytes):
             return found.encode().rstrip(b"\0") == wanted or found == wanted.hex()
+        if isinstance(found, str) and self.counted and self.is_date(found, wanted):
+            return True
         if isinstance(wanted, np.datetime64):
             # Tables round to microseconds.
             return abs(np.datetime64(found, "ns") - wanted) <= np.timedelta64(1000, "ns")
+        if isinstance(found, str) and not isinstance(wanted, str):
+            return False
         if isinstance(wanted, (np.float16, np.float32)) and type(wanted)(found) == wanted:
             return True
         return found == wanted or is_near(found, wanted, self.tolerance, self.around)
+
+    def is_date(self, found, wanted):
+        """Whether a date of the calendar is a number of the file, or the instant of a time."""
+        parts = re.fullmatch(r"(-?\d+)-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?", found)
+        if not parts:
+            return False
+        *whole, fraction = parts.groups(default="0")
+        units, calendar = self.counted
+        is_instant = isinstance(wanted, np.datetime64)
+        if is_instant and calendar not in ("standard", "gregorian"):
+            return False
+        date = cftime.datetime(*map(int, whole), int(fraction.ljust(6, "0")), calendar=calendar)
+        if is_instant:
+            text = date.change_calendar("proleptic_gregorian").strftime("%Y-%m-%dT%H:%M:%S").strip().rjust(19, "0")
+            return abs(np.datetime64(text, "s") - wanted) < np.timedelta64(1, "s")
+        number = cftime.date2num(date, units, calendar)
+        return abs(float(number) - float(wanted)) <= 1e-6 * max(abs(float(wanted)), 1.0)
 
     def extreme(self, of_objects, of_numbers):
         if not self.present.size:

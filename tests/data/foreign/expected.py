@@ -46,6 +46,8 @@ class Table:
     facts: dict = field(default_factory=dict)
     # Whether the values are integers that xarray made floats to mark the missing ones.
     integral: bool = False
+    # The units and the calendar of numbers that count time.
+    counted: tuple = None
 
 
 # ------------------------------------------------------------------------------------------------ readers
@@ -396,7 +398,12 @@ def table_of(where, name, decoded, raw):
     integral = stored.dtype.kind in "iu" and values.dtype.kind == "f" and not packed
     if integral:
         values = exact_integers(values, stored)
-    return Table(where, list(decoded.dims), [], values, kind, facts, integral)
+    # Bounds have those of what they bound.
+    units = raw.attrs.get("units", encoding.get("units"))
+    counted = (units, calendar) if isinstance(units, str) and " since " in units else None
+    if counted and "calendar" in raw.attrs:
+        counted = (units, str(raw.attrs["calendar"]).lower())
+    return Table(where, list(decoded.dims), [], values, kind, facts, integral, counted)
 
 
 def without_unwritten(values):
