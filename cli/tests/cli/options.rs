@@ -220,7 +220,7 @@ fn errors_tell_how_coordinates_become_columns() {
     assert!(output(&["-q", "--format", "csv", "-c", &sql]).contains("115"));
 }
 
-/// A statement that names a coordinate of several dimensions has it, unless an option says otherwise.
+/// A statement that names a coordinate of several dimensions has it, but not where the option turns coordinates off.
 #[test]
 fn statements_have_the_coordinates_that_they_name() {
     let wrf = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/foreign/curvilinear_nc4.nc");
