@@ -7,10 +7,10 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, plan_datafusion_err, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, Join, LogicalPlan, Operator, TryCast, Union, lit,
+    Between, BinaryExpr, Cast, Expr, Join, LogicalPlan, Operator, TryCast, Union, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
@@ -66,85 +66,90 @@ fn in_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Replaces the dates in a comparison, and a function.
 fn counted(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match expr {
-        Expr::BinaryExpr(BinaryExpr { mut left, op, mut right }) if is_comparison(op) => {
-            let of_right = number(&left, &right, schema)?;
-            let of_left = number(&right, &left, schema)?;
-            let is_replaced = of_right.is_some() || of_left.is_some();
-            if let Some(number) = of_right {
-                *right = number;
-            }
-            if let Some(number) = of_left {
-                *left = number;
-            }
-            let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
-            Transformed::new_transformed(expr, is_replaced)
+    match expr {
+        Expr::BinaryExpr(comparison) if is_comparison(comparison.op) => {
+            compared(comparison, schema)
         }
-        Expr::BinaryExpr(BinaryExpr { mut left, op: Operator::StringConcat, mut right }) => {
-            let mut is_replaced = false;
-            for side in [&mut left, &mut right] {
-                if let Some(counted) = Counted::from_expr(side, schema) {
-                    **side = call("text", "", side.as_ref().clone(), &counted);
-                    is_replaced = true;
-                }
-            }
-            let expr = Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right });
-            Transformed::new_transformed(expr, is_replaced)
+        Expr::BinaryExpr(concatenation) if concatenation.op == Operator::StringConcat => {
+            Ok(concatenated(concatenation, schema))
         }
-        Expr::Between(mut between) => {
-            let low = number(&between.expr, &between.low, schema)?;
-            let high = number(&between.expr, &between.high, schema)?;
-            let is_replaced = low.is_some() || high.is_some();
-            if let Some(number) = low {
-                *between.low = number;
-            }
-            if let Some(number) = high {
-                *between.high = number;
-            }
-            Transformed::new_transformed(Expr::Between(between), is_replaced)
-        }
-        Expr::InList(mut list) => {
-            let mut is_replaced = false;
-            for item in &mut list.list {
-                if let Some(number) = number(&list.expr, item, schema)? {
-                    (*item, is_replaced) = (number, true);
-                }
-            }
-            Transformed::new_transformed(Expr::InList(list), is_replaced)
-        }
-        Expr::InSubquery(subquery) => {
-            let rows = &subquery.subquery.subquery;
-            let of_rows = rows.schema().fields().first().and_then(Counted::from_field);
-            if let (Some(of_times), Some(of_rows)) =
-                (Counted::from_expr(&subquery.expr, schema), of_rows)
-            {
-                check_same(&subquery.expr, &of_times, of_rows.field.name(), &of_rows)?;
-            }
-            Transformed::no(Expr::InSubquery(subquery))
-        }
-        Expr::ScalarFunction(function) => match of_time(&function, schema)? {
+        Expr::Between(between) => in_range(between, schema),
+        Expr::InList(list) => in_list(list, schema),
+        Expr::InSubquery(subquery) => in_subquery(subquery, schema),
+        Expr::ScalarFunction(function) => Ok(match of_time(&function, schema)? {
             Some(date) => Transformed::yes(date),
             None => Transformed::no(Expr::ScalarFunction(function)),
-        },
+        }),
         Expr::Cast(Cast { expr, field }) => {
             let (expr, is_replaced) = as_number(expr, &field, schema);
-            Transformed::new_transformed(Expr::Cast(Cast { expr, field }), is_replaced)
+            Ok(Transformed::new_transformed(Expr::Cast(Cast { expr, field }), is_replaced))
         }
         Expr::TryCast(TryCast { expr, field }) => {
             let (expr, is_replaced) = as_number(expr, &field, schema);
-            Transformed::new_transformed(Expr::TryCast(TryCast { expr, field }), is_replaced)
+            Ok(Transformed::new_transformed(Expr::TryCast(TryCast { expr, field }), is_replaced))
         }
         Expr::Negative(number) => match Counted::from_expr(&number, schema) {
-            Some(counted) => {
-                return plan_err!(
-                    "{number} is a time, of {}; 0 - CAST({number} AS DOUBLE) is a number",
-                    counted.shown()
-                );
-            }
-            None => Transformed::no(Expr::Negative(number)),
+            Some(counted) => plan_err!(
+                "{number} is a time, of {}; 0 - CAST({number} AS DOUBLE) is a number",
+                counted.shown()
+            ),
+            None => Ok(Transformed::no(Expr::Negative(number))),
         },
-        expr => Transformed::no(expr),
-    })
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+fn compared(mut comparison: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let BinaryExpr { left, right, .. } = &mut comparison;
+    let (of_right, of_left) = (number(left, right, schema)?, number(right, left, schema)?);
+    let is_replaced = of_right.is_some() || of_left.is_some();
+    if let Some(number) = of_right {
+        **right = number;
+    }
+    if let Some(number) = of_left {
+        **left = number;
+    }
+    Ok(Transformed::new_transformed(Expr::BinaryExpr(comparison), is_replaced))
+}
+
+fn concatenated(mut concatenation: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
+    let mut is_replaced = false;
+    for side in [&mut concatenation.left, &mut concatenation.right] {
+        if let Some(counted) = Counted::from_expr(side, schema) {
+            **side = call("text", "", side.as_ref().clone(), &counted);
+            is_replaced = true;
+        }
+    }
+    Transformed::new_transformed(Expr::BinaryExpr(concatenation), is_replaced)
+}
+
+fn in_range(mut between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut is_replaced = false;
+    for bound in [&mut between.low, &mut between.high] {
+        if let Some(number) = number(&between.expr, bound, schema)? {
+            (**bound, is_replaced) = (number, true);
+        }
+    }
+    Ok(Transformed::new_transformed(Expr::Between(between), is_replaced))
+}
+
+fn in_list(mut list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut is_replaced = false;
+    for item in &mut list.list {
+        if let Some(number) = number(&list.expr, item, schema)? {
+            (*item, is_replaced) = (number, true);
+        }
+    }
+    Ok(Transformed::new_transformed(Expr::InList(list), is_replaced))
+}
+
+fn in_subquery(subquery: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let rows = subquery.subquery.subquery.schema();
+    let of_rows = rows.fields().first().and_then(Counted::from_field);
+    if let (Some(of_times), Some(of_rows)) = (Counted::from_expr(&subquery.expr, schema), of_rows) {
+        check_same(&subquery.expr, &of_times, of_rows.field.name(), &of_rows)?;
+    }
+    Ok(Transformed::no(Expr::InSubquery(subquery)))
 }
 
 /// Returns what is cast: a number, if it is a time cast to numbers. DataFusion would keep the metadata.
