@@ -41,6 +41,9 @@ fn functions_take_dates_of_the_calendar() {
             "month,d\n11,1861-11-16\n",
         ),
         ("count(*) AS n {} WHERE date_trunc('month', time) = '1860-02-01'", "n\n1\n"),
+        // Four digits are a year, and other digits a number of the file.
+        ("count(*) AS n {} WHERE time >= '1860' AND time < '1861'", "n\n12\n"),
+        ("count(*) AS n {} WHERE time = '360.0'", "n\n1\n"),
         ("count(*) AS n {} WHERE time = (SELECT max(time) {})", "n\n1\n"),
         ("count(*) AS n {} JOIN (SELECT time AS b {}) ON t.time = b", "n\n24\n"),
         (
@@ -146,7 +149,7 @@ fn dates_of_the_calendar_are_compared() {
         ("NOT time < '1860-07-16T00:00:00'", 17),
         ("time BETWEEN '1860-07-01' AND '1860-09-30'", 3),
         ("time IN ('1860-02-16', '1860-07-16', '1860-02-30')", 2),
-        ("time >= '5040'", 17),
+        ("time >= '5040.0'", 17),
     ] {
         let sql =
             format!("SELECT count(*) AS n FROM '{}' AS t WHERE {condition}", file("360_day.nc"));

@@ -16,7 +16,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
 use super::Counted;
-use super::function::{What, call, named, number_of_time};
+use super::function::{What, call, named, number_of_time, text};
 use crate::core::array::CountedTimes;
 use crate::exec::matching::known_scalar;
 use crate::exec::mended::with_names;
@@ -167,7 +167,7 @@ fn is_comparison(operator: Operator) -> bool {
 }
 
 /// Returns the number that stands for `text`, a constant beside numbers that count time. `None` for other expressions, and for
-/// text that is a number.
+/// text that is a number of the file; four digits are a year.
 ///
 /// # Errors
 /// If the calendar has no such date. If `text` counts time in another way.
@@ -179,9 +179,9 @@ fn number(times: &Expr, text: &Expr, schema: &DFSchema) -> Result<Option<Expr>> 
         }
         return Ok(None);
     };
-    let Some(text) = text.try_as_str().flatten().filter(|it| it.parse::<f64>().is_err()) else {
-        return Ok(None);
-    };
+    let is_year = |it: &str| it.len() == 4 && it.bytes().all(|byte| byte.is_ascii_digit());
+    let is_date = |it: &&str| is_year(it) || it.parse::<f64>().is_err();
+    let Some(text) = text.try_as_str().flatten().filter(is_date) else { return Ok(None) };
     let number = counted.times.number(text).map_err(|why| {
         plan_datafusion_err!("{} counts {}: {why}", named(times), counted.shown())
     })?;
@@ -233,17 +233,7 @@ fn of_time(function: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>>
     let [_, _] = function.args.as_slice() else { return Ok(None) };
     let (number, detail) = (&function.args[at], &function.args[1 - at]);
     let Some(counted) = Counted::from_expr(number, schema) else { return Ok(None) };
-    let detail = match detail {
-        Expr::Literal(detail, _) => Some(detail),
-        _ => None,
-    };
+    let detail = detail.as_literal();
     let what = What::from_call(name, detail, counted.times.calendar().name())?;
-    let detail = detail.and_then(|it| it.try_as_str().flatten()).unwrap_or_default();
-    let what = match what {
-        What::Part(_) => "part",
-        What::Truncate(_) => "truncate",
-        What::Text(_) => "text",
-        What::Number => "number",
-    };
-    Ok(Some(call(what, detail, number.clone(), &counted)))
+    Ok(Some(call(what.name(), text(detail), number.clone(), &counted)))
 }

@@ -55,8 +55,9 @@ impl What {
         calendar: &str,
     ) -> Result<Self> {
         let Some(detail) = detail.and_then(|it| it.try_as_str().flatten()) else {
+            let place = if number_of_time(function) == 0 { "second" } else { "first" };
             return plan_err!(
-                "the first argument of {function} of a time in the calendar {calendar} is no constant text"
+                "the {place} argument of {function} of a time in the calendar {calendar} is no constant text"
             );
         };
         if function == "to_char" {
@@ -77,13 +78,22 @@ impl What {
         }
     }
 
+    /// Returns the first argument of the function.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Part(_) => "part",
+            Self::Truncate(_) => "truncate",
+            Self::Text(_) => "text",
+            Self::Number => "number",
+        }
+    }
+
     fn from_literals(what: Option<&ScalarValue>, detail: Option<&ScalarValue>) -> Option<Self> {
-        let text = |it: Option<&ScalarValue>| it?.try_as_str().flatten().map(str::to_owned);
-        let detail = text(detail)?;
-        Some(match text(what)?.as_str() {
-            "part" => Self::Part(TimePart::from_name(&detail)?),
-            "truncate" => Self::Truncate(TimePart::from_name(&detail)?),
-            "text" => Self::Text(Some(detail).filter(|it| !it.is_empty())),
+        let detail = text(detail);
+        Some(match text(what) {
+            "part" => Self::Part(TimePart::from_name(detail)?),
+            "truncate" => Self::Truncate(TimePart::from_name(detail)?),
+            "text" => Self::Text(Some(detail.to_owned()).filter(|it| !it.is_empty())),
             "number" => Self::Number,
             _ => return None,
         })
@@ -206,7 +216,8 @@ impl ScalarUDFImpl for DateFunction {
     }
 }
 
-fn text(value: Option<&ScalarValue>) -> &str {
+/// Returns a constant text; none is empty.
+pub(super) fn text(value: Option<&ScalarValue>) -> &str {
     value.and_then(|it| it.try_as_str().flatten()).unwrap_or_default()
 }
 
@@ -244,8 +255,7 @@ fn computed(what: &What, numbers: &ArrayRef, times: CountedTimes) -> Result<Arra
 pub(super) fn named(expr: &Expr) -> String {
     match expr {
         Expr::ScalarFunction(function) if *function.func == *date_function() => {
-            let detail = function.args.get(1).and_then(Expr::as_literal);
-            let detail = detail.and_then(|it| it.try_as_str().flatten()).unwrap_or_default();
+            let detail = text(function.args.get(1).and_then(Expr::as_literal));
             let number = function.args.get(2).map(ToString::to_string).unwrap_or_default();
             format!("date_trunc('{detail}', {number})")
         }
