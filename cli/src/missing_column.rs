@@ -129,7 +129,7 @@ async fn of_coordinate(missing: &str, table: &GridTable, ctx: &SessionContext) -
         let has = |name: &String| table.array().dims().iter().any(|dim| dim.name() == name);
         return Some(match it.dimensions.iter().all(has) {
             true => format!(
-                "{named} is a coordinate that is no column by default: set coordinates => true in the table function, or SET gridfusion.coordinates = true"
+                "{named} is no column by default: set coordinates => '{missing}' in the table function or OPTIONS"
             ),
             false => format!("{named} has other dimensions: it is the dataset {}", it.name),
         });

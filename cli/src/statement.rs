@@ -112,7 +112,7 @@ pub(crate) async fn plan(
     if !named_coordinates::is_missing_column(&error) {
         return Err(error);
     }
-    match named_coordinates::with_coordinates(ctx, statement) {
+    match Box::pin(named_coordinates::with_coordinates(ctx, statement)).await {
         Some(wider) => Box::pin(plan_with_unique_names(ctx, wider)).await.map_err(|_| error),
         None => Err(error),
     }

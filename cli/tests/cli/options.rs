@@ -206,8 +206,8 @@ fn errors_tell_how_coordinates_become_columns() {
         assert!(outcome.stderr.contains(expected), "{table} {column}: {}", outcome.stderr);
     }
     for (file, column, expected) in [
-        (wrf, "lat", "lat (y, x) is a coordinate that is no column by default"),
-        (groups, "latitude", "SET gridfusion.coordinates = true"),
+        (wrf, "lat", "lat (y, x) is no column by default"),
+        (groups, "latitude", "set coordinates => 'latitude'"),
     ] {
         let sql = format!(
             "CREATE EXTERNAL TABLE t STORED AS ARRAY LOCATION '{file}'; SELECT {column} FROM t"
@@ -236,6 +236,16 @@ fn statements_have_the_coordinates_that_they_name() {
     let sql = format!("SELECT t FROM '{wrf}' WHERE lat > 77 AND time = 0");
     let named = output(&["-q", "--format", "csv", "-c", &format!("EXPLAIN {sql}")]);
     assert!(named.contains("selection=[time=0, y=1, x=4]"), "{named}");
-    let sql = format!("SELECT lat FROM read_array('{wrf}', coordinates => false)");
-    assert_eq!(run(&["-q", "-c", &sql]).code, Some(1));
+    // Other tables of the statement need no coordinates, and an option is kept.
+    let air = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/climate.tet");
+    let sql = format!(
+        "SELECT count(*) FROM '{wrf}' CROSS JOIN (SELECT t2m FROM '{air}' LIMIT 1) WHERE lat > 76"
+    );
+    assert!(output(&["-q", "--format", "csv", "-c", &sql]).contains("10"));
+    for sql in [
+        format!("SELECT lat FROM read_array('{wrf}', coordinates => false)"),
+        format!("SET gridfusion.coordinates = false; SELECT lat FROM '{wrf}'"),
+    ] {
+        assert_eq!(run(&["-q", "-c", &sql]).code, Some(1), "{sql}");
+    }
 }
