@@ -65,7 +65,8 @@ pub(super) async fn read_cells(
     Ok(cells)
 }
 
-/// As [`read_cells`], for synchronous code.
+/// As [`read_cells`], for rules, which have no session: reads under no memory limit, and at most the cells of
+/// [`plane_axes`](super::plane_axes).
 ///
 /// # Errors
 /// As there.
@@ -88,14 +89,14 @@ fn row_major(
     if axes.iter().skip(1).all(|axis| grid.chunks_per_axis()[*axis] == 1) {
         return Ok(cells);
     }
+    let strides = strides(axes.iter().map(|axis| grid.shape()[*axis]));
     let mut places = vec![0_u64; cells.len()];
     let mut row = 0;
     for task in tasks {
-        let strides = strides(axes.iter().map(|axis| grid.shape()[*axis]));
         let indices = axes
             .iter()
             .map(|&axis| grid.axis_range(axis, task.coordinates[axis]).collect::<Vec<u64>>());
-        for place in offsets(indices.zip(strides)) {
+        for place in offsets(indices.zip(strides.iter().copied())) {
             match places.get_mut(place as usize) {
                 Some(of_place) => *of_place = row,
                 None => return internal_err!("a cell beyond its axes"),

@@ -25,6 +25,18 @@ use crate::array::{ColumnSource, GridArray};
 /// The most cells on which expressions are evaluated while planning.
 const MOST_CELLS: u64 = 1 << 24;
 
+/// Returns the number of cells to read before expressions over `columns` can be evaluated.
+pub(super) fn cells_to_read(array: &GridArray, columns: &[ColumnSource]) -> u64 {
+    let cells = columns.iter().map(|column| match column {
+        ColumnSource::Value(value) if array.known_cells(*value).is_none() => {
+            let shape = array.grid().shape();
+            array.axes_of(*value).iter().map(|axis| shape[*axis]).product()
+        }
+        _ => 0,
+    });
+    cells.fold(0, u64::saturating_add)
+}
+
 /// Returns the axes that `columns` are over, ascending, if one of them is a variable that repeats along some of the others.
 /// `None` if a variable differs along all axes, or if the axes have too many cells.
 pub(super) fn plane_axes(

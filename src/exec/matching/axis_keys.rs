@@ -19,7 +19,7 @@ pub(in crate::exec) enum Over {
     Nothing,
     /// Labels of this axis, or a coordinate along it.
     Axis(usize),
-    /// Labels of several axes.
+    /// Labels or coordinates of several axes.
     Axes,
     /// A variable, at least in part, or a column that is not there.
     Variable,

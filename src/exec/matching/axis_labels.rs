@@ -57,7 +57,7 @@ fn labels_of(array: &Arc<GridArray>, column: ColumnSource, axis: usize) -> Resul
     Ok(Some(Labels::from_array(cells)?))
 }
 
-/// The selected labels of an axis and the keys over them.
+/// The selected labels and coordinates of an axis, and the keys over them.
 struct AxisLabels {
     /// The number of selected labels.
     len: u64,

@@ -16,14 +16,12 @@ use datafusion::catalog::Session;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 
+use super::SHORT_GAP;
 use super::bound_filter::BoundFilter;
-use crate::array::{ColumnSource, GridArray};
-use crate::exec::coordinates::{Plane, PlaneColumns, plane_axes};
+use crate::array::GridArray;
+use crate::exec::coordinates::{Plane, PlaneColumns, cells_to_read, plane_axes};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, touched_chunks};
-
-/// Indices that are selected between two others on the last axis, because it takes less time than to begin anew.
-const SHORT_GAP: u64 = 64;
 
 /// The filters over coordinates so far.
 pub(super) struct Coordinates<'a> {
@@ -77,8 +75,7 @@ impl<'a> Coordinates<'a> {
         let Some(axes) = plane_axes(self.array, bound.columns.iter().copied()) else {
             return Ok(None);
         };
-        let cost: u64 = bound.columns.iter().map(|column| self.cost(*column)).sum();
-        if !is_exact && cost > selection.cells() {
+        if !is_exact && cells_to_read(self.array, &bound.columns) > selection.cells() {
             return Ok(None);
         }
         let plane = Plane::new(axes, selection);
@@ -86,17 +83,6 @@ impl<'a> Coordinates<'a> {
         let columns = PlaneColumns::read(self.array, bound.columns, bound.schema, &context).await?;
         let keep = columns.satisfied(&plane, &bound.predicate)?;
         Ok(Some((plane, keep)))
-    }
-
-    /// Returns the number of cells to read for a column.
-    fn cost(&self, column: ColumnSource) -> u64 {
-        match column {
-            ColumnSource::Value(value) if self.array.known_cells(value).is_none() => {
-                let shape = self.array.grid().shape();
-                self.array.axes_of(value).iter().map(|axis| shape[*axis]).product()
-            }
-            _ => 0,
-        }
     }
 
     /// Returns masks of the chunks that hold a cell for which the filters are true. `selection` is at most that of the filters.

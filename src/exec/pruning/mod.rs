@@ -32,6 +32,9 @@ mod scope;
 pub(crate) mod statistics;
 pub(crate) mod zones;
 
+/// The indices between two selected ones of the last axis that are read with them: that takes less time than to begin anew.
+pub(in crate::exec) const SHORT_GAP: u64 = 64;
+
 pub(crate) use dynamic::DynamicFilters;
 pub(crate) use priority::Priority;
 pub(crate) use runtime::RuntimePruner;

@@ -8,7 +8,7 @@
 //!   station LIKE 'B%'              one dimension       selection of the axis, exact
 //!   time > x AND lat < y           two conjuncts       a selection each
 //!   time > x OR lat < y            two dimensions      mask by least and greatest label
-//!   lat > 60, of lat (y, x)        a coordinate          selections of y and x, and mask by its cells
+//!   lat > 60, of lat (y, x)        a coordinate        selections of y and x, and mask by its cells
 //!   value > 300 OR time > x        a variable, too     mask by zone maps, if they are worth reading
 //! ```
 //!
@@ -59,6 +59,7 @@ pub(crate) async fn request(
     let mut request = ScanRequest::all(array.grid());
     let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
     let mut over_coordinates = Coordinates::new(array, session);
+    let mut is_inexact = false;
     for filter in filters {
         match FilterScope::new(filter, array) {
             // No row remains: further filters exclude nothing, and could fail.
@@ -73,6 +74,7 @@ pub(crate) async fn request(
             }
             FilterScope::Axes => over_axes.push(filter.clone()),
             FilterScope::Coordinates { is_exact } => {
+                is_inexact |= !is_exact;
                 over_coordinates.add(filter, is_exact, &mut request.selection).await?;
             }
             FilterScope::Values => over_values.push(filter.clone()),
@@ -90,7 +92,7 @@ pub(crate) async fn request(
             }
         }
     }
-    let may_narrow = over_axes.is_empty() && over_values.is_empty();
+    let may_narrow = over_axes.is_empty() && over_values.is_empty() && !is_inexact;
     bound_chunks(array, &mut request.selection, limit.filter(|_| may_narrow))?;
     request.masks = over_coordinates.masks(&request.selection);
     // Filters over variables are joined into one, so that zone maps are examined once.

@@ -3,7 +3,7 @@
 //! ```text
 //!   station = 'Oslo'                Axis        by the scan, exactly
 //!   time > x OR lat < y             Axes        chunks by the scan, rows by DataFusion
-//!   lat > 60, of lat (y, x)         Coordinates chunks and cells by the scan, rows by DataFusion
+//!   lat > 60, of lat (y, x)         Coordinates chunks and cells by the scan, rows by DataFusion unless over one axis
 //!   value > 300                     Values      chunks by the scan, rows by DataFusion
 //!   random() < 0.5                  Rows        by DataFusion
 //! ```

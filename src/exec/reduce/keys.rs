@@ -52,14 +52,14 @@ impl Keys {
         let keys = |at: &[usize]| -> Vec<PhysicalExprRef> {
             at.iter().map(|at| Arc::clone(&query.keys[*at])).collect()
         };
-        let plane_keys = keys(&of_plane);
-        let plane = KeyPlane::try_new(&plane_keys, query.predicate.as_ref(), scan);
-        if plane.is_none() && !of_plane.is_empty() {
-            return None;
-        }
         // A constant fits any axis, such as the first.
         let axis_keys = keys(&of_axes);
         let by_axis = KeysByAxis::try_new(&axis_keys, scan)?.with_constants_on(0);
+        // Reads coordinates, so it comes behind what may refuse the keys.
+        let plane = KeyPlane::try_new(&keys(&of_plane), query.predicate.as_ref(), scan);
+        if plane.is_none() && !of_plane.is_empty() {
+            return None;
+        }
         let numbered = by_axis.number()?;
         let mut columns: Vec<Option<KeyColumn>> = vec![None; query.keys.len()];
         for ((at, key), values) in of_axes.iter().enumerate().zip(numbered.values) {

@@ -10,8 +10,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema};
 use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
@@ -22,7 +21,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
-use crate::exec::coordinates::{Plane, PlaneColumns, plane_axes};
+use crate::exec::coordinates::{Plane, PlaneColumns, cells_to_read, plane_axes};
 use crate::exec::pruning::labels::satisfied;
 use crate::reduce::PlaneGroups;
 
@@ -49,9 +48,9 @@ fn axes_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<usize>> {
 }
 
 impl KeyPlane {
-    /// Evaluates `keys`, and the conditions of `predicate` that are over a plane. `None` if there are none of either, if their
-    /// axes have too many cells, or if a coordinate cannot be read. Also `None` if an expression fails on a cell: over rows,
-    /// that cell may never be evaluated.
+    /// Evaluates `keys`, and the conditions of `predicate` that are over a plane. `None` if there are none of either. `None` if
+    /// their axes have too many cells, or more than the query reads. Also `None` if a coordinate cannot be read, or if an
+    /// expression fails on a cell: over rows, that cell may never be evaluated.
     pub(super) fn try_new(
         keys: &[PhysicalExprRef],
         predicate: Option<&PhysicalExprRef>,
@@ -99,8 +98,13 @@ fn evaluate(
     let exprs: Vec<PhysicalExprRef> =
         exprs.iter().map(|expr| over_columns(expr, &needed)).collect::<Result<_>>()?;
     let (keys, conditions) = exprs.split_at(keys);
+    let condition = (!conditions.is_empty()).then(|| conjunction(conditions.iter().cloned()));
     let schema = Arc::new(scan.schema_ref().project(&needed)?);
-    let plane = Plane::new(axes, scan.plan().selection());
+    let selection = scan.plan().selection();
+    if cells_to_read(array, &columns) > selection.cells() {
+        return Ok(None);
+    }
+    let plane = Plane::new(axes, selection);
     let columns = PlaneColumns::of_rule(array, columns, Arc::clone(&schema))?;
     let field = |key: &PhysicalExprRef| -> Result<Field> {
         Ok(Field::new("", key.data_type(&schema)?, true))
@@ -114,7 +118,7 @@ fn evaluate(
     let mut of_batch = vec![];
     for batch in columns.batches(&plane) {
         let batch = batch?;
-        let keep = satisfied_all(conditions, &batch)?;
+        let keep = condition.as_ref().map(|it| satisfied(it, &batch)).transpose()?;
         match &mut distinct {
             Some(distinct) => {
                 let values =
@@ -133,20 +137,4 @@ fn evaluate(
     let values = distinct.as_mut().map(|distinct| distinct.emit(EmitTo::All)).transpose()?;
     let groups = PlaneGroups { axes: first..last + 1, numbers: numbers.into(), groups: count };
     Ok(Some((groups, values.unwrap_or_default())))
-}
-
-/// Returns the rows of `batch` for which all `conditions` are true; `None` without conditions.
-fn satisfied_all(
-    conditions: &[PhysicalExprRef],
-    batch: &RecordBatch,
-) -> Result<Option<BooleanBuffer>> {
-    let mut all: Option<BooleanBuffer> = None;
-    for condition in conditions {
-        let keep = satisfied(condition, batch)?;
-        all = Some(match all {
-            Some(all) => &all & &keep,
-            None => keep,
-        });
-    }
-    Ok(all)
 }

@@ -35,6 +35,7 @@ use crate::exec::batches::stream_of;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
+use crate::exec::pruning::SHORT_GAP;
 use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
 use crate::plan::{Assembler, RowBlocks, TaskNumber, TaskRange};
@@ -112,9 +113,6 @@ fn restricted(
     metrics.chunks_examined.add_matched(plan.chunks() as usize);
     Ok(ReducePartition { plan: Arc::new(plan), partition: 0 })
 }
-
-/// The cells of a gap in a row of cells that take less time than to begin anew behind the gap.
-const SHORT_GAP: u64 = 64;
 
 /// The reduction of one partition.
 pub(super) struct PartitionReducer {

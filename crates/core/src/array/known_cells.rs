@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
 
-/// The most bytes that are kept of an array: those of two coordinates of 2²³ cells in double precision.
-const MOST_BYTES: usize = 128 << 20;
+/// The most bytes that are kept of an array: those of two coordinates of 2²³ cells in double precision, with their validity.
+const MOST_BYTES: usize = 160 << 20;
 
 /// The cells of a variable along its own axes, row-major.
 #[derive(Debug, Clone)]

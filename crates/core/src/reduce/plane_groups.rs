@@ -68,14 +68,14 @@ impl TablePlane {
         axes: &[Vec<Segment>],
     ) -> Vec<Segment> {
         let axes = self.axes().zip(axes).zip(&self.ranks);
-        let axes = axes.map(|((axis, segments), (ranks, count))| ChunkAxis {
+        let axes = axes.map(|((axis, segments), (ranks, count))| PlaneAxis {
             start: grid.axis_range(axis, task.coordinates[axis]).start,
             extent: task.selection[axis].len() as usize,
             segments: segments.as_slice(),
             ranks,
             count: *count,
         });
-        let axes: Vec<ChunkAxis<'_>> = axes.collect();
+        let axes: Vec<PlaneAxis<'_>> = axes.collect();
         let mut found =
             Found { numbers: &self.groups.numbers, stride: self.stride, segments: vec![] };
         found.add(&axes, Row::default());
@@ -83,9 +83,9 @@ impl TablePlane {
     }
 }
 
-/// An axis of the plane in a chunk.
+/// An axis of the plane, in a chunk.
 #[derive(Debug)]
-struct ChunkAxis<'a> {
+struct PlaneAxis<'a> {
     /// The index at which the chunk begins.
     start: u64,
     /// The number of cells of the chunk along the axis.
@@ -118,7 +118,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Adds the cells of `axes` below `row`.
-    fn add(&mut self, axes: &[ChunkAxis<'_>], row: Row) {
+    fn add(&mut self, axes: &[PlaneAxis<'_>], row: Row) {
         let Some((axis, inner)) = axes.split_first() else { return };
         for segment in axis.segments.iter().filter(|segment| segment.len > 0) {
             let rank = axis.ranks.of(axis.start + segment.start as u64) as usize;
@@ -151,20 +151,17 @@ impl Found<'_> {
     /// Adds neighbouring cells with these numbers, which begin `at` cells behind the first of a segment.
     fn add_cells(&mut self, places: &GroupPlaces, at: usize, numbers: &[u32], first: Row) {
         let mut start = first.cell + at;
-        let runs = || numbers.chunk_by(|a, b| a == b);
-        if let GroupPlaces::Fixed(place) = places
-            && (numbers[0] == numbers[numbers.len() - 1] && runs().count() == 1
-                || runs().count() * WORTHWHILE_RUN <= numbers.len())
-        {
-            for run in runs() {
-                self.push_run(
-                    start,
-                    run.len(),
-                    first.place + place + run[0] as usize * self.stride,
-                );
-                start += run.len();
+        if let GroupPlaces::Fixed(place) = places {
+            let runs = numbers.chunk_by(|a, b| a == b);
+            let count = runs.clone().count();
+            if count == 1 || count * WORTHWHILE_RUN <= numbers.len() {
+                for run in runs {
+                    let place = first.place + place + run[0] as usize * self.stride;
+                    self.push_run(start, run.len(), place);
+                    start += run.len();
+                }
+                return;
             }
-            return;
         }
         let place = |(cell, number): (usize, &u32)| {
             first.place + places.at(at + cell) + *number as usize * self.stride
