@@ -129,10 +129,10 @@ fn padded(text: &str, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Adds a text to each record. It is a coordinate of the first variables, and so it is no data.
+/// Adds a text to each record. It is ancillary to the first variables, and so it is no column.
 fn add_remarks(file: &mut File, data: usize, records: usize) {
     for variable in &mut file.variables[..data] {
-        variable.attributes.push(text("coordinates", "remark"));
+        variable.attributes.push(text("ancillary_variables", "remark"));
     }
     file.variables.push(Variable {
         name: "remark".to_owned(),

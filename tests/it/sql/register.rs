@@ -42,7 +42,7 @@ async fn external_tables_take_every_spelling_of_options() {
             format!("CREATE EXTERNAL TABLE x STORED AS TET LOCATION '{location}' {rest}")
         };
         for (rest, expected) in [
-            ("", "between them: \"temperature\" (time: 1440, station: 6), "),
+            ("", "of fewer dimensions: \"temperature\" (time: 1440, station: 6), "),
             (
                 "OPTIONS ('datset' 'x')",
                 "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, generation, decode_times, io",
