@@ -14,6 +14,9 @@ use crate::plot::titles::Trace;
 /// The attributes that stay true for an aggregate with the unit of its argument.
 const KEPT: [&str; 4] = ["calendar", "long_name", "standard_name", "units"];
 
+/// The attributes that tell how numbers count time.
+const OF_TIMES: [&str; 2] = ["calendar", "units"];
+
 /// The meaning of a column of a query.
 #[derive(Debug, Clone, Default)]
 pub struct ColumnFacts {
@@ -46,9 +49,14 @@ fn facts(plan: &LogicalPlan, at: usize) -> ColumnFacts {
     let Some(trace) = Trace::from_plan(plan, at) else {
         return ColumnFacts { is_key, ..ColumnFacts::default() };
     };
+    // A number that was a time, or the other way round, counts from another moment, in another unit.
+    let shown = plan.schema().field(at).data_type();
+    let are_numbers = shown.is_numeric() && trace.field.data_type().is_numeric();
+    let counts_otherwise = trace.is_cast && !are_numbers;
     let is_kept = |key: &str| {
-        let is_mark = key.starts_with("gridfusion.");
-        !is_mark && (trace.aggregate.is_none() || KEPT.contains(&key))
+        let is_left_out =
+            key.starts_with("gridfusion.") || counts_otherwise && OF_TIMES.contains(&key);
+        !is_left_out && (trace.aggregate.is_none() || KEPT.contains(&key))
     };
     let attributes = trace.field.metadata().iter().filter(|(key, _)| is_kept(key));
     let attributes = attributes.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -56,11 +64,13 @@ fn facts(plan: &LogicalPlan, at: usize) -> ColumnFacts {
 }
 
 fn order(trace: &Trace<'_>) -> Option<LabelsOrder> {
+    if !shows_table(trace) {
+        return None;
+    }
     let provider = source_as_provider(&trace.scan.source).ok()?;
     if let Some(sparse) = provider.downcast_ref::<SparseTable>() {
         let at = sparse.array().schema().index_of(trace.field.name()).ok()?;
-        let is_dimension = trace.aggregate.is_none() && at < sparse.array().rank();
-        return is_dimension.then_some(LabelsOrder::Ascending);
+        return (at < sparse.array().rank()).then_some(LabelsOrder::Ascending);
     }
     with_labels(trace, |labels| match labels.order() {
         LabelOrder::Ascending => LabelsOrder::Ascending,
@@ -69,9 +79,14 @@ fn order(trace: &Trace<'_>) -> Option<LabelsOrder> {
     })
 }
 
+/// Whether a column shows values of the table column as they are.
+fn shows_table(trace: &Trace<'_>) -> bool {
+    trace.aggregate.is_none() && !trace.is_cast
+}
+
 /// Calls `f` with the labels that a column shows, if it is the dimension of an array.
 fn with_labels<T>(trace: &Trace<'_>, f: impl FnOnce(&Labels) -> T) -> Option<T> {
-    if trace.aggregate.is_some() {
+    if !shows_table(trace) {
         return None;
     }
     let provider = source_as_provider(&trace.scan.source).ok()?;

@@ -359,6 +359,17 @@ mod tests {
         assert!(source_labels(&plan, 0).unwrap().is_none());
 
         let sql = format!(
+        let sql = format!(
+            "SELECT CAST(time AS BIGINT) AS t, CAST(CAST(lat AS INT) AS FLOAT) AS y, CAST(t2m AS DOUBLE) AS t2m FROM '{air}'"
+        );
+        let plan = query(&session, &sql).await;
+        let facts = column_facts(&plan);
+        assert!(facts.iter().all(|it| it.dimension.is_none()));
+        let units = facts.iter().map(|it| it.attributes.get("units").map(String::as_str));
+        assert_eq!(units.collect::<Vec<_>>(), [None, Some("degrees_north"), Some("K")]);
+        assert!(!facts[0].attributes.contains_key("calendar"));
+        assert!(source_labels(&plan, 1).unwrap().is_none());
+
             "SELECT avg(t2m) AS mean, m, lat FROM (SELECT date_part('month', time) AS m, * FROM '{air}') GROUP BY m, lat"
         );
         let facts = column_facts(&query(&session, &sql).await);

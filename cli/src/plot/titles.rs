@@ -60,6 +60,8 @@ pub(crate) struct Trace<'a> {
     pub(crate) scan: &'a TableScan,
     /// The aggregate over the column; at most one.
     pub(crate) aggregate: Option<&'a str>,
+    /// Whether the column shows other values than the table: a cast may change them, their order and their number.
+    pub(crate) is_cast: bool,
     is_renamed: bool,
 }
 
@@ -78,6 +80,7 @@ impl<'a> Trace<'a> {
                 field: scan.projected_schema.fields().get(at)?,
                 scan,
                 aggregate: None,
+                is_cast: false,
                 is_renamed: false,
             }),
             LogicalPlan::Join(join) => {
@@ -111,7 +114,10 @@ impl<'a> Trace<'a> {
                 let trace = Self::from_expr(&alias.expr, input)?;
                 Some(Self { is_renamed: true, ..trace })
             }
-            Expr::Cast(cast) => Self::from_expr(&cast.expr, input),
+            Expr::Cast(cast) => {
+                let trace = Self::from_expr(&cast.expr, input)?;
+                Some(Self { is_cast: true, ..trace })
+            }
             Expr::AggregateFunction(AggregateFunction { func, params }) => {
                 let AggregateFunctionParams { args, .. } = params;
                 let trace = Self::from_expr(args.first()?, input)?;
