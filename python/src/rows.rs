@@ -43,7 +43,9 @@ impl Rows {
         match self.batches.as_slice() {
             [] => Ok(new_empty_array(self.schema.field(column).data_type())),
             [only] => Ok(Arc::clone(only.column(column))),
-            _ => concat(&pieces).map_err(|error| to_python(py, &DataFusionError::from(error))),
+            _ => py
+                .detach(|| concat(&pieces))
+                .map_err(|error| to_python(py, &DataFusionError::from(error))),
         }
     }
 }

@@ -90,16 +90,20 @@ where
     loop {
         match receive(INTERVAL) {
             Ok(outcome) => {
-                report(py)?;
-                return outcome.map_err(|error| to_python(py, &error));
+                // The error of a query tells more than a warning that is an exception.
+                let outcome = outcome.map_err(|error| to_python(py, &error));
+                let reported = report(py);
+                return outcome.and_then(|it| reported.map(|()| it));
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(internal_error(py, "a query ended without a result"));
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {
-                    let _ = interrupt.send(());
-                    let _ = receive(FAREWELL);
+                    // Futures that only read do not listen.
+                    if interrupt.send(()).is_ok() {
+                        let _ = receive(FAREWELL);
+                    }
                     task.abort();
                     return Err(signal);
                 }

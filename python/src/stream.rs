@@ -85,8 +85,10 @@ impl Feed {
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         loop {
             if let Some(next) = py.detach(|| self.poll()) {
-                report(py)?;
-                return next.transpose().map_err(|error| to_python(py, &error));
+                // The error of a query tells more than a warning that is an exception.
+                let next = next.transpose().map_err(|error| to_python(py, &error));
+                let reported = report(py);
+                return next.and_then(|it| reported.map(|()| it));
             }
             py.check_signals()?;
         }

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+import warnings
 
 import pytest
 
@@ -63,6 +65,24 @@ def test_warnings_of_files_left_out(con, data, tmp_path):
     assert rows == con.read(str(data / "years" / f"*{ending}")).shape[0]
 
 
+def test_a_warning_that_is_an_exception_hides_no_error(con, data, tmp_path):
+    (tmp_path / "a.nc").write_bytes((data / "air.nc").read_bytes())
+    (tmp_path / "b.nc").write_bytes(b"nothing")
+    query = f"SELECT t2m FROM read_array('{tmp_path}/*.nc', skip_unreadable => true)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(gf.Warning, match="b.nc"):
+            con.sql(query)
+        with pytest.raises(gf.ProgrammingError, match="nowhere"):
+            con.sql(f"{query}; SELECT x FROM nowhere")
+
+
+def test_earlier_rows_of_a_script_need_no_memory():
+    with gf.connect(memory_limit="10m") as con:
+        rows = con.sql("SELECT * FROM generate_series(1, 5000000); SELECT 1")
+        assert rows.fetchall() == [(1,)]
+
+
 def interrupt_after(seconds: float) -> None:
     """Send SIGINT to this process from another thread, as Ctrl-C does."""
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -85,6 +105,18 @@ def test_ctrl_c_ends_a_query(con, tmp_path, method):
             con.sql(f"{ENDLESS}; SELECT 1")
     assert list(tmp_path.iterdir()) == []
     assert con.sql("SELECT 1").fetchall() == [(1,)], "the connection works on"
+
+
+def test_ctrl_c_does_not_wait(con):
+    """No query waits for the moment that a statement has to remove its files."""
+    waited = []
+    for _ in range(5):
+        sent = time.monotonic() + 0.2
+        interrupt_after(0.2)
+        with pytest.raises(KeyboardInterrupt):
+            con.sql(ENDLESS).fetchall()
+        waited.append(time.monotonic() - sent)
+    assert min(waited) < 0.25
 
 
 def test_other_threads_run_during_a_query(con):

@@ -128,7 +128,8 @@ impl EmbeddedSession {
         let summary = Box::pin(summarize(self.ctx(), text)).await?;
         for statement in statement::parse(self.ctx(), summary.as_deref().unwrap_or(text))? {
             if let Outcome::Query(earlier, _) = mem::replace(outcome, Outcome::Nothing) {
-                self.collect(&earlier).await?;
+                let mut rows = self.execute(&earlier).await?;
+                while rows.try_next().await?.is_some() {}
             }
             *outcome = Box::pin(self.run_statement(statement, &mut *interrupted)).await?;
         }
@@ -359,7 +360,6 @@ mod tests {
         assert!(source_labels(&plan, 0).unwrap().is_none());
 
         let sql = format!(
-        let sql = format!(
             "SELECT CAST(time AS BIGINT) AS t, CAST(CAST(lat AS INT) AS FLOAT) AS y, CAST(t2m AS DOUBLE) AS t2m FROM '{air}'"
         );
         let plan = query(&session, &sql).await;
@@ -370,6 +370,7 @@ mod tests {
         assert!(!facts[0].attributes.contains_key("calendar"));
         assert!(source_labels(&plan, 1).unwrap().is_none());
 
+        let sql = format!(
             "SELECT avg(t2m) AS mean, m, lat FROM (SELECT date_part('month', time) AS m, * FROM '{air}') GROUP BY m, lat"
         );
         let facts = column_facts(&query(&session, &sql).await);
