@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import pickle
+import re
 
 import pytest
 
@@ -13,7 +14,7 @@ np = pytest.importorskip("numpy")
 xr = pytest.importorskip("xarray")
 pytest.importorskip("netCDF4")
 
-from gridfusion._backend import GridfusionBackend  # noqa: E402
+from gridfusion._backend import GridfusionBackend, _absolute  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +99,85 @@ def test_types_and_missing_values(tmp_path):
         assert "x" not in opened.coords
     with xr.open_dataset(tmp_path / "t.nc", engine=GridfusionBackend, drop_variables="text") as opened:
         assert set(opened) == {"whole", "scalar"}
+
+
+@pytest.fixture
+def stations(tmp_path):
+    """A dataset with coordinates that are not dimensions, in a file."""
+    grid = np.arange(12.0).reshape(3, 4)
+    coords = {"lat": [10.0, 20.0, 30.0], "height": 2.0, "name": ("lat", ["a", "b", "c"]), "area": (("lat", "lon"), grid * 5)}
+    variables = {"tas": (("lat", "lon"), grid, {"units": "K"}), "pr": (("lat", "lon"), grid * 2), "mean": ("lat", [1.0, 2.0, 3.0])}
+    xr.Dataset(variables, coords).to_netcdf(tmp_path / "stations.nc")
+    return tmp_path / "stations.nc"
+
+
+def test_coordinates_are_those_of_netcdf4(stations):
+    with xr.open_dataset(stations, engine=GridfusionBackend) as ours, xr.open_dataset(stations, engine="netcdf4") as theirs:
+        assert set(ours.data_vars) == set(theirs.data_vars) == {"tas", "pr", "mean"}
+        assert set(ours.coords) == set(theirs.coords) == {"lat", "height", "name", "area"}
+        for name in theirs.variables:
+            assert ours[name].dims == theirs[name].dims and (ours[name].values == theirs[name].values).all(), name
+        assert ours["tas"].attrs == theirs["tas"].attrs
+        assert float(ours["tas"].sel(lat=20.0)[1]) == 5.0
+        ours.to_netcdf(stations.with_name("again.nc"))
+    with xr.open_dataset(stations.with_name("again.nc"), engine="netcdf4") as again:
+        assert set(again.coords) == {"lat", "height", "name", "area"}
+    with xr.open_dataset(stations, engine=GridfusionBackend, decode_coords=False) as ours:
+        assert set(ours.coords) == {"lat"} and ours["tas"].attrs["coordinates"]
+
+
+def test_coordinates_of_two_dimensions(data):
+    # One name of the attribute `coordinates` is of no variable.
+    path = data.parents[1] / "tests" / "data" / "foreign" / "curvilinear_nc4.nc"
+    with xr.open_dataset(path, engine=GridfusionBackend) as ours, xr.open_dataset(path, engine="netcdf4") as theirs:
+        assert set(ours.coords) == set(theirs.coords) == {"lat", "lon", "run", "height"}
+        assert set(ours.data_vars) == set(theirs.data_vars)
+        for name in theirs.variables:
+            np.testing.assert_array_equal(ours[name].values, theirs[name].values, name)
+
+
+def test_nothing_is_lost_of_hdf5(data):
+    path = data.parents[1] / "tests" / "data" / "foreign" / "odd.h5"
+    with pytest.warns(gf.Warning) as warned:
+        opened = xr.open_dataset(path, engine=GridfusionBackend)
+    texts = [str(it.message) for it in warned]
+    for left_out in ["group", '"array_cells": .* arrays', '"lists"', '"references"', '"external"']:
+        assert any(re.search(f"left out: .*{left_out}", text) for text in texts), left_out
+    variables = {"complex_re", "complex_im", "compound_a", "compound_b", "good", "hard", "null", "opaque", "virtual", "soft"}
+    assert set(opened) == variables
+    # Dimensions without names have lengths of their own.
+    assert (opened["compound_a"].size, opened["good"].size) == (2, 3)
+    for name in variables:
+        array, _, column = name.partition("_")
+        rows = gf.read(path, array)
+        values = [row[rows.columns.index(name if array == "complex" else column or rows.columns[-1])] for row in rows.fetchall()]
+        assert opened[name].values.tolist() == values, name
+
+
+def test_paths_stay_right_in_another_folder(stations, monkeypatch):
+    monkeypatch.chdir(stations.parent)
+    monkeypatch.setenv("HOME", str(stations.parent))
+    for path in ["stations.nc", "./stations.nc", "~/stations.nc"]:
+        monkeypatch.chdir(stations.parent)
+        with xr.open_dataset(path, engine=GridfusionBackend) as opened:
+            monkeypatch.chdir("/")
+            assert float(opened["tas"].sum()) == 66.0, path
+    assert _absolute("a/../b.nc#x/../y") == "/b.nc#x/../y"
+    assert _absolute("s3://bucket/a.nc") == "s3://bucket/a.nc"
+
+
+def test_keywords_of_xarray(air, data, recwarn):
+    with xr.open_dataset(air, engine=GridfusionBackend, decode_times=False) as ours:
+        with xr.open_dataset(air, engine="netcdf4", decode_times=False) as theirs:
+            assert ours["time"].values.tolist() == theirs["time"].values.tolist()
+            assert ours["time"].attrs["units"] == theirs["time"].attrs["units"]
+        with xr.open_dataset(air, engine="netcdf4") as theirs:
+            assert (xr.decode_cf(ours)["time"].values == theirs["time"].values).all()
+    assert not [it for it in recwarn if it.category is gf.Warning]
+    with xr.open_dataset(data.parents[1] / "tests" / "data" / "tiledb" / "fill", engine=GridfusionBackend, decode_times=False) as tiledb:
+        assert tiledb.data_vars, "a format without the option"
+    with pytest.warns(gf.Warning, match="no effect: mask_and_scale, concat_characters"):
+        xr.open_dataset(air, engine=GridfusionBackend, decode_cf=False)
 
 
 def test_what_cannot_be_opened(data, tmp_path):

@@ -1,7 +1,7 @@
 """The engine of xarray: ``xr.open_dataset("x.tet", engine="gridfusion")``.
 
-Variables are lazy. An index of xarray becomes a query of the box around it, whose cells come decoded, with times as dates and missing
-values as NaN.
+Variables are lazy. Their cells come decoded, with missing values as NaN and times as dates. Dates that numpy lacks, such as those of the
+calendar ``360_day``, are numbers, which ``xr.decode_cf`` makes dates of.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from xarray.backends import BackendArray, BackendEntrypoint
+from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 import gridfusion
 
+from ._cells import Cells, dtype_of
 from ._relation import Relation, numpy_column
-from ._sql import call, name as quoted_name
 from ._xarray import kept
 
 if TYPE_CHECKING:
@@ -29,7 +29,17 @@ class GridfusionBackend(BackendEntrypoint):
     """Opens arrays of all formats of gridfusion: NetCDF, HDF5, Zarr, TileDB and ``.tet``."""
 
     description = "Open NetCDF, HDF5, Zarr, dense TileDB and Tetration .tet arrays with gridfusion"
-    open_dataset_parameters = ("filename_or_obj", "drop_variables", "options")
+    open_dataset_parameters = (
+        "filename_or_obj",
+        "drop_variables",
+        "mask_and_scale",
+        "decode_times",
+        "concat_characters",
+        "decode_coords",
+        "use_cftime",
+        "decode_timedelta",
+        "options",
+    )
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Whether only gridfusion opens a file."""
@@ -42,32 +52,93 @@ class GridfusionBackend(BackendEntrypoint):
         filename_or_obj: Any,
         *,
         drop_variables: str | Iterable[str] | None = None,
+        mask_and_scale: bool = True,
+        decode_times: Any = True,
+        concat_characters: bool = True,
+        decode_coords: bool | str = True,
+        use_cftime: bool | None = None,
+        decode_timedelta: Any = None,
         options: Mapping[str, Any] | None = None,
     ) -> xr.Dataset:
         """Open the arrays of a path or URL. ``options`` are those of ``gridfusion.read``.
+
+        Of xarray's keywords, ``decode_times=False`` shows the numbers of a file, and ``decode_coords=False`` leaves the variables that
+        others name as coordinates among the data. A warning tells which of the others have no effect.
 
         Raises
         ------
         ValueError
             If an array is sparse, or variables have different labels along a dimension of the same name.
         """
-        location, options = os.fspath(filename_or_obj), dict(options or {})
+        location, options = _absolute(os.fspath(filename_or_obj)), dict(options or {})
+        _warn_of_ignored(
+            mask_and_scale=mask_and_scale is not True,
+            concat_characters=concat_characters is not True,
+            use_cftime=bool(use_cftime),
+            decode_timedelta=bool(decode_timedelta),
+            decode_times=decode_times not in (True, False),
+            decode_coords=decode_coords not in (True, False, "coordinates"),
+        )
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
-        facts = gridfusion.default_connection().info(location)
-        rows = [dict(zip(facts.columns, row)) for row in facts.fetchall()]
-        groups = sorted({row["group_name"] for row in rows if row["group_name"]})
-        if groups:
-            warnings.warn(f"{location}: groups are left out: {', '.join(groups)}", gridfusion.Warning, stacklevel=2)
-        rows = [row for row in rows if not row["group_name"] and row["variable"] not in dropped]
-        if any(row["shape"] is None for row in rows):
-            raise ValueError(f"{location} is a sparse array; gridfusion.read(…).xarray() makes a dataset of some of its cells")
+        rows = _listed(location, dropped)
         coordinates = {row["variable"] for row in rows if row["role"] == "coordinate"}
+        datasets = list(dict.fromkeys(row["dataset"] for row in rows if row["role"] != "coordinate"))
+        if datasets:
+            wanted = {"coordinates": False} | ({} if decode_times is not False else {"decode_times": False})
+            options = _with_known(location, datasets[0], options, wanted)
         opened = _Opened(location, options, coordinates)
-        for dataset in dict.fromkeys(row["dataset"] for row in rows if row["role"] != "coordinate"):
-            opened.add(dataset, dropped)
+        for dataset in datasets:
+            opened.add(dataset, dropped, is_only=len(datasets) == 1)
+        if decode_coords:
+            opened.move_coordinates()
         result = xr.Dataset(opened.variables, coords=opened.coords)
         result.encoding["source"] = location
         return result
+
+
+def _warn_of_ignored(**is_ignored: bool) -> None:
+    names = ", ".join(name for name, is_true in is_ignored.items() if is_true)
+    if names:
+        text = f"gridfusion decodes values itself, so these have no effect: {names}"
+        warnings.warn(text, gridfusion.Warning, stacklevel=4)
+
+
+def _absolute(location: str) -> str:
+    """Return a path that stays right in another folder. A dataset may follow it behind ``#``."""
+    if "://" in location:
+        return location
+    path, mark, dataset = location.partition("#")
+    return os.path.abspath(os.path.expanduser(path)) + mark + dataset
+
+
+def _listed(location: str, dropped: set[str]) -> list[dict[str, Any]]:
+    """Return facts about the variables that can be opened, and warn of the others."""
+    facts = gridfusion.default_connection().info(location)
+    rows = [dict(zip(facts.columns, row)) for row in facts.fetchall()]
+    groups = sorted({row["group_name"] for row in rows if row["group_name"]})
+    rows = [row for row in rows if not row["group_name"] and row["variable"] not in dropped]
+    left_out = [f"{location}: groups are left out: {', '.join(groups)}"] if groups else []
+    left_out += [text for row in rows if row["role"] is None for text in row["warnings"]]
+    for text in left_out:
+        warnings.warn(text, gridfusion.Warning, stacklevel=4)
+    rows = [row for row in rows if row["role"] is not None]
+    if any(row["shape"] is None for row in rows):
+        raise ValueError(f"{location} is a sparse array; gridfusion.read(…).xarray() makes a dataset of some of its cells")
+    return rows
+
+
+def _with_known(location: str, dataset: str, options: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return options with those of ``wanted`` that the format has."""
+    for name, value in wanted.items():
+        more = {**options, name: value}
+        try:
+            gridfusion.default_connection().read(location, dataset, **more)
+        except gridfusion.ProgrammingError as error:
+            if f"unknown option '{name}'" not in str(error):
+                raise
+        else:
+            options = more
+    return options
 
 
 class _Opened:
@@ -79,115 +150,53 @@ class _Opened:
         self.coordinates = coordinates
         self.variables: dict[str, xr.Variable] = {}
         self.coords: dict[str, xr.Variable] = {}
+        # The lengths of dimensions without labels.
+        self.sizes: dict[str, int] = {}
 
-    def add(self, dataset: str, dropped: set[str]) -> None:
+    def add(self, dataset: str, dropped: set[str], *, is_only: bool) -> None:
         """Add the variables of an array."""
         rows = gridfusion.default_connection().read(self.location, dataset, **self.options)
         facts, fields = rows._facts(), rows._source.fields()
-        dims, shape = [], []
-        for at, (order, _, attributes) in enumerate(facts):
-            if order is not None:
-                labels = _labels(rows, at)
-                dims.append(fields[at][0])
-                shape.append(len(labels))
-                self._label(dims[-1], labels, attributes, dataset)
+        array = dataset.rpartition("/")[2]
+        axes = [(fields[at][0], _labels(rows, at), fact[2]) for at, fact in enumerate(facts) if fact[0] is not None]
+        dims = [self._dim(array, *axis) for axis in axes]
+        shape = tuple(len(labels) for _, labels, _ in axes)
         none = rows._query.limit(0).collect()
         values = [at for at, (order, _, _) in enumerate(facts) if order is None]
         for at in values:
             column, _, is_nullable = fields[at]
-            # A variable that is a table of its own has its values in one column.
-            variable = dataset.rpartition("/")[2] if len(values) == 1 else column
+            variable = array if len(values) == 1 else column
+            if len(values) > 1 and not is_only and not column.startswith(f"{array}_"):
+                # Fields of several arrays can have the same names.
+                variable = f"{array}_{column}"
             if variable in dropped:
                 continue
-            dtype = _dtype(numpy_column(none, at)[0], is_nullable)
-            cells = _Cells(self.location, dataset, self.options, column, dims, tuple(shape), dtype)
+            dtype = dtype_of(numpy_column(none, at)[0], is_nullable)
+            cells = Cells(self.location, dataset, self.options, column, shape, dtype)
             data = indexing.LazilyIndexedArray(cells)
             self.variables[variable] = xr.Variable(dims, data, kept(facts[at][2], dtype))
 
-    def _label(self, dim: str, labels: np.ndarray, attributes: dict[str, str], dataset: str) -> None:
+    def _dim(self, array: str, dim: str, labels: np.ndarray, attributes: dict[str, str]) -> str:
+        """Return the name of a dimension, and keep its labels if it has some of its own."""
         if dim not in self.coordinates:
-            return
+            # HDF5 has dimensions without names, which are called alike.
+            return dim if self.sizes.setdefault(dim, len(labels)) == len(labels) else f"{array}_{dim}"
         if dim not in self.coords:
             self.coords[dim] = xr.Variable((dim,), labels, kept(attributes, labels.dtype))
         elif not np.array_equal(self.coords[dim].values, labels):
-            raise ValueError(f"{self.location}: {dataset!r} has other labels along {dim!r} than the variables before; drop it with drop_variables")
+            text = f"{self.location}: {array!r} has other labels along {dim!r} than the variables before"
+            raise ValueError(f"{text}; drop it with drop_variables")
+        return dim
+
+    def move_coordinates(self) -> None:
+        """Make coordinates of the variables that others name so, as xarray does."""
+        for variable in list(self.variables.values()):
+            if "coordinates" in variable.attrs:
+                names = variable.encoding["coordinates"] = variable.attrs.pop("coordinates")
+                self.coords |= {name: self.variables.pop(name) for name in names.split() if name in self.variables}
 
 
 def _labels(rows: Relation, column: int) -> np.ndarray:
     labels = rows._query.labels(column)
     values = numpy_column(labels, 0)[0]
     return values.astype(str) if values.dtype == object else values
-
-
-def _dtype(values: np.ndarray, is_nullable: bool) -> np.dtype:
-    """Return the type of cells. Integers that may be missing are floats, as xarray decodes them."""
-    if is_nullable and values.dtype.kind in "iu":
-        return np.dtype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
-    return np.dtype(object) if is_nullable and values.dtype.kind == "b" else values.dtype
-
-
-class _Cells(BackendArray):
-    """The cells of a variable, which are read when they are indexed. Other processes may read them too."""
-
-    def __init__(
-        self,
-        location: str,
-        dataset: str,
-        options: dict[str, Any],
-        column: str,
-        dims: list[str],
-        shape: tuple[int, ...],
-        dtype: np.dtype,
-    ) -> None:
-        self.location = location
-        self.dataset = dataset
-        self.options = options
-        self.column = column
-        self.dims = dims
-        self.shape = shape
-        self.dtype = dtype
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
-
-    def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        places = [_places(it, length) for it, length in zip(key, self.shape)]
-        single = tuple(at for at, it in enumerate(key) if isinstance(it, (int, np.integer)))
-        if any(not len(it) for it in places):
-            return np.empty([len(it) for at, it in enumerate(places) if at not in single], self.dtype)
-        box = self._box([(int(it.min()), int(it.max())) for it in places])
-        inside = np.ix_(*(it - it.min() for it in places)) if places else ()
-        return box[inside].squeeze(axis=single) if places else box
-
-    def _box(self, ranges: list[tuple[int, int]]) -> np.ndarray:
-        """Read the cells from the first to the last place along each axis."""
-        con = gridfusion.default_connection()
-        table = call("read_array", self.location, self.dataset, **{**self.options, "index_columns": True})
-        indices = con.sql(f"SELECT * FROM {table}").columns[-len(self.dims) :] if self.dims else []
-        names = [quoted_name(it) for it in indices]
-        within = [
-            f"{name} BETWEEN {low} AND {high}"
-            for name, (low, high), length in zip(names, ranges, self.shape)
-            if high - low + 1 < length
-        ]
-        where = f" WHERE {' AND '.join(within)}" if within else ""
-        rows = con.sql(f"SELECT {', '.join([*names, quoted_name(self.column)])} FROM {table}{where}")._collect()
-        values, mask = numpy_column(rows, len(names))
-        if mask is not None or values.dtype != self.dtype:
-            values = values.astype(self.dtype)
-        if mask is not None:
-            values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
-        shape = tuple(high - low + 1 for low, high in ranges)
-        if len(values) != int(np.prod(shape, dtype=np.int64)):
-            raise gridfusion.DataError(f"{self.location}: {len(values)} cells of {self.dataset!r}, expected {shape}")
-        cells = np.empty(shape, self.dtype)
-        cells[tuple(numpy_column(rows, at)[0] - low for at, (low, _) in enumerate(ranges))] = values if names else values[0]
-        return cells
-
-
-def _places(key: Any, length: int) -> np.ndarray:
-    """Return the places along an axis that a key of xarray selects."""
-    if isinstance(key, slice):
-        return np.arange(length)[key]
-    places = np.atleast_1d(np.asarray(key))
-    return np.where(places < 0, places + length, places)

@@ -1,0 +1,95 @@
+"""The cells of a variable, which xarray reads when it needs them.
+
+An index of xarray becomes a query of the box around it. The query returns rows: beside each value, an index of 8 bytes per dimension
+tells the place of the cell. For ``float32`` with three dimensions, a read so needs some ten times the memory of its result. Read large
+variables in parts, as dask does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+import gridfusion
+
+from ._relation import numpy_column
+from ._sql import call, name as quoted_name
+
+
+class Cells(BackendArray):
+    """The cells of a variable, which are read when they are indexed. Other processes may read them too."""
+
+    def __init__(
+        self,
+        location: str,
+        dataset: str,
+        options: dict[str, Any],
+        column: str,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+    ) -> None:
+        self.location = location
+        self.dataset = dataset
+        self.options = options
+        self.column = column
+        self.shape = shape
+        self.dtype = dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> np.ndarray:
+        places = [_places(it, length) for it, length in zip(key, self.shape)]
+        single = tuple(at for at, it in enumerate(key) if isinstance(it, (int, np.integer)))
+        if any(not len(it) for it in places):
+            return np.empty([len(it) for at, it in enumerate(places) if at not in single], self.dtype)
+        box = self._box([(int(it.min()), int(it.max())) for it in places])
+        inside = np.ix_(*(it - it.min() for it in places)) if places else ()
+        return box[inside].squeeze(axis=single) if places else box
+
+    def _box(self, ranges: list[tuple[int, int]]) -> np.ndarray:
+        """Read the cells from the first to the last place along each axis."""
+        con = gridfusion.default_connection()
+        table = call("read_array", self.location, self.dataset, **{**self.options, "index_columns": True})
+        indices = con.sql(f"SELECT * FROM {table}").columns[-len(self.shape) :] if self.shape else []
+        names = [quoted_name(it) for it in indices]
+        within = [
+            f"{name} BETWEEN {low} AND {high}"
+            for name, (low, high), length in zip(names, ranges, self.shape)
+            if high - low + 1 < length
+        ]
+        where = f" WHERE {' AND '.join(within)}" if within else ""
+        rows = con.sql(f"SELECT {', '.join([*names, quoted_name(self.column)])} FROM {table}{where}")._collect()
+        values, mask = numpy_column(rows, len(names))
+        if mask is not None or values.dtype != self.dtype:
+            values = values.astype(self.dtype)
+        if mask is not None:
+            values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
+        shape = tuple(high - low + 1 for low, high in ranges)
+        if len(values) != int(np.prod(shape, dtype=np.int64)):
+            raise gridfusion.DataError(f"{self.location}: {len(values)} cells of {self.dataset!r}, expected {shape}")
+        places = np.zeros(len(values), np.intp)
+        for at, (low, high) in enumerate(ranges):
+            places *= high - low + 1
+            places += numpy_column(rows, at)[0] - low
+        cells = np.empty(len(values), self.dtype)
+        cells[places] = values
+        return cells.reshape(shape)
+
+
+def _places(key: Any, length: int) -> np.ndarray:
+    """Return the places along an axis that a key of xarray selects."""
+    if isinstance(key, slice):
+        return np.arange(length)[key]
+    places = np.atleast_1d(np.asarray(key))
+    return np.where(places < 0, places + length, places)
+
+
+def dtype_of(values: np.ndarray, is_nullable: bool) -> np.dtype:
+    """Return the type of cells. Integers that may be missing are floats, as xarray decodes them."""
+    if is_nullable and values.dtype.kind in "iu":
+        return np.dtype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+    return np.dtype(object) if is_nullable and values.dtype.kind == "b" else values.dtype
