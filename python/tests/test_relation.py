@@ -195,6 +195,44 @@ def test_readers(con, air, data):
         con.read(air, iq="pread")
 
 
+def test_fetchone_does_not_hide_an_error(con):
+    # The error is in a later batch than the first.
+    rows = con.sql("SELECT 1 / (value - 30000) AS x FROM generate_series(1, 40000)")
+    for _ in range(2):
+        with pytest.raises(gf.DataError):
+            while rows.fetchone() is not None:
+                pass
+    assert rows.fetchone() is not None
+
+
+def test_held_rows_are_registered_as_they_are(con):
+    held = con.execute("SELECT random() AS x FROM generate_series(1, 3)")
+    con.register("held", held)
+    assert con.table("held").fetchall() == con.table("held").fetchall() == held.fetchall()
+
+
+def test_names_of_tables(con):
+    con.sql("CREATE SCHEMA s; CREATE VIEW s.v AS SELECT 1 AS x")
+    con.register("a.b", con.sql("SELECT 2 AS x"))
+    con.register("A", con.sql("SELECT 3 AS x"))
+    assert {"s.v", "a.b", "A"} <= set(con.tables())
+    assert [con.table(name).fetchall() for name in ["s.v", "a.b", "A"]] == [[(1,)], [(2,)], [(3,)]]
+    with pytest.raises(gf.ProgrammingError, match="s.w"):
+        con.table("s.w")
+
+
+def test_a_closed_connection():
+    with gf.connect() as con:
+        rows = con.sql("SELECT 1 AS x")
+        assert hasattr(con, "read_array")
+    assert not hasattr(con, "read_array") and not hasattr(con, "foo")
+    with pytest.raises(AttributeError, match="closed"):
+        con.read_array("x.nc")
+    assert rows.fetchall() == [(1,)]
+    with pytest.raises(gf.InterfaceError, match="closed"):
+        rows.show()
+
+
 def test_options(air):
     with gf.connect(threads=1, memory_limit="100m", options={"datafusion.execution.batch_size": 77}) as con:
         settings = dict(con.sql("SHOW ALL").fetchall())

@@ -142,7 +142,7 @@ class Connection:
             This connection.
         """
         session = self._session
-        if isinstance(data, Relation) and data._con is self and data._query is not None:
+        if isinstance(data, Relation) and data._con is self and data._query is not None and data._rows is None:
             session.create_view(name, data._query)
         elif isinstance(data, Relation):
             session.register_rows(name, data._collect())
@@ -158,12 +158,20 @@ class Connection:
     def tables(self) -> list[str]:
         """Return the names of all tables and views, sorted. A name outside of the default schema has its schema in front."""
         rows = self._rows_of("SHOW TABLES").fetchall()
+        return sorted(self._names())
+
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        """Return the parts of the name of each table."""
         public = ("datafusion", "public")
-        return sorted(row[2] if row[:2] == public else f"{row[1]}.{row[2]}" for row in rows)
+        return {row[2] if row[:2] == public else f"{row[1]}.{row[2]}": row[:3] for row in rows}
 
     def table(self, name: str) -> Relation:
-        """Return the rows of a table or view."""
-        return self._rows_of(f"SELECT * FROM {quoted_name(name)}")
+        """Return the rows of a table or view, by a name as :meth:`tables` returns it."""
+        parts: Sequence[str] = [name]
+        if "." in name:
+            # A table may have a dot in its own name, or a schema in front of it.
+            parts = self._names().get(name) or name.split(".")
+        return self._rows_of(f"SELECT * FROM {'.'.join(map(quoted_name, parts))}")
 
     def set(self, name: str, value: Any) -> None:
         """Set a setting, such as ``reduce_memory`` or ``datafusion.execution.batch_size``, for this connection."""
@@ -179,7 +187,7 @@ class Connection:
         return self._open is None
 
     def close(self) -> None:
-        """Close the connection. Its tables are gone; relations that exist can still be read."""
+        """Close the connection. Its tables are gone. Relations still return their rows, but ``show`` and ``create_view`` need it."""
         self._open = None
 
     def __enter__(self) -> Connection:
@@ -190,6 +198,8 @@ class Connection:
 
     def __getattr__(self, name: str) -> Callable[..., Relation]:
         if not name.startswith("_") and name in self.table_functions():
+        if self.is_closed and not name.startswith("_"):
+            raise AttributeError(f"'Connection' object has no attribute {name!r}, or it is a table function: the connection is closed")
 
             def function(*arguments: Any, **options: Any) -> Relation:
                 return self._call(name, *arguments, **options)

@@ -170,8 +170,8 @@ class Relation:
     def fetchnumpy(self) -> dict[str, numpy.ndarray]:
         """Return an array of numpy per column.
 
-        A column with NULL is a masked array. Numbers and times share the memory of the result and cannot be written. Texts, and values of
-        other types that numpy lacks, are Python objects.
+        A column with NULL is a masked array. Numbers and times can share the memory of the result, and cannot be written then. Texts, and
+        values of other types that numpy lacks, are Python objects.
         """
         rows = self._collect()
         return {column: _masked(*numpy_column(rows, at)) for at, column in enumerate(self.columns)}
@@ -182,23 +182,34 @@ class Relation:
         return rows.tuples(0, len(rows))
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """Return the next row, and ``None`` behind the last one. The first call runs the query, as does a call after ``None``."""
+        """Return the next row, and ``None`` behind the last one.
+
+        The first call runs the query. A call after ``None`` begins again, and so does one after an error or Ctrl-C.
+        """
         with self._lock:
-            if self._stream is None and self._rest is None:
-                self._rest = []
-                if isinstance(self._source, _internal.Query):
-                    self._stream = self._source.stream()
-                else:
-                    self._rest = self._source.tuples(0, len(self._source))[::-1]
-            while not self._rest and self._stream is not None:
-                batch = self._stream.next()
-                if batch is None:
-                    break
-                self._rest = batch.tuples(0, len(batch))[::-1]
-            if self._rest:
-                return self._rest.pop()
-            self._stream = self._rest = None
-            return None
+            try:
+                return self._next()
+            except BaseException:
+                # Rows that end here must not look complete.
+                self._stream = self._rest = None
+                raise
+
+    def _next(self) -> tuple[Any, ...] | None:
+        if self._stream is None and self._rest is None:
+            self._rest = []
+            if isinstance(self._source, _internal.Query):
+                self._stream = self._source.stream()
+            else:
+                self._rest = self._source.tuples(0, len(self._source))[::-1]
+        while not self._rest and self._stream is not None:
+            batch = self._stream.next()
+            if batch is None:
+                break
+            self._rest = batch.tuples(0, len(batch))[::-1]
+        if self._rest:
+            return self._rest.pop()
+        self._stream = self._rest = None
+        return None
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """Run the query and return its rows in batches of pyarrow, as they come. Few are in memory at once."""
@@ -227,7 +238,11 @@ class Relation:
         Notes
         -----
         Labels are in the order of the array that they come from, and ascending if they are computed. Units and other attributes are kept;
-        through aggregates, those that stay true.
+        through aggregates, those that stay true. Rows that are a whole grid in its order become arrays without a copy, which cannot be
+        written; ``.copy(deep=True)`` makes others.
+
+        The rows have the labels beside each value. For ``float32`` over three dimensions, they and the arrays need some 25 times the memory
+        of the arrays. ``xarray.open_dataset(path, engine="gridfusion")`` reads whole variables with less than half of that.
         """
         from ._xarray import dataset
 
@@ -250,7 +265,10 @@ class Relation:
     # Where the rows can go
 
     def create_view(self, name: str) -> Relation:
-        """Give the query a name, which SQL of the same connection can use. Replaces a table of that name."""
+        """Give the query a name, which SQL of the same connection can use. Replaces a table of that name.
+
+        Rows that :meth:`Connection.execute` keeps become a table; their query does not run again.
+        """
         self._con.register(name, self)
         return self._con.table(name)
 
