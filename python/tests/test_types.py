@@ -170,8 +170,53 @@ def test_datasets_of_xarray(con, air):
     ours, files = con.sql(means.format("air")).fetchnumpy(), con.sql(means.format(f"'{air}'")).fetchnumpy()
     assert ours["lat"].tolist() == files["lat"].tolist()
     np.testing.assert_allclose(ours["m"], files["m"], rtol=1e-6)
-    assert con.sql("SELECT * FROM sea_level").columns == ["time", "lon", "value"]
+    assert con.sql("SELECT * FROM sea_level").columns == ["time", "lon", "value", "lat"]
+    assert con.sql("SELECT DISTINCT lat FROM sea_level").fetchall() == [(60.0,)]
     gap = xr.Dataset({"v": ("x", [1.0, np.nan])})
     assert con.register("gap", gap).sql("SELECT * FROM gap ORDER BY x").fetchall() == [(0, 1.0), (1, None)]
     with pytest.raises(ValueError, match=r"a \(x\), b \(y\)"):
         con.register("two", xr.Dataset({"a": ("x", [1]), "b": ("y", [2])}))
+
+
+def test_coordinates_of_datasets(con):
+    xr = pytest.importorskip("xarray")
+    grid = np.arange(6.0).reshape(2, 3)
+    coords = {"x": [1, 2], "height": 2.0, "name": ("x", ["a", "b"]), "area": (("y", "x"), grid.T * 10), "edges": ("nv", [0.0, 1.0])}
+    data = xr.Dataset({"v": (("x", "y"), grid)}, coords)
+    with pytest.warns(gf.Warning, match=r"left out: edges \(nv\)"):
+        con.register("t", data)
+    found = con.sql("SELECT x, y, v, height, name, area FROM t ORDER BY x, y").fetchall()
+    assert found == [(x + 1, y, grid[x, y], 2.0, "ab"[x], grid[x, y] * 10) for x in range(2) for y in range(3)]
+    assert sorted(con.table("t").columns) == ["area", "height", "name", "v", "x", "y"]
+
+
+def test_dates_that_arrow_lacks(con):
+    xr = pytest.importorskip("xarray")
+    cftime = pytest.importorskip("cftime")
+    days = [cftime.datetime(2001, 2, day, calendar="360_day") for day in (29, 30)]
+    with pytest.raises(gf.DataError, match="'time' has values that Arrow lacks, such as cftime.*convert_calendar") as error:
+        con.register("t", xr.Dataset({"v": ("time", [1.0, 2.0])}, {"time": days}))
+    assert isinstance(error.value, ValueError)
+
+
+def test_indexes_of_pandas(con):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"city": ["a", "b", "a"], "year": [1, 1, 2], "v": [1.0, 2.0, 3.0]})
+    con.register("means", frame.groupby(["city", "year"]).mean())
+    assert con.sql("SELECT city, year, v FROM means ORDER BY v").fetchall() == [("a", 1, 1.0), ("b", 1, 2.0), ("a", 2, 3.0)]
+    assert con.register("plain", frame).table("plain").columns == ["city", "year", "v"]
+
+
+def test_arguments_of_numpy(con, air):
+    assert con.read_array(air, np.str_("t2m"), index_columns=np.bool_(True)).columns[-1] == "lon_idx"
+    from gridfusion._sql import literal
+
+    values = [np.float32(1.5), np.float64(-2.0), np.int16(7), np.array(3), True, 10**30, 1e300, [np.int8(1), "a'b"]]
+    assert [literal(it) for it in values] == ["1.5", "-2.0", "7", "3", "true", str(10**30), "1e+300", "[1, 'a''b']"]
+    for wrong in [float("nan"), np.float32("inf"), [-float("inf")]]:
+        with pytest.raises(gf.ProgrammingError, match="finite"):
+            literal(wrong)
+    for wrong in [np.arange(2), None, np.datetime64("2001-01-01")]:
+        with pytest.raises(gf.ProgrammingError, match="an argument is"):
+            literal(wrong)

@@ -83,6 +83,37 @@ def test_gaps_and_nulls(con):
     assert rows(con, "x:INT n:INT\n1 NULL\n2 5").xarray("x", fill_value=9)["n"].values.tolist() == [9, 5]
 
 
+def test_fill_values_that_do_not_suit(con):
+    relation = rows(con, "x:INT y:INT n:TINYINT v:DOUBLE t:TIMESTAMP\n1 5 1 1.5 NULL\n2 6 2 NULL '2024-01-01'")
+    for name, value in [("n", "many"), ("n", 1000), ("v", "i4"), ("t", 5), ("t", "soon"), ("n", [1, 2])]:
+        with pytest.raises(ValueError, match=f"fill_value .* does not suit '{name}', whose values are "):
+            relation.xarray(["x", "y"], fill_value={"n": -1} | {name: value})
+    filled = relation.xarray(["x", "y"], fill_value={"n": 1.5, "v": 0, "t": "2020-02-02"})
+    assert filled["n"].values[0, 1] == 1.5 and filled["v"].values[1].tolist() == [0, 0]
+    assert (filled["t"].values[0] == np.datetime64("2020-02-02")).all()
+
+
+def test_rows_without_dimensions(con):
+    assert rows(con, "v:DOUBLE\n1.5").xarray(dims=[])["v"].values == 1.5
+    for text in ["x:INT v:DOUBLE\n1 1.5\n2 2.5", "x:INT v:DOUBLE\n1 1.5\n1 1.5\n2 2.5"]:
+        with pytest.raises(ValueError, match="rows need dimensions; name the dimensions"):
+            rows(con, text).xarray(dims=[])
+
+
+def test_casts_do_not_keep_what_is_wrong_behind_them(con, air, opened):
+    sql = f"SELECT CAST(time AS BIGINT) AS time, lat, lon, t2m FROM '{air}'"
+    assert con.sql(sql).dims == ["lat", "lon"]
+    ours = con.sql(sql).xarray(["time", "lat", "lon"])
+    assert not {"units", "calendar"} & set(ours["time"].attrs)
+    assert (xr.decode_cf(ours)["time"].values == ours["time"].values).all()
+    con.sql(sql).create_view("numbers")
+    assert not {"units", "calendar"} & set(con.table("numbers").xarray(["time", "lat", "lon"])["time"].attrs)
+    twice = f"SELECT time, CAST(CAST(lat AS INT) AS FLOAT) AS lat, lon, t2m FROM '{air}'"
+    assert con.sql(twice).dims == ["time", "lon"]
+    widened = con.sql(f"SELECT time, lat, lon, CAST(t2m AS DOUBLE) AS t2m FROM '{air}'").xarray()
+    assert widened["t2m"].attrs["units"] == opened["t2m"].attrs["units"] and widened["t2m"].dtype == np.float64
+
+
 def test_mistakes(con, air):
     twice = rows(con, "x:INT y:INT v:INT\n1 5 1\n2 6 2\n1 5 3")
     with pytest.raises(ValueError, match="x = 1, y = 5"):

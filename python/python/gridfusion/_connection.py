@@ -132,9 +132,10 @@ class Connection:
         name
             The name of the table. In SQL, a name with capitals needs double quotes.
         data
-            A :class:`Relation`, which becomes a view if it is of this connection; an object with ``__arrow_c_stream__``, such as tables of
-            pyarrow, polars and pandas 3; an older DataFrame of pandas; or an ``xarray.Dataset`` or ``DataArray``, with a column per
-            dimension and variable. The rows are copied into memory. Needs pyarrow, except for relations.
+            A :class:`Relation`, which becomes a view if it is of this connection and keeps no rows; an object with
+            ``__arrow_c_stream__``, such as tables of pyarrow and polars; a DataFrame of pandas, with a column per named level of its
+            index; or an ``xarray.Dataset`` or ``DataArray``, with a column per dimension, variable and coordinate. The rows are copied
+            into memory. Needs pyarrow, except for relations.
 
         Returns
         -------
@@ -157,11 +158,11 @@ class Connection:
 
     def tables(self) -> list[str]:
         """Return the names of all tables and views, sorted. A name outside of the default schema has its schema in front."""
-        rows = self._rows_of("SHOW TABLES").fetchall()
         return sorted(self._names())
 
     def _names(self) -> dict[str, tuple[str, ...]]:
         """Return the parts of the name of each table."""
+        rows = self._rows_of("SHOW TABLES").fetchall()
         public = ("datafusion", "public")
         return {row[2] if row[:2] == public else f"{row[1]}.{row[2]}": row[:3] for row in rows}
 
@@ -197,9 +198,9 @@ class Connection:
         self.close()
 
     def __getattr__(self, name: str) -> Callable[..., Relation]:
-        if not name.startswith("_") and name in self.table_functions():
         if self.is_closed and not name.startswith("_"):
             raise AttributeError(f"'Connection' object has no attribute {name!r}, or it is a table function: the connection is closed")
+        if not name.startswith("_") and name in self.table_functions():
 
             def function(*arguments: Any, **options: Any) -> Relation:
                 return self._call(name, *arguments, **options)
@@ -241,6 +242,8 @@ def _stream(data: Any) -> bytes:
 
         reader = table(data).to_reader()
     elif is_frame:
+        if any(level is not None for level in data.index.names):
+            data = data.reset_index()
         reader = pyarrow.Table.from_pandas(data, preserve_index=False).to_reader()
     else:
         reader = pyarrow.RecordBatchReader.from_stream(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -20,10 +21,17 @@ def name(text: str) -> str:
 
 def literal(value: Any) -> str:
     """Return a constant."""
+    if hasattr(value, "dtype") and hasattr(value, "item") and not getattr(value, "shape", ()):
+        # A scalar of numpy.
+        value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ProgrammingError(f"an argument is {value}, expected a finite number")
+        return repr(float(value))
     if isinstance(value, (str, os.PathLike)):
         return quoted(os.fspath(value))
     if isinstance(value, (list, tuple)):

@@ -6,12 +6,14 @@ by the labels of their dimensions, and put into their cells.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._relation import numpy_column
+from .errors import DataError, Warning
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,6 +36,8 @@ def dataset(relation: Relation, dims: list[str] | None, fill_value: Any) -> xarr
     columns, facts = relation.columns, relation._facts()
     dims = _dims(relation, columns, dims)
     rows = relation._collect()
+    if not dims and len(rows) != 1:
+        raise ValueError(f"{len(rows)} rows need dimensions; {_advice(columns)}")
     at = {column: columns.index(column) for column in columns}
     axes = [_Axis(relation, rows, dim, at[dim], facts[at[dim]][0]) for dim in dims]
     places = _Places(dims, axes, len(rows))
@@ -56,8 +60,7 @@ def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> lis
         dims = relation.dims
         if not dims:
             raise ValueError(
-                f"no column of {', '.join(columns)} is a dimension of an array or a key of GROUP BY; name the dimensions, "
-                f"as in xarray(dims=[{columns[0]!r}])"
+                f"no column of {', '.join(columns)} is a dimension of an array or a key of GROUP BY; {_advice(columns)}"
             )
     dims = [dims] if isinstance(dims, str) else list(dims)
     for dim in dims:
@@ -66,6 +69,10 @@ def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> lis
         if dims.count(dim) > 1:
             raise ValueError(f"the dimension {dim!r} is named twice")
     return dims
+
+
+def _advice(columns: list[str]) -> str:
+    return f"name the dimensions, as in xarray(dims=[{columns[0]!r}])"
 
 
 def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, str]:
@@ -164,16 +171,16 @@ class _Places:
     def put(self, name: str, values: np.ndarray, mask: np.ndarray | None, fill: Any) -> np.ndarray:
         """Return the cells of a variable."""
         if mask is not None:
-            fill_null = _fill(name, values, fill, "is NULL in a row")
-            values = values.astype(np.result_type(values, _typed(values, fill_null)), copy=True)
+            dtype, fill_null = _typed(name, values, _fill(name, values, fill, "is NULL in a row"))
+            values = values.astype(dtype, copy=True)
             values[mask] = fill_null
         if self.cells is None:
             return values.reshape(self.shape)
         if self.is_full:
             cells = np.empty(self.size, dtype=values.dtype)
         else:
-            fill = _fill(name, values, fill, "has cells without a row")
-            cells = np.full(self.size, fill, dtype=np.result_type(values, _typed(values, fill)))
+            dtype, fill = _typed(name, values, _fill(name, values, fill, "has cells without a row"))
+            cells = np.full(self.size, fill, dtype=dtype)
         cells[self.cells] = values
         return cells.reshape(self.shape)
 
@@ -185,12 +192,22 @@ def _product(shape: tuple[int, ...]) -> int:
     return product
 
 
-def _typed(values: np.ndarray, fill: Any) -> Any:
-    """Return the type that the fill value needs beside the values."""
+def _typed(name: str, values: np.ndarray, fill: Any) -> tuple[np.dtype, Any]:
+    """Return the type that values and fill value share, and the fill value of this type."""
     if values.dtype == object:
-        return np.dtype(object)
-    # A Python number takes the type of the values if it fits; numpy's own rules for constants say so.
-    return fill
+        return values.dtype, fill
+    try:
+        if values.dtype.kind in "mM":
+            if np.asarray(fill).dtype.kind not in "mMOU":
+                raise TypeError
+            return values.dtype, np.array(fill, values.dtype)[()]
+        if np.asarray(fill).dtype.kind not in "biufc" or np.ndim(fill):
+            raise TypeError
+        # A Python number takes the type of the values if it fits; numpy's own rules for constants say so.
+        dtype = np.result_type(values, fill)
+        return dtype, np.array(fill, dtype)[()]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"the fill_value {fill!r} does not suit {name!r}, whose values are {values.dtype}") from error
 
 
 def _fill(name: str, values: np.ndarray, fill: Any, why: str) -> Any:
@@ -252,7 +269,7 @@ def _first_again(values: np.ndarray) -> int:
 
 
 def table(data: xarray.Dataset | xarray.DataArray) -> pyarrow.Table:
-    """Return the cells of a dataset in memory as a table of pyarrow: a column per dimension and variable, as SQL sees files.
+    """Return the cells of a dataset in memory as a table of pyarrow: a column per dimension, variable and coordinate, as SQL sees files.
 
     The values are copied, and the labels repeated per cell.
     """
@@ -267,18 +284,35 @@ def table(data: xarray.Dataset | xarray.DataArray) -> pyarrow.Table:
         shown = ", ".join(f"{name} ({', '.join(map(str, it.dims))})" for name, it in variables.items())
         raise ValueError(f"a table needs variables with the same dimensions; register some of {shown or 'no variable'}")
     dims = shapes.pop()
-    shape = tuple(data.sizes[dim] for dim in dims)
+    sizes = {dim: data.sizes[dim] for dim in dims}
     columns: dict[str, Any] = {}
-    for at, dim in enumerate(dims):
-        labels = data[dim].values if dim in data.coords else np.arange(data.sizes[dim])
-        along = [-1 if it == at else 1 for it in range(len(dims))]
-        columns[str(dim)] = np.broadcast_to(labels.reshape(along), shape).reshape(-1)
-    for name, variable in variables.items():
-        columns[str(name)] = variable.values.reshape(-1)
-    fields = [_field(name, data[name].attrs if name in data.variables else {}) for name, values in columns.items()]
-    arrays = [pyarrow.array(values, from_pandas=values.dtype.kind in "fO") for values in columns.values()]
+    for dim in dims:
+        labels = data[dim].variable if dim in data.coords else xarray.Variable((dim,), np.arange(data.sizes[dim]))
+        columns[str(dim)] = labels.set_dims(sizes).values.reshape(-1)
+    left_out = []
+    for name, variable in {**variables, **{name: it for name, it in data.coords.items() if name not in dims}}.items():
+        if set(variable.dims) <= set(dims):
+            columns[str(name)] = variable.variable.set_dims(sizes).values.reshape(-1)
+        else:
+            left_out.append(f"{name} ({', '.join(map(str, variable.dims))})")
+    if left_out:
+        warnings.warn(f"coordinates of other dimensions are left out: {', '.join(left_out)}", Warning, stacklevel=4)
+    fields = [_field(name, data[name].attrs if name in data.variables else {}) for name in columns]
+    arrays = [_column(name, values) for name, values in columns.items()]
     schema = pyarrow.schema([field.with_type(array.type) for field, array in zip(fields, arrays)])
     return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _column(name: str, values: np.ndarray) -> pyarrow.Array:
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, from_pandas=values.dtype.kind in "fO")
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        first = next((it for it in values if it is not None), None)
+        kind = type(first)
+        advice = "; convert them with ds.convert_calendar('standard') before" if kind.__module__.startswith("cftime") else ""
+        raise DataError(f"{name!r} has values that Arrow lacks, such as {kind.__module__}.{kind.__qualname__}{advice}") from error
 
 
 def _field(name: str, attributes: Mapping[Any, Any]) -> pyarrow.Field:
