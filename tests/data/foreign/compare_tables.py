@@ -57,6 +57,9 @@ REFUSED = re.compile(
 # The most seconds that a run of the program may take.
 SECONDS = 300
 
+# The most statements of a run.
+RUN = 100
+
 # The nanoseconds of a unit of durations.
 UNITS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 
@@ -65,16 +68,20 @@ UNITS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 
 
 def answers(program, statements):
-    """Returns the rows of each statement, or the text of its error. One run of the program, and one per error."""
+    """Returns the rows of each statement, or the text of its error. One run of the program per `RUN` statements, and one per error."""
     found = []
     while len(found) < len(statements):
-        rest = [part for sql in statements[len(found) : len(found) + 900] for part in ("-c", sql)]
-        command = [program, "-q", "--format", "json", *rest]
+        some = statements[len(found) : len(found) + RUN]
+        command = [program, "-q", "--format", "json", *(part for sql in some for part in ("-c", sql))]
         outcome = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
-        found += documents(outcome.stdout.decode())
+        answered = list(documents(outcome.stdout.decode()))
         if outcome.returncode:
             lines = outcome.stderr.decode(errors="replace").strip()
-            found.append(lines or f"status {outcome.returncode}")
+            answered.append(lines or f"status {outcome.returncode}")
+        # The statements behind one that fails do not run.
+        is_whole = len(answered) <= len(some) if outcome.returncode else len(answered) == len(some)
+        assert is_whole, f"{len(answered)} answers to {len(some)} statements from {some[0]}"
+        found += answered
     return found
 
 
