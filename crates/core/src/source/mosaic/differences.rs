@@ -235,7 +235,15 @@ impl Found {
         let kind = |dim: &Dimension| dim.labels().data_type().to_string();
         self.add(name, Property::Type, kind(a), kind(b));
         // 5 in "days since 2000" and 5 in "days since 2001" are different times, although both are the number 5.
-        let unit = |dim: &Dimension| dim.unit().unwrap_or("no unit").to_owned();
+        // Nor is 5 of a file without units a time.
+        let one_counts = a.times().is_some() != b.times().is_some();
+        let unit = |dim: &Dimension| {
+            let text = dim.unit().or_else(|| {
+                dim.attributes().get("units").filter(|_| one_counts).map(String::as_str)
+            });
+            let of_times = if one_counts && dim.times().is_some() { "times in " } else { "" };
+            format!("{of_times}{}", text.unwrap_or("no unit"))
+        };
         if a.labels().data_type() == b.labels().data_type() {
             self.add(name, Property::TimeUnits, unit(a), unit(b));
         }
@@ -244,7 +252,7 @@ impl Found {
         // Times of different units are comparable, once they are times.
         let are_times =
             |dim: &Dimension| dim.labels().data_type().is_temporal() || dim.times().is_some();
-        if a.unit().is_none() && b.unit().is_none() && !are_times(a) {
+        if a.unit().is_none() && b.unit().is_none() && !are_times(a) && !are_times(b) {
             self.add_units(name, a.attributes().get("units"), b.attributes().get("units"));
         }
     }
@@ -344,4 +352,38 @@ fn without_common(mut first: Vec<String>, mut other: Vec<String>) -> [String; 2]
         return [format!("also {}", joined(&first)), format!("also {}", joined(&other))];
     }
     [joined(&first), joined(&other)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Float64Array;
+
+    use super::*;
+    use crate::array::Labels;
+
+    fn dim(units: Option<&str>) -> Dimension {
+        let labels = Labels::from_array(Arc::new(Float64Array::from(vec![1.5, 2.5]))).unwrap();
+        let attributes = units.map(|it| ("units".to_owned(), it.to_owned()));
+        Dimension::labelled("t", labels).with_attributes(attributes.into_iter().collect())
+    }
+
+    #[test]
+    fn times_and_other_numbers_are_no_table() {
+        let days = dim(Some("days since 1500-01-01"));
+        assert!(days.times().is_some());
+        let differ = |a: &Dimension, b: &Dimension| {
+            dims_differ(std::slice::from_ref(a), std::slice::from_ref(b))
+        };
+        for other in [dim(None), dim(Some("hPa"))] {
+            for (a, b) in [(&days, &other), (&other, &days)] {
+                let found = differ(a, b);
+                let stops = |it: &Difference| it.stops_table && it.property == Property::TimeUnits;
+                assert!(found.iter().any(stops), "{found:?}");
+            }
+            assert!(differ(&other, &other).is_empty());
+        }
+        assert!(differ(&days, &days).is_empty());
+    }
 }
