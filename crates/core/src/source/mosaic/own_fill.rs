@@ -35,7 +35,15 @@ pub(super) fn with_own_fill(array: GridArray, shown: &[Value]) -> Arc<dyn ChunkS
     };
     let fills: Vec<_> = array.values().iter().zip(shown).map(own).collect();
     let grid = array.grid().clone();
-    let source = array.into_source();
+    over_fills(array.into_source(), grid, fills)
+}
+
+/// Returns a source with these cells below chunks that may be absent.
+pub(super) fn over_fills(
+    source: Arc<dyn ChunkSource>,
+    grid: ChunkGrid,
+    fills: Vec<Option<RepeatedCell>>,
+) -> Arc<dyn ChunkSource> {
     match fills.iter().any(Option::is_some) {
         true => Arc::new(OwnFill { source, grid, fills }),
         false => source,
@@ -82,6 +90,10 @@ impl ChunkSource for OwnFill {
 
     fn memory_budget(&self) -> MemoryBudget {
         self.source.memory_budget()
+    }
+
+    fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
     }
 
     fn axes_of(&self, value: usize) -> Option<Vec<usize>> {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! An index means the same in all files, so only the axis along which they are concatenated must be known: that of the option
-//! `concat_dimension`, or the only one whose labels differ.
+//! `concat_dimension`, the only one whose labels differ, or the one that counts the samples of ragged arrays.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use super::concat_axis::{axis_of, samples_axis};
 use super::differences::labels_differ;
 use super::file_arrays::FileArrays;
 use super::options::MosaicOptions;
+use super::own_fill::over_fills;
 use crate::array::{ChunkSource, GridArray, Labels, Value};
 use crate::error::{Error, Result};
 use crate::format::{Layer, MemoryBudget, Placement, RepeatedCell, StoredChunk};
@@ -49,6 +50,13 @@ pub(super) fn pad_files(files: &mut Vec<FileArrays>, options: &MosaicOptions) ->
     if padded.is_empty() {
         return Ok(false);
     }
+    for (axis, longest) in &padded {
+        let shortest = files.iter().map(|file| file.dims()[*axis].len()).min().unwrap_or_default();
+        let (of, name) = (&files[0].name, files[0].dims()[*axis].name());
+        log::warn!(
+            "{of} and others: the files have {shortest} to {longest} cells on \"{name}\": shorter ones end in NULL"
+        );
+    }
     let pad = |file: FileArrays| {
         file.try_map(|array| {
             padded.iter().try_fold(array, |array, (axis, len)| array.padded(*axis, *len))
@@ -77,7 +85,8 @@ impl GridArray {
         let values = self.values().iter().map(Value::absent).collect();
         let fills = self.values().iter().map(own_fill).collect();
         let name = self.name().to_owned();
-        let source = Padded { source: self.into_source(), of, axis, fills };
+        let source = over_fills(self.into_source(), of.clone(), fills);
+        let source = Padded { source, of, axis };
         Ok(Self::new(name, Arc::new(source), grid, dims, values, false))
     }
 }
@@ -101,8 +110,6 @@ struct Padded {
     /// The chunk grid of `source`.
     of: ChunkGrid,
     axis: usize,
-    /// The cell of each value that was never written.
-    fills: Vec<Option<RepeatedCell>>,
 }
 
 impl Padded {
@@ -122,20 +129,12 @@ impl Padded {
     }
 
     /// Returns a stored chunk in its place in a chunk that may be longer.
-    fn placed(&self, value: usize, stored: StoredChunk, task: &ChunkTask) -> StoredChunk {
+    fn placed(&self, stored: StoredChunk, task: &ChunkTask) -> StoredChunk {
         let extents = self.of.extents(&task.coordinates);
-        let StoredChunk { mut layers, form } = stored;
-        let may_be_absent =
-            layers.is_empty() || layers.iter().any(|it| it.may_be_absent || it.placement.is_some());
-        if let Some(Some(fill)) = self.fills.get(value).filter(|_| may_be_absent) {
-            let member = layers.first().map_or(0, |layer| layer.values.at.member);
-            let mut layer = fill.layer(extents.iter().copied());
-            layer.values.at.member = member;
-            layers.insert(0, layer);
-        }
         if task.selection[self.axis].len() == extents[self.axis] {
-            return StoredChunk { layers, form };
+            return stored;
         }
+        let StoredChunk { layers, form } = stored;
         let layers = layers.into_iter().map(|layer| {
             // Both chunks begin at the same cell, so a place in one is that in the other.
             let whole = || {
@@ -167,6 +166,10 @@ impl ChunkSource for Padded {
         self.source.memory_budget()
     }
 
+    fn most_chunks(&self) -> u64 {
+        self.source.most_chunks()
+    }
+
     async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
         self.source.explain_absence(value, member).await
     }
@@ -180,8 +183,7 @@ impl ChunkSource for Padded {
                 let stored = located.next();
                 let stored =
                     stored.ok_or_else(|| Error::internal("a chunk that was not located"))?;
-                let of_values = values.iter().zip(stored);
-                Ok(of_values.map(|(value, chunk)| self.placed(*value, chunk, task)).collect())
+                Ok(stored.into_iter().map(|chunk| self.placed(chunk, task)).collect())
             }
         });
         chunks.collect()
