@@ -17,6 +17,7 @@ use super::{Zarr, open};
 
 mod padded;
 mod ragged;
+mod ragged_columns;
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();

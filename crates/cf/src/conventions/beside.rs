@@ -7,7 +7,7 @@
 //! | `lat, lon` | these variables |
 //! | `false` | none |
 //!
-//! Opening a table reads no coordinate, only labels.
+//! Opening a table reads no coordinate, only labels. Beside samples, it reads counts and indices too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use gridfusion_core::source::BesideArray;
 use gridfusion_core::{Error, ErrorKind, Result};
 
 /// The arrays of variables, with their numbers.
-type Shown<'a> = [(usize, &'a GridArray)];
+pub(super) type Shown<'a> = [(usize, &'a GridArray)];
 
 /// Returns the numbers of the coordinates that the option asks for beside variables, each once. Leaves out variables that the
 /// table has already, and those with the name of a dimension.
@@ -35,13 +35,13 @@ pub(super) fn coordinates(
     shown: &Shown<'_>,
     view: &HierarchyView,
 ) -> Result<Vec<usize>> {
-    let Some(widest) = widest(shown) else { return Ok(vec![]) };
+    let Some((number, widest)) = widest(shown) else { return Ok(vec![]) };
     let hierarchy = store.hierarchy();
     let of = |number: usize| &hierarchy.variables[number];
     let mut found: Vec<usize> = match &view.coordinates {
         Coordinates::None => vec![],
         Coordinates::Named(names) => {
-            let group = shown.first().map_or("", |(number, _)| of(*number).group());
+            let group = of(number).group();
             let find = |name: &String| {
                 let message = || format!("option 'coordinates': there is no variable \"{name}\"");
                 let number = roles.find(group, name);
@@ -75,18 +75,15 @@ pub(super) async fn open_beside(
     view: &HierarchyView,
     coordinates: Vec<usize>,
 ) -> Result<Vec<BesideArray>> {
-    let Some(widest) = widest(shown) else { return Ok(vec![]) };
+    let Some((_, widest)) = widest(shown) else { return Ok(vec![]) };
     let is_optional = view.coordinates == Coordinates::Cheap;
     let mut known = labels_of(store, roles, shown);
-    let mut taken: HashSet<&str> = shown.iter().map(|(_, array)| array.name()).collect();
-    if shown.len() == 1 {
-        taken.insert("value");
-    }
+    let mut taken = taken(shown);
     let mut columns: Vec<BesideArray> = Vec::new();
     for number in coordinates {
         let variable = &store.hierarchy().variables[number];
         let name = variable.name();
-        let opened = match taken.insert(name) {
+        let opened = match taken.insert(name.to_owned()) {
             false => Err(Error::usage("another column has this name")),
             true => open_variable(store, roles, number, view, &mut known).await,
         };
@@ -106,14 +103,28 @@ pub(super) async fn open_beside(
     Ok(columns)
 }
 
-/// Returns the array of the highest rank, of several the first; `None` for single values, which are tables of their own.
-fn widest<'a>(shown: &Shown<'a>) -> Option<&'a GridArray> {
-    let (_, widest) = shown.iter().rev().max_by_key(|(_, array)| array.dims().len())?;
-    (!widest.dims().is_empty()).then_some(*widest)
+/// Returns the array of the highest rank with its number, of several the first; `None` for single values, which are tables of
+/// their own.
+pub(super) fn widest<'a>(shown: &Shown<'a>) -> Option<(usize, &'a GridArray)> {
+    let (number, widest) = shown.iter().rev().max_by_key(|(_, array)| array.dims().len())?;
+    (!widest.dims().is_empty()).then_some((*number, *widest))
+}
+
+/// Returns the names of the columns that a table of these arrays has.
+pub(super) fn taken(shown: &Shown<'_>) -> HashSet<String> {
+    let names = shown.iter().flat_map(|(_, array)| {
+        // In a table of several arrays, only several values of one keep their names.
+        let has_own = shown.len() == 1 || array.value_count() > 1;
+        let values = array.values().iter().filter(move |_| has_own);
+        let dims = array.dims().iter().map(Dimension::name);
+        values.map(|value| value.name.as_str()).chain([array.name()]).chain(dims)
+    });
+    let value = (shown.len() == 1).then_some("value");
+    names.chain(value).map(str::to_owned).collect()
 }
 
 /// Whether a table does without a coordinate that cannot be opened.
-fn may_be_left_out(error: &Error, is_optional: bool) -> bool {
+pub(super) fn may_be_left_out(error: &Error, is_optional: bool) -> bool {
     match error.kind() {
         ErrorKind::Unsupported | ErrorKind::Usage => true,
         ErrorKind::Corrupt => is_optional,
@@ -139,7 +150,11 @@ fn dim_of<'a>(array: &'a GridArray, name: &str) -> Option<&'a Dimension> {
 }
 
 /// Returns the labels of the arrays, so that none is read twice.
-fn labels_of(store: &Arc<dyn VariableStore>, roles: &Roles, shown: &Shown<'_>) -> KnownLabels {
+pub(super) fn labels_of(
+    store: &Arc<dyn VariableStore>,
+    roles: &Roles,
+    shown: &Shown<'_>,
+) -> KnownLabels {
     let hierarchy = store.hierarchy();
     let axes = shown.iter().flat_map(|(number, array)| {
         let variable = &hierarchy.variables[*number];

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::beside::{coordinates, open_beside};
 use super::describe::{Variables, attributes, describe, info};
-use super::options::{Coordinates, HierarchyView};
-use super::ragged::{Links, ragged_beside, samples, with_samples};
+use super::options::HierarchyView;
+use super::ragged::{Links, Ragged, samples, with_samples};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
@@ -200,11 +200,7 @@ impl HierarchyGroup {
         let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
         let here: Vec<_> = all.iter().filter(is_here).copied().collect();
         let data = if here.is_empty() { all } else { here };
-        let data = if self.view.coordinates != Coordinates::None {
-            samples(self.store.hierarchy(), data)
-        } else {
-            data
-        };
+        let data = samples(self.store.hierarchy(), data, &self.view.coordinates);
         if data.is_empty() {
             let message = match self.left_out.is_empty() {
                 true => "there is no data variable".to_owned(),
@@ -286,12 +282,14 @@ impl ArrayGroup for HierarchyGroup {
         let grids = arrays.iter().filter_map(OpenedArray::as_grid);
         let shown = grids.map(|grid| Ok((self.number(grid.name())?, grid)));
         let shown: Vec<_> = shown.collect::<Result<_>>()?;
-        if let Some(columns) = ragged_beside(&self.store, &self.roles, &shown, &self.view).await? {
-            return Ok(columns);
-        }
         let numbers = coordinates(&self.store, &self.roles, &shown, &self.view)?;
+        let ragged = Ragged::find(&self.store, &self.roles, &shown, &self.view, &numbers).await?;
+        let of_instances = ragged.iter().flat_map(Ragged::of_instances);
         let all = shown.iter().map(|(number, _)| *number).chain(numbers.iter().copied());
-        self.check_attributes(all)?;
+        self.check_attributes(all.chain(of_instances))?;
+        if let Some(ragged) = ragged {
+            return ragged.columns(&numbers).await;
+        }
         open_beside(&self.store, &self.roles, &shown, &self.view, numbers).await
     }
 

@@ -11,14 +11,21 @@ use serde_json::{Value, json};
 use super::open;
 
 /// Writes a document, or the bytes of a chunk.
-fn put(store: &Path, object: &str, content: impl AsRef<[u8]>) {
+pub(super) fn put(store: &Path, object: &str, content: impl AsRef<[u8]>) {
     let path = store.join(object);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
 /// Writes the documents of an array of version 2 in chunks of this shape.
-fn put_array(store: &Path, path: &str, dtype: &str, shape: &[u64], chunks: &[u64], more: &Value) {
+pub(super) fn put_array(
+    store: &Path,
+    path: &str,
+    dtype: &str,
+    shape: &[u64],
+    chunks: &[u64],
+    more: &Value,
+) {
     let mut document = json!({
         "zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": dtype, "order": "C",
         "compressor": null, "filters": null, "fill_value": null,

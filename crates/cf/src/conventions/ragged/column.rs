@@ -36,10 +36,7 @@ pub(super) struct InstanceColumn {
 /// The values of the instances, which are read when a query needs them.
 #[derive(Debug)]
 pub(super) struct InstanceValues {
-    /// The variable over instances; `None` for their numbers.
-    array: Option<Arc<GridArray>>,
-    /// The number of the value in the variable.
-    number: usize,
+    from: Origin,
     /// Whether each sample has a mark that tells whether it is NULL.
     has_marks: bool,
     read: Mutex<Option<Arc<Cells>>>,
@@ -47,23 +44,32 @@ pub(super) struct InstanceValues {
     ranked: Mutex<Option<Arc<Ranked>>>,
 }
 
+/// Where the values come from.
+#[derive(Debug)]
+enum Origin {
+    /// A value of a variable over instances.
+    Value(Arc<GridArray>, usize),
+    /// The numbers of so many instances.
+    Numbers(u64),
+}
+
 impl InstanceValues {
+    fn new(from: Origin, has_marks: bool) -> Self {
+        Self { from, has_marks, read: Mutex::new(None), ranked: Mutex::new(None) }
+    }
+
     /// Returns the values of a variable, and their columns.
     pub(super) fn of(array: &Arc<GridArray>, members: &Members) -> (Vec<Self>, Vec<Value>) {
         let value = |(number, value): (usize, &Value)| {
             let (value, has_marks) = column(value, members);
-            let array = Some(Arc::clone(array));
-            let (read, ranked) = (Mutex::new(None), Mutex::new(None));
-            (Self { array, number, has_marks, read, ranked }, value)
+            (Self::new(Origin::Value(Arc::clone(array), number), has_marks), value)
         };
         array.values().iter().enumerate().map(value).unzip()
     }
 
     /// Returns the numbers of `len` instances.
     pub(super) fn numbers(len: u64, members: &Members) -> Self {
-        let read = Mutex::new(Some(Arc::new(Cells::numbers(len))));
-        let ranked = Mutex::new(None);
-        Self { array: None, number: 0, has_marks: members.has_none(), read, ranked }
+        Self::new(Origin::Numbers(len), members.has_none())
     }
 
     async fn cells(&self) -> Result<Arc<Cells>> {
@@ -71,9 +77,10 @@ impl InstanceValues {
         if let Some(cells) = &*read {
             return Ok(Arc::clone(cells));
         }
-        let array = self.array.as_ref();
-        let array = array.ok_or_else(|| Error::internal("instances without a variable"))?;
-        let cells = Arc::new(Cells::read(array, self.number).await?);
+        let cells = Arc::new(match &self.from {
+            Origin::Value(array, number) => Cells::read(array, *number).await?,
+            Origin::Numbers(len) => Cells::numbers(*len),
+        });
         *read = Some(Arc::clone(&cells));
         Ok(cells)
     }

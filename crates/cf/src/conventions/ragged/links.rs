@@ -7,7 +7,7 @@
 //!
 //! A file may have both: profiles have levels, and trajectories have profiles.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::hierarchy::{Attribute, Hierarchy, Variable};
 
@@ -30,29 +30,51 @@ pub(super) struct Link {
     pub(super) counts: bool,
     /// The group of the variable.
     group: String,
+    /// The length of the sample dimension there, if a variable of the group has it.
+    pub(super) len: Option<u64>,
 }
 
 impl Links {
     /// Finds the variables with these attributes.
     pub(in crate::conventions) fn new(hierarchy: &Hierarchy) -> Self {
         let variables = hierarchy.variables.iter().enumerate();
-        Self { all: variables.filter_map(|(number, it)| Link::of(number, it)).collect() }
+        let mut all: Vec<Link> =
+            variables.filter_map(|(number, it)| Link::of(number, it)).collect();
+        let mut lens = HashMap::new();
+        for variable in hierarchy.variables.iter().filter(|_| !all.is_empty()) {
+            let axes = variable.axes.iter().filter_map(|axis| Some((axis.name.as_deref()?, axis)));
+            axes.for_each(|(name, axis)| {
+                _ = lens.entry((variable.group(), name)).or_insert(axis.len)
+            });
+        }
+        for link in &mut all {
+            link.len = lens.get(&(link.group.as_str(), link.samples.as_str())).copied();
+        }
+        Self { all }
     }
 
-    /// Returns the links of a sample dimension that variables of a group use.
+    /// Returns the links of a sample dimension of this length that variables of a group use. A group may define a dimension of
+    /// an outer one again.
     pub(super) fn of<'a>(
         &'a self,
         group: &'a str,
         samples: &'a str,
+        len: u64,
     ) -> impl Iterator<Item = &'a Link> + 'a {
-        self.all.iter().filter(move |it| it.samples == samples && is_within(group, &it.group))
+        self.all.iter().filter(move |it| {
+            let is_here = it.counts && it.group == group;
+            it.samples == samples
+                && is_within(group, &it.group)
+                && (is_here || it.len.is_none_or(|own| own == len))
+        })
     }
 
     /// Returns the variables that are no instance's: those over samples, where there are any. Counts and indices are left out,
-    /// too.
+    /// too, unless all columns are `as_stored`.
     pub(super) fn samples<'a>(
         &self,
         data: Vec<(&'a str, &'a Variable)>,
+        as_stored: bool,
     ) -> Vec<(&'a str, &'a Variable)> {
         if self.all.is_empty() {
             return data;
@@ -81,7 +103,7 @@ impl Links {
             let own = |name: &String| parents.contains(name.as_str());
             matches!(variable.axes.as_slice(), [axis] if axis.name.as_ref().is_some_and(own))
         };
-        let is_link = |variable: &Variable| kind(variable).is_some();
+        let is_link = |variable: &Variable| !as_stored && kind(variable).is_some();
         let samples = data.iter().filter(|(_, it)| !is_of_instances(it) && !is_link(it));
         let samples: Vec<_> = samples.copied().collect();
         if samples.is_empty() { data } else { samples }
@@ -109,8 +131,13 @@ impl Link {
         let named = named.to_owned();
         let (samples, instances) = if counts { (named, own) } else { (own, named) };
         let group = variable.group().to_owned();
-        let link = Self { variable: number, samples, instances, counts, group };
+        let link = Self { variable: number, samples, instances, counts, group, len: None };
         (link.samples != link.instances).then_some(link)
+    }
+
+    /// Whether samples in a group may have another dimension of that name, although nothing tells.
+    pub(super) fn may_be_another(&self, group: &str) -> bool {
+        self.counts && self.len.is_none() && group != self.group
     }
 
     /// Whether a variable is one value per instance.

@@ -20,12 +20,19 @@ pub(super) struct Members {
     ends: Vec<u64>,
     /// The instance of each run.
     instances: Vec<Option<u32>>,
+    /// The number of instances up to the last one that has a sample.
+    most: u64,
+    has_none: bool,
 }
 
 impl Members {
     fn push(&mut self, instance: Option<u32>, len: u64) {
         if len == 0 {
             return;
+        }
+        match instance {
+            Some(instance) => self.most = self.most.max(u64::from(instance) + 1),
+            None => self.has_none = true,
         }
         let end = self.len() + len;
         match (self.instances.last(), self.ends.last_mut()) {
@@ -40,7 +47,8 @@ impl Members {
     /// Takes the number of samples of each instance, which follow one another.
     ///
     /// # Errors
-    /// `Corrupt` if a count is missing or negative, or if they are not `len` samples in all.
+    /// `Corrupt` if a count is missing or negative, or if they are not `len` samples in all. `Unsupported` for other numbers than
+    /// integers.
     pub(super) fn from_counts(counts: &ArrayRef, len: u64) -> Result<Self> {
         let counts = whole_numbers(counts)?;
         let (mut members, mut sum) = (Self::default(), 0_u64);
@@ -66,7 +74,7 @@ impl Members {
     /// has it.
     ///
     /// # Errors
-    /// `Corrupt` if an index is beyond the instances.
+    /// `Corrupt` if an index is beyond the instances. `Unsupported` for other numbers than integers.
     pub(super) fn from_indices(indices: &ArrayRef, instances: Option<u64>) -> Result<Self> {
         let mut members = Self::default();
         for (sample, index) in whole_numbers(indices)?.iter().enumerate() {
@@ -108,13 +116,12 @@ impl Members {
 
     /// Returns the number of instances up to the last one that has a sample.
     pub(super) fn most(&self) -> u64 {
-        let last = self.instances.iter().flatten().max();
-        last.map_or(0, |last| u64::from(*last) + 1)
+        self.most
     }
 
     /// Whether a sample belongs to no instance.
     pub(super) fn has_none(&self) -> bool {
-        self.instances.iter().any(Option::is_none)
+        self.has_none
     }
 
     /// Returns the instances of the samples in `range`, each with the number of its samples there.
@@ -138,7 +145,9 @@ fn number(instance: u64) -> Result<u32> {
 /// Returns counts or indices, which must be whole numbers of up to 63 bits.
 fn whole_numbers(values: &ArrayRef) -> Result<Int64Array> {
     if !values.data_type().is_integer() {
-        return Err(corrupt(format!("its type is {}, not of whole numbers", values.data_type())));
+        let message =
+            format!("counts and indices must be integers, and these are {}", values.data_type());
+        return Err(Error::unsupported(message));
     }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let cast = cast_with_options(values, &DataType::Int64, &strict);
@@ -201,6 +210,10 @@ mod tests {
         let expected = "sample 1 belongs to instance 3, and there are 3";
         assert!(error.to_string().contains(expected), "{error}");
         let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["1"]));
-        assert!(Members::from_counts(&text, 1).is_err());
+        let floats: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![1.0]));
+        for other in [text, floats] {
+            let error = Members::from_counts(&other, 1).unwrap_err();
+            assert_eq!(error.kind(), gridfusion_core::ErrorKind::Unsupported, "{error}");
+        }
     }
 }
