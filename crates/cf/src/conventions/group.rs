@@ -181,7 +181,13 @@ impl HierarchyGroup {
         for (name, number) in names.iter().zip(numbers) {
             let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
             let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
-            arrays.push(with_samples(hierarchy, &links, number, opened.with_name(name)));
+            let array = with_samples(hierarchy, &links, number, opened.with_name(name));
+            // Fields of several compounds may have the same names.
+            let variable = &hierarchy.variables[number];
+            arrays.push(match variable.cell {
+                CellType::Record(_) if names.len() > 1 => array.with_value_prefix(variable.name()),
+                _ => array,
+            });
         }
         Ok(arrays)
     }
@@ -269,13 +275,7 @@ impl ArrayGroup for HierarchyGroup {
         check_same_axes("there are several data variables", all)
             .map_err(|error| error.in_file(&self.location))?;
         let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let arrays = self.grids(&names).await?.into_iter().zip(&data);
-        // Fields of several compounds may have the same names.
-        let named = arrays.map(|(array, (_, variable))| match variable.cell {
-            CellType::Record(_) if data.len() > 1 => array.with_value_prefix(variable.name()),
-            _ => array,
-        });
-        Ok(named.map(OpenedArray::from).collect())
+        self.arrays(&names).await
     }
 
     async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<BesideArray>> {

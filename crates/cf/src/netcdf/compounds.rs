@@ -1,13 +1,16 @@
 //! Tables of compounds: what is read of the files is what h5py reads. `tests/data/hdf5/compounds/make.py` writes the files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
 use gridfusion_core::ErrorKind;
+use gridfusion_core::array::GridArray;
 use gridfusion_core::read::Dataset;
+use gridfusion_core::source::{MosaicOptions, TableArrays};
 use serde_json::Value;
 
 use crate::open;
@@ -108,6 +111,31 @@ async fn compounds_beside_other_variables_have_columns_with_their_names() {
     assert_eq!(names, expected);
     let found = rows(&opened, "both", &["wind"]).await;
     assert_eq!(found[1], ["{speed: 1.5, direction: 10}"]);
+}
+
+#[tokio::test]
+async fn chosen_compounds_have_columns_with_their_names() {
+    let opened = dataset(&folder().join("compounds.nc")).await;
+    let table = opened.group().columns(Some("one, both")).await.unwrap();
+    let TableArrays::Grids(file) = table else { panic!("grids") };
+    let array = GridArray::combine("table".to_owned(), vec![file], &MosaicOptions::default());
+    let schema = Arc::clone(array.unwrap().schema());
+    let names: Vec<&str> = schema.fields().iter().map(|it| it.name().as_str()).collect();
+    let expected = ["station", "one_speed", "one_direction", "both_id", "both_wind", "both_levels"];
+    assert_eq!(names, expected);
+}
+
+/// `make.py` writes a virtual dataset beside the compounds.
+#[tokio::test]
+async fn lists_are_read_to_locate_chunks_beside_virtual_datasets_too() {
+    let opened = dataset(&folder().join("lists_first.h5")).await;
+    for (name, expected) in [("lists", false), ("part", true), ("virtual", true)] {
+        let array = opened.array(name).await.unwrap();
+        let listed = opened.group().listed_values(name, array.array());
+        assert_eq!(listed[0].is_located, expected, "{name}");
+    }
+    let found = rows(&opened, "lists", &["samples", "n"]).await;
+    assert_eq!(found, [["[0.5]", "0"], ["[0.5, 1.5]", "1"]]);
 }
 
 /// Each byte of a small file is changed: an error, or other values, and never a panic.

@@ -303,8 +303,8 @@ impl VariableStore for VirtualFiles {
     }
 
     fn locates_without_cells(&self, variable: usize) -> bool {
-        let variable = self.hierarchy.variables.get(variable);
-        variable.is_none_or(|variable| variable.cell.width().is_some())
+        self.number(variable)
+            .map_or(true, |number| self.files.first().locates_without_cells(number))
     }
 
     fn facts(&self) -> StoreFacts {

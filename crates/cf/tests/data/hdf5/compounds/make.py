@@ -174,6 +174,20 @@ def versions(path):
         return {"latest": {"columns": list(dataset.dtype.names), "rows": rows(dataset, dataset.dtype.names)}}
 
 
+def lists_first(path):
+    """Compounds whose first field is a list, beside a virtual dataset of the same file."""
+    with h5py.File(path, "w") as f:
+        f.create_dataset("part", data=np.arange(3, dtype="<i4"))
+        data = np.zeros(2, np.dtype([("samples", LIST), ("n", "<i4")]))
+        for at in range(2):
+            data[at] = (np.arange(at + 1) + 0.5, at)
+        f.create_dataset("lists", data=data)
+        layout = h5py.VirtualLayout((3,), "<i4")
+        layout[:] = h5py.VirtualSource(".", "part", (3,))
+        f.create_virtual_dataset("virtual", layout)
+
+
+lists_first(os.path.join(HERE, "lists_first.h5"))
 for name, write in (("compounds.h5", compounds), ("compounds.nc", netcdf), ("latest.h5", versions)):
     expected = write(os.path.join(HERE, name))
     with open(os.path.join(HERE, os.path.splitext(name)[0] + name[-3:].replace(".", "_") + ".json"), "w") as f:
