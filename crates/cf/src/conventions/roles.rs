@@ -2,7 +2,7 @@
 //!
 //! | role | example | a data variable? |
 //! |---|---|---|
-//! | named like its only dimension | `time (time)` | no |
+//! | named like its only dimension | `time (time)` | no, except complex numbers and compounds |
 //! | named by `coordinates` of another | `lat (y, x)` | no |
 //! | named by `bounds` or `climatology` | `time_bnds (time, bnds)` | no |
 //! | named by `grid_mapping` | `crs`, a scalar | no |
@@ -251,8 +251,7 @@ impl Roles {
         // A variable without names of dimensions may label an axis that a user named.
         let is_named = own.name.as_deref() == Some(labels.name());
         let fits = is_named || (own.name.is_none() && axis.name.is_none());
-        let has_order = !matches!(labels.cell, CellType::Complex(_) | CellType::Record(_));
-        (fits && has_order && own.len == axis.len).then_some(number)
+        (fits && has_order(labels) && own.len == axis.len).then_some(number)
     }
 }
 
@@ -267,17 +266,23 @@ pub(super) fn has_axis(variable: &Variable, axis: &Axis) -> bool {
         && variable.axes.iter().any(|own| own.name == axis.name && own.len == axis.len)
 }
 
-/// Whether a variable has the name of its only dimension, and so holds that dimension's coordinates.
-pub(super) fn is_coordinate(variable: &Variable) -> bool {
+/// Whether a variable has the name of its only dimension, and so holds that dimension's coordinates. Complex numbers and
+/// compounds cannot be coordinates, so they are data.
+fn is_coordinate(variable: &Variable) -> bool {
     match variable.axes.as_slice() {
-        [axis] => axis.name.as_deref() == Some(variable.name()),
+        [axis] => has_order(variable) && axis.name.as_deref() == Some(variable.name()),
         _ => false,
     }
+}
+
+fn has_order(variable: &Variable) -> bool {
+    !matches!(variable.cell, CellType::Complex(_) | CellType::Record(_))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hierarchy::{Record, RecordField};
     use gridfusion_core::format::ElementType;
 
     fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
@@ -295,6 +300,21 @@ mod tests {
         let roles = Roles::new(&hierarchy).unwrap();
         let data = hierarchy.variables.iter().enumerate().filter(|(at, it)| roles.is_data(*at, it));
         data.map(|(_, variable)| variable.path.clone()).collect()
+    }
+
+    #[test]
+    fn a_compound_named_like_its_dimension_is_data() {
+        let field = RecordField::new("a".to_owned(), 0, CellType::Number(ElementType::F32));
+        let record = CellType::Record(Record::new(4, vec![field], vec![]).into());
+        let complex = CellType::Complex(ElementType::F32);
+        let other = |name: &str, cell| Variable { cell, ..variable(name, &[name], &[]) };
+        let found = data(vec![
+            variable("x", &["x"], &[]),
+            other("records", record),
+            other("waves", complex),
+            variable("t", &["x"], &[("coordinates", "waves")]),
+        ]);
+        assert_eq!(found, ["records", "t"]);
     }
 
     #[test]
