@@ -44,14 +44,15 @@ impl Dimensions {
         };
         let own = own.unwrap_or(Value::Null);
         let references = ["dimrefs", "dimension_references"].iter().find_map(|it| own.get(*it));
-        let references = references.and_then(Value::as_array).map(|all| {
-            all.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        // Without one of them, the others would name other axes.
+        let references = references.and_then(Value::as_array).and_then(|all| {
+            all.iter().map(|it| it.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         });
         let listed = attributes.get("_ARRAY_DIMENSIONS").and_then(Attribute::text);
         let is_scalar = own.get("scalar").is_some_and(|it| *it == 1 || *it == true)
             || own.get("storage").and_then(Value::as_str) == Some("scalar")
             || listed == Some(SCALAR)
-            || references.as_deref().is_some_and(|all| all.iter().any(|it| it.ends_with(SCALAR)));
+            || references.as_deref().is_some_and(|all| matches!(all, [it] if last(it) == SCALAR));
         Self { references, is_scalar }
     }
 
@@ -63,14 +64,51 @@ impl Dimensions {
     /// Returns the names of the dimensions, if there are any.
     pub(super) fn names(&self) -> Option<Vec<Option<String>>> {
         let references = self.references.as_ref()?;
-        let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
-        Some(references.iter().map(|path| Some(name(path)).filter(|it| !it.is_empty())).collect())
+        let name = |path: &String| Some(last(path).to_owned()).filter(|it| !it.is_empty());
+        Some(references.iter().map(name).collect())
     }
 
     /// Returns the path of the variable that labels an axis of this name, if there is one: the one that has the path of the
     /// dimension.
     pub(super) fn labels(&self, axis: usize, name: Option<&str>) -> Option<String> {
         let path = self.references.as_ref()?.get(axis)?.strip_prefix('/')?;
-        (path.rsplit('/').next() == name).then(|| path.to_owned())
+        (Some(last(path)) == name).then(|| path.to_owned())
+    }
+}
+
+/// Returns the name at the end of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dimensions(references: &str) -> Dimensions {
+        let own = format!(r#"{{"_NCZARR_ARRAY": {{"dimrefs": {references}}}}}"#);
+        let metadata: Value = serde_json::from_str(&own).unwrap();
+        Dimensions::new(&Attributes::new(), metadata.as_object().unwrap())
+    }
+
+    #[test]
+    fn names_are_those_of_all_axes_or_none() {
+        let named = |it: &str| Some(it.to_owned());
+        assert_eq!(dimensions(r#"["/g/x", "/y"]"#).names(), Some(vec![named("x"), named("y")]));
+        let odd = dimensions(r#"["/g/x", 5, "/y"]"#);
+        assert_eq!((odd.names(), odd.labels(1, Some("y"))), (None, None));
+    }
+
+    #[test]
+    fn a_scalar_has_one_dimension_of_that_name() {
+        for (references, expected) in [
+            (r#"["/_scalar_"]"#, true),
+            (r#"["/g/_scalar_"]"#, true),
+            (r#"["/my_scalar_"]"#, false),
+            (r#"["/_scalar_/x"]"#, false),
+            (r#"["/_scalar_", "/x"]"#, false),
+        ] {
+            assert_eq!(dimensions(references).is_scalar(), expected, "{references}");
+        }
     }
 }
