@@ -45,7 +45,7 @@ pub(super) fn is_compound(raw: &[u8]) -> bool {
 /// Returns the type of cells that are compounds; the reason if no field can be read.
 ///
 /// # Errors
-/// `Corrupt` if fields lie outside of the cell or overlap, or the message ends too early.
+/// `Corrupt` if fields lie outside of the cell or overlap, types have no bytes, or the message ends too early.
 pub(super) fn compound(raw: &[u8], widths: Widths) -> Result<Readable<StoredCell>> {
     let value = value(raw, widths, 0)?;
     Ok(value.map(|value| StoredCell {
@@ -291,7 +291,8 @@ fn array(
     if item.cell.width().is_none() {
         return Ok(Err(format!("arrays of {}", item.cell)));
     }
-    let Some(count) = count.filter(|count| *count > 0 && head.size <= MOST_WIDTH) else {
+    let count = count.filter(|_| (1..=MOST_WIDTH).contains(&head.size));
+    let Some(count) = count.and_then(|count| u32::try_from(count).ok()) else {
         return Ok(Err(format!("arrays of {} bytes", head.size)));
     };
     let width = item.width as usize;
@@ -305,11 +306,11 @@ fn array(
             .collect(),
         false => {
             let at =
-                |number: u64| item.fixes.iter().map(move |fix| fix.at(number as usize * width));
+                |number: u32| item.fixes.iter().map(move |fix| fix.at(number as usize * width));
             (0..count).flat_map(at).collect()
         }
     };
-    let cell = CellType::Array(Box::new(item.cell), count as u32);
+    let cell = CellType::Array(Box::new(item.cell), count);
     Ok(Ok(StoredValue { cell, width: head.size, fixes, heap: vec![None] }))
 }
 
@@ -322,6 +323,9 @@ fn record<'a>(
 ) -> Result<Readable<StoredValue>> {
     let width = head.size;
     let members = members(&mut head, raw, depth)?;
+    if width == 0 {
+        return Err(head.fields.corrupt("a compound of 0 bytes"));
+    }
     if width > MOST_WIDTH {
         return Ok(Err(format!("compounds of {width} bytes")));
     }
@@ -414,4 +418,54 @@ fn complex(
         fixes: fixes.into_iter().collect(),
         heap: vec![None],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTHS: Widths = Widths { base: 0, address: 8, length: 8 };
+    /// A little-endian integer of 4 bytes.
+    const INTEGER: [u8; 12] = [0x10, 8, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0];
+
+    /// Returns the description of a compound of version 3 with a field `a`, and of `size` bytes.
+    fn with_field(size: u32, field: &[u8]) -> Vec<u8> {
+        let head = [&[0x36, 1, 0, 0][..], &size.to_le_bytes()].concat();
+        [&head[..], b"a\0\0", field].concat()
+    }
+
+    /// Returns the description of an array of version 3.
+    fn array_of(size: u32, lengths: &[u32], item: &[u8]) -> Vec<u8> {
+        let lens: Vec<u8> = lengths.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let head = [&[0x3a, 0, 0, 0][..], &size.to_le_bytes(), &[lengths.len() as u8]].concat();
+        [&head[..], &lens, item].concat()
+    }
+
+    fn read(raw: &[u8]) -> std::result::Result<CellType, String> {
+        let read = compound(raw, WIDTHS).map_err(|error| {
+            assert_eq!(error.kind(), gridfusion_core::ErrorKind::Corrupt, "{error}");
+            error.to_string()
+        });
+        read.and_then(|it| it.map(|it| it.cell).map_err(|why| format!("left out: {why}")))
+    }
+
+    #[test]
+    fn types_without_bytes_are_corrupt() {
+        let cell = read(&with_field(4, &INTEGER)).unwrap();
+        assert_eq!(cell.to_string(), "compound (a: i32)");
+        let flags = read(&with_field(8, &array_of(8, &[2], &INTEGER))).unwrap();
+        assert_eq!(flags.to_string(), "compound (a: array of 2 i32)");
+        let empty = [0x36, 0, 0, 0, 0, 0, 0, 0];
+        let opaque = [0x35, 0, 0, 0, 0, 0, 0, 0];
+        for (raw, expected) in [
+            (empty.to_vec(), "a compound of 0 bytes"),
+            (with_field(0, &opaque), "a compound of 0 bytes"),
+            (with_field(4, &empty), "a compound of 0 bytes"),
+            (with_field(4, &array_of(0, &[u32::MAX, 9], &empty)), "a compound of 0 bytes"),
+            (with_field(4, &array_of(4, &[2], &INTEGER)), "an array of [2] in 4 bytes"),
+        ] {
+            let error = read(&raw).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
 }
