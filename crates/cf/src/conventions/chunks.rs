@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::complex::half;
-use super::records;
+use super::parts::{Part, parts};
+use super::records::part;
 use super::store::VariableStore;
 use crate::hierarchy::{CellType, Record, RecordField};
 use gridfusion_core::array::ChunkSource;
@@ -50,13 +51,12 @@ impl ChunkSource for VariableChunks {
             return self.locate_fields(record, chunks, values).await;
         }
         let stored = self.store.locate(self.variable, chunks).await?;
-        let of_values = |chunk: StoredChunk| match &self.cell {
-            CellType::Complex(element) => {
-                let missing = self.missing.as_deref();
-                values.iter().map(|value| half(chunk.clone(), *value, *element, missing)).collect()
-            }
-            _ => vec![chunk; values.len()],
+        let CellType::Complex(element) = &self.cell else {
+            return Ok(stored.into_iter().map(|chunk| vec![chunk; values.len()]).collect());
         };
+        let missing = self.missing.as_deref();
+        let halves: Vec<Part> = values.iter().map(|it| half(*it, *element, missing)).collect();
+        let of_values = |chunk| parts(chunk, 2 * element.size() as usize, &halves);
         Ok(stored.into_iter().map(of_values).collect())
     }
 }
@@ -79,7 +79,8 @@ impl VariableChunks {
             false => vec![vec![StoredChunk::default(); wanted.len()]; chunks.len()],
             true => {
                 let whole = self.store.locate(self.variable, chunks.clone()).await?;
-                let fields = |chunk| records::fields(&chunk, record, wanted.iter().copied());
+                let of_fields: Vec<Part> = wanted.iter().map(|it| part(it)).collect();
+                let fields = |chunk| parts(chunk, record.width as usize, &of_fields);
                 whole.into_iter().map(fields).collect()
             }
         };

@@ -34,7 +34,7 @@ pub(super) async fn read_labels(
     remarks: &mut Remarks,
 ) -> Result<Option<Labels>> {
     let variable = variable(&**store, number)?;
-    let column = label_column(variable, view, remarks);
+    let column = label_column(variable, view, remarks)?;
     let grid = grid(variable)?;
     let source = VariableChunks {
         store: Arc::clone(store),

@@ -6,6 +6,7 @@
 //!   roles     which variables are data, and which are coordinates or bounds
 //!   labels    the labels of each axis, from coordinate variables
 //!   values    cells and attributes as columns: missing data, packing, times (CF conventions)
+//!   parts     fields of compounds and halves of complex numbers
 //!   beside    coordinates as columns of the same table
 //!   ragged    the variables of an instance, such as a station, beside its observations
 //!         │
@@ -32,6 +33,7 @@ mod describe;
 mod group;
 mod labels;
 mod options;
+mod parts;
 mod ragged;
 mod records;
 mod roles;

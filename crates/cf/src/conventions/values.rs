@@ -41,10 +41,10 @@ pub(super) fn values(
         return Ok(halves(variable, element, view));
     }
     if let CellType::Record(record) = &variable.cell {
-        return Ok(records::columns(variable, record, view, remarks));
+        return records::columns(variable, record, view, remarks);
     }
     let width = variable.cell.width().map(|width| width as usize);
-    let column = column(variable, view, view.read.decode_times, remarks);
+    let column = column(variable, view, view.read.decode_times, remarks)?;
     Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable, view)])
 }
 
@@ -53,10 +53,10 @@ pub(super) fn label_column(
     variable: &Variable,
     view: &HierarchyView,
     remarks: &mut Remarks,
-) -> Value {
+) -> Result<Value> {
     let width = variable.cell.width().map(|width| width as usize);
-    let column = column(variable, view, false, remarks);
-    value(variable.name().to_owned(), column, width, variable.fill.clone(), variable, view)
+    let column = column(variable, view, false, remarks)?;
+    Ok(value(variable.name().to_owned(), column, width, variable.fill.clone(), variable, view))
 }
 
 pub(super) fn value(
@@ -104,14 +104,13 @@ pub(super) fn plain_column(
     variable: &Variable,
     view: &HierarchyView,
     remarks: &mut Remarks,
-) -> ValueColumn {
-    let column = column(variable, view, false, remarks);
-    match column {
+) -> Result<ValueColumn> {
+    Ok(match column(variable, view, false, remarks)? {
         ValueColumn::Cells(cells) => {
             ValueColumn::Cells(cells.with_missing_items(view.read.nan_as_null))
         }
         column => column,
-    }
+    })
 }
 
 fn column(
@@ -119,17 +118,18 @@ fn column(
     view: &HierarchyView,
     decode_times: bool,
     remarks: &mut Remarks,
-) -> ValueColumn {
+) -> Result<ValueColumn> {
     let kind = match &variable.cell {
         CellType::Number(ElementType::I8 | ElementType::U8) if is_boolean(variable) => {
             CellKind::Scalar(Scalar::Boolean)
         }
         CellType::Number(element) => {
-            return ValueColumn::Number(numbers(variable, *element, view, decode_times, remarks));
+            let numbers = numbers(variable, *element, view, decode_times, remarks);
+            return Ok(ValueColumn::Number(numbers));
         }
-        cell => kind(cell, variable, view, remarks),
+        cell => kind(cell, variable, view, remarks)?,
     };
-    ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+    Ok(ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view))))
 }
 
 /// Returns the kind of cells, or of the values in a cell of several.
@@ -138,12 +138,9 @@ pub(super) fn kind(
     variable: &Variable,
     view: &HierarchyView,
     remarks: &mut Remarks,
-) -> CellKind {
-    if let Some(composite) = records::composite(cell, variable, view, remarks) {
-        return composite;
-    }
+) -> Result<CellKind> {
     let scalar = |scalar| CellKind::Scalar(scalar);
-    match cell {
+    Ok(match cell {
         CellType::Number(element) => scalar(Scalar::Number(*element)),
         CellType::Boolean => scalar(Scalar::Boolean),
         CellType::TimePoint(unit) => scalar(Scalar::Temporal(Temporal::Point(*unit))),
@@ -158,11 +155,10 @@ pub(super) fn kind(
         CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
         CellType::Bytes => CellKind::Bytes,
         CellType::Enumeration { index, names } => enumeration(*index, names),
-        // `composite` returned these.
         CellType::Complex(_) | CellType::Record(_) | CellType::Array(..) | CellType::List(_) => {
-            CellKind::Bytes
+            return records::composite(cell, variable, view, remarks);
         }
-    }
+    })
 }
 
 /// Returns the character set of a variable's text: that of the option, else of `_Encoding`, else UTF-8.
