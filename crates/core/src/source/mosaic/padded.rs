@@ -50,13 +50,12 @@ pub(super) fn pad_files(files: &mut Vec<FileArrays>, options: &MosaicOptions) ->
     if padded.is_empty() {
         return Ok(false);
     }
-    for (axis, longest) in &padded {
+    let lens = padded.iter().map(|(axis, longest)| {
         let shortest = files.iter().map(|file| file.dims()[*axis].len()).min().unwrap_or_default();
-        let (of, name) = (&files[0].name, files[0].dims()[*axis].name());
-        log::warn!(
-            "{of} and others: the files have {shortest} to {longest} cells on \"{name}\": shorter ones end in NULL"
-        );
-    }
+        format!("\"{}\" has {shortest} to {longest} cells", files[0].dims()[*axis].name())
+    });
+    let (of, lens) = (&files[0].name, lens.collect::<Vec<_>>().join(", "));
+    log::warn!("{of} and others: {lens}: shorter files end in NULL there");
     let pad = |file: FileArrays| {
         file.try_map(|array| {
             padded.iter().try_fold(array, |array, (axis, len)| array.padded(*axis, *len))
