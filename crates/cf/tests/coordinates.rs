@@ -56,9 +56,7 @@ async fn cheap_coordinates_are_columns() {
     for (choice, expected) in [
         ("cheap", &all[3..]),
         ("TRUE", &["lat", "lon", "station_name", "height", "slope", "campaign"]),
-        ("All", &["lat", "lon", "station_name", "height", "slope", "campaign"]),
         ("false", &[]),
-        ("none", &[]),
         ("slope, area", &["slope", "area"]),
     ] {
         let options = [("dataset", "temp"), ("coordinates", choice)];

@@ -45,7 +45,7 @@ pub const OPTIONS: &[OptionInfo] = &[
 /// The coordinates that are columns beside the variables that name them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Coordinates {
-    /// Scalars and those of one dimension. A table does without them rather than fail.
+    /// Coordinates of at most one dimension. A table does without them rather than fail.
     Cheap,
     All,
     None,
@@ -57,8 +57,8 @@ impl Coordinates {
     fn from_text(text: &str) -> Self {
         match text.trim().to_ascii_lowercase().as_str() {
             "cheap" => Self::Cheap,
-            "true" | "all" => Self::All,
-            "false" | "none" | "" => Self::None,
+            "true" => Self::All,
+            "false" => Self::None,
             _ => Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect()),
         }
     }
@@ -97,5 +97,22 @@ impl HierarchyView {
             valid_range: options.flag("valid_range").unwrap_or(false),
             read: options.read(defaults),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_words_than_the_documented_ones_are_names() {
+        assert_eq!(Coordinates::from_text("True"), Coordinates::All);
+        assert_eq!(Coordinates::from_text("cheap"), Coordinates::Cheap);
+        assert_eq!(Coordinates::from_text("false"), Coordinates::None);
+        for text in ["all", "none"] {
+            assert_eq!(Coordinates::from_text(text), Coordinates::Named(vec![text.to_owned()]));
+        }
+        let named = ["lat", "lon"].map(str::to_owned).to_vec();
+        assert_eq!(Coordinates::from_text("lat, lon"), Coordinates::Named(named));
     }
 }

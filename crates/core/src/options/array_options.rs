@@ -115,8 +115,8 @@ impl ArrayOptions {
         self.with_option("group", group.into())
     }
 
-    /// Sets whether all variables of NetCDF, HDF5 and Zarr that the attribute `coordinates` names are columns, or none. By
-    /// default, those of at most one dimension are.
+    /// Sets whether all coordinates of NetCDF, HDF5 and Zarr are columns beside variables, or none. By default, those of at most
+    /// one dimension are, with the variables of instances in ragged arrays. `with_option("coordinates", "lat, lon")` names some.
     #[must_use]
     pub fn with_coordinates(self, yes: bool) -> Self {
         self.with_option("coordinates", yes)

@@ -117,7 +117,7 @@ async fn counts_that_are_no_integers_are_refused() {
     let text = error.to_string();
     assert!(text.contains("\"row_size\": counts and indices must be integers"), "{text}");
     assert!(text.contains("'coordinates => false'"), "{text}");
-    // What the error says helps.
+    // The advice helps.
     assert_eq!(columns(store, &[("coordinates", "false")]).await, "t");
 }
 

@@ -16,7 +16,7 @@ use super::members::Members;
 use crate::hierarchy::{Hierarchy, Variable};
 use gridfusion_core::{Error, ErrorKind, Result};
 
-/// What an error tells to do.
+/// The advice of errors.
 const WAY_OUT: &str = "the option 'coordinates => false' reads the samples without their instances";
 
 /// Instances of the samples along one axis of the table.
