@@ -78,3 +78,32 @@ async fn files_are_one_table_and_conditions_skip_chunks_of_each() {
     );
     assert_eq!(rows_from(&ctx, &sql).await, [["25", "21", "3414.0"]]);
 }
+
+#[tokio::test]
+async fn numbers_of_instances_count_within_each_file() {
+    let ctx = session(2, 8192);
+    let table = file("floats_*.nc");
+    let sql = format!("SELECT profile, count(*) FROM '{table}' GROUP BY profile ORDER BY profile");
+    assert_eq!(rows_from(&ctx, &sql).await, [["0", "4"], ["1", "6"], ["3", "3"]]);
+    let sql = format!(
+        "SELECT profile, count(*) FROM read_netcdf('{table}', file_column => true) GROUP BY _file, profile ORDER BY _file, profile"
+    );
+    let expected = [["0", "3"], ["1", "2"], ["0", "1"], ["1", "4"], ["3", "3"]];
+    assert_eq!(rows_from(&ctx, &sql).await, expected);
+}
+
+#[tokio::test]
+async fn samples_are_a_table_without_their_instances() {
+    let ctx = session(1, 8192);
+    // The counts of this file do not add up.
+    let sql = format!("SELECT * FROM read_netcdf('{}', coordinates => false)", file("sum.nc"));
+    let expected = [["0", "0.0"], ["1", "1.0"], ["2", "2.0"], ["3", "3.0"], ["4", "4.0"]];
+    assert_eq!(rows_from(&ctx, &sql).await, expected);
+    // Indices are data then.
+    let sql = format!(
+        "SELECT obs, station_index, value_of FROM read_netcdf('{}', coordinates => false)",
+        file("beyond.nc")
+    );
+    let expected = [["0", "0", "0.0"], ["1", "1", "1.0"], ["2", "2", "2.0"]];
+    assert_eq!(rows_from(&ctx, &sql).await, expected);
+}

@@ -152,8 +152,15 @@ async fn counts_and_indices_that_contradict_the_dimensions_are_errors() {
     }
     // Without the columns, the counts do not matter.
     let options = ArrayOptions::default().with_coordinates(false);
-    let plain = opened("sum.nc", options.with_dataset("value_of")).await.variables().await.unwrap();
-    assert_eq!(plain.schema().unwrap().fields().len(), 2);
+    for (file, columns) in [
+        ("sum.nc", vec!["obs", "value_of"]),
+        ("beyond.nc", vec!["obs", "station_index", "value_of"]),
+    ] {
+        let table = opened(file, options.clone()).await.variables().await.unwrap();
+        let schema = table.schema().unwrap();
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        assert_eq!(names.collect::<Vec<_>>(), columns);
+    }
 }
 
 #[tokio::test]
