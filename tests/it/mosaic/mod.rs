@@ -2,6 +2,8 @@
 
 /// Patterns, lists, errors, and skipped files.
 mod adapted;
+/// Groups of one file that a pattern selects.
+mod groups;
 mod many_files;
 /// Random variables of random files.
 pub(crate) mod random;

@@ -1,6 +1,6 @@
 //! [`HierarchyGroup`]: the variables of a file or store as arrays.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,15 +13,24 @@ use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use super::verify::check_indexes;
-use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
+use crate::hierarchy::{Attribute, Attributes, CellType, Hierarchy, Variable};
 use gridfusion_core::array::GridArray;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
 use gridfusion_core::source::facts::KnownAttribute;
 use gridfusion_core::source::{ArrayGroup, KnownDataset, ListedValue, Needs, verify_group};
-use gridfusion_core::source::{BesideArray, OpenedArray};
+use gridfusion_core::source::{
+    BesideArray, GroupPattern, MatchedGroup, MatchedGroups, OpenedArray,
+};
 use gridfusion_core::source::{Description, Detail};
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
+
+/// The groups of a file that match a pattern, with their labels.
+#[derive(Debug)]
+struct Matches {
+    pattern: GroupPattern,
+    labels: BTreeMap<String, String>,
+}
 
 /// The most bytes of the attributes of all variables that are opened together.
 const MOST_ATTRIBUTES: usize = 256 << 20;
@@ -31,8 +40,10 @@ const MOST_ATTRIBUTES: usize = 256 << 20;
 pub struct HierarchyGroup {
     location: String,
     store: Arc<dyn VariableStore>,
-    roles: Roles,
+    roles: Arc<Roles>,
     view: HierarchyView,
+    /// The groups that the view's pattern matches; `None` if the view names one.
+    matches: Option<Matches>,
     /// The errors of arrays that cannot be read, in the order of `left_out_names`.
     left_out: Vec<Error>,
     left_out_names: Vec<String>,
@@ -45,24 +56,30 @@ impl HierarchyGroup {
     /// `Usage` if the file has no such group.
     pub fn new(location: &str, store: Arc<dyn VariableStore>, view: HierarchyView) -> Result<Self> {
         let roles = Roles::new(store.hierarchy());
-        let roles = roles.map_err(|error| store.objects().named(error))?;
+        let roles = Arc::new(roles.map_err(|error| store.objects().named(error))?);
+        Self::with_roles(location, store, roles, view)
+    }
+
+    /// Makes the group of the variables that the view selects, of a store whose roles are known.
+    fn with_roles(
+        location: &str,
+        store: Arc<dyn VariableStore>,
+        roles: Arc<Roles>,
+        view: HierarchyView,
+    ) -> Result<Self> {
+        let matches = match has_group(store.hierarchy(), &view.group) {
+            true => None,
+            false => Some(Matches::try_new(store.hierarchy(), &view.group)),
+        };
+        let matches = matches.transpose().map_err(|error| error.in_file(location))?;
+        let view = match matches {
+            Some(_) => HierarchyView { group: String::new(), ..view },
+            None => view,
+        };
         let location = location.to_owned();
         let (left_out, left_out_names) = (vec![], vec![]);
-        let mut group = Self { location, store, roles, view, left_out, left_out_names };
+        let mut group = Self { location, store, roles, view, matches, left_out, left_out_names };
         let hierarchy = group.store.hierarchy();
-        let is_group = |path: &str| path == group.view.group || group.relative(path).is_some();
-        let paths = hierarchy.variables.iter().map(|it| it.path.as_str());
-        let paths = paths.chain(hierarchy.groups.keys().map(String::as_str));
-        if !group.view.group.is_empty() && !paths.clone().any(is_group) {
-            let known = hierarchy.groups.keys().filter(|it| !it.is_empty());
-            let known: Vec<String> = known.map(|it| format!("\"{it}\"")).collect();
-            let known = match known.is_empty() {
-                true => "there are no groups".to_owned(),
-                false => format!("there is {}", known.join(", ")),
-            };
-            let message = format!("no group \"{}\"; {known}", group.view.group);
-            return Err(Error::usage(message).in_file(&group.location));
-        }
         let unreadable = hierarchy.unreadable.iter();
         let named = unreadable.filter_map(|it| {
             let name = group.name_of(&it.path)?;
@@ -73,8 +90,18 @@ impl HierarchyGroup {
         Ok(group)
     }
 
-    /// Returns a path from the group on; `None` if it is not in the group.
+    /// Returns the group of this path in the same store.
+    fn at(&self, group: String) -> Result<Arc<dyn ArrayGroup>> {
+        let (store, roles) = (Arc::clone(&self.store), Arc::clone(&self.roles));
+        let view = HierarchyView { group, ..self.view.clone() };
+        Ok(Arc::new(Self::with_roles(&self.location, store, roles, view)?))
+    }
+
+    /// Returns a path from the group on; `None` if it is not in the group. If several groups match a pattern, from the root on.
     fn relative<'a>(&self, path: &'a str) -> Option<&'a str> {
+        if let Some(Matches { labels, .. }) = &self.matches {
+            return ancestors(path).chain([path]).any(|it| labels.contains_key(it)).then_some(path);
+        }
         if self.view.group.is_empty() {
             return Some(path);
         }
@@ -244,11 +271,24 @@ impl ArrayGroup for HierarchyGroup {
             "" => name.to_owned(),
             group => format!("{group}/{name}"),
         };
-        if name.is_empty() || !self.store.hierarchy().groups.contains_key(&path) {
+        let hierarchy = self.store.hierarchy();
+        let is_known = hierarchy.groups.contains_key(&path)
+            || GroupPattern::parse(&path).is_ok_and(|it| it.is_some())
+                && Matches::try_new(hierarchy, &path).is_ok();
+        if name.is_empty() || !is_known {
             return Ok(None);
         }
-        let view = HierarchyView { group: path, ..self.view.clone() };
-        Ok(Some(Arc::new(Self::new(&self.location, Arc::clone(&self.store), view)?)))
+        Ok(Some(self.at(path)?))
+    }
+
+    fn matched(&self) -> Result<Option<MatchedGroups>> {
+        let Some(Matches { pattern, labels }) = &self.matches else { return Ok(None) };
+        let groups = labels.iter().map(|(path, label)| {
+            let group = self.at(path.clone())?;
+            Ok(MatchedGroup { path: path.clone(), label: label.clone(), group })
+        });
+        let groups = groups.collect::<Result<_>>()?;
+        Ok(Some(MatchedGroups { pattern: pattern.clone(), groups }))
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
@@ -337,6 +377,45 @@ impl ArrayGroup for HierarchyGroup {
         }
         vec![(self.location.clone(), report.relative_to(&self.location))]
     }
+}
+
+impl Matches {
+    /// Finds the groups that match a pattern.
+    ///
+    /// # Errors
+    /// `Usage` if there are none, or for the name of a group that the file lacks.
+    fn try_new(hierarchy: &Hierarchy, text: &str) -> Result<Self> {
+        let pattern = GroupPattern::parse(text)?;
+        let variables = hierarchy.variables.iter().flat_map(|it| ancestors(&it.path));
+        let paths: BTreeSet<&str> =
+            hierarchy.groups.keys().map(String::as_str).chain(variables).collect();
+        let paths: Vec<&str> = paths.into_iter().filter(|path| !path.is_empty()).collect();
+        let label = |path: &str| Some((path.to_owned(), pattern.as_ref()?.label(path)?));
+        let labels: BTreeMap<_, _> = paths.iter().copied().filter_map(label).collect();
+        match pattern {
+            Some(pattern) if !labels.is_empty() => Ok(Self { pattern, labels }),
+            pattern => {
+                let what = if pattern.is_some() { "no group matches" } else { "no group" };
+                let known: Vec<String> = paths.iter().map(|it| format!("\"{it}\"")).collect();
+                let known = match known.is_empty() {
+                    true => "there are no groups".to_owned(),
+                    false => format!("there is {}", known.join(", ")),
+                };
+                Err(Error::usage(format!("{what} \"{text}\"; {known}")))
+            }
+        }
+    }
+}
+
+/// Whether a file has a group with this path, or a variable in it.
+fn has_group(hierarchy: &Hierarchy, path: &str) -> bool {
+    let mut variables = hierarchy.variables.iter().flat_map(|it| ancestors(&it.path));
+    path.is_empty() || hierarchy.groups.contains_key(path) || variables.any(|it| it == path)
+}
+
+/// Returns the paths of the groups above a path, except for the root.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
 /// Returns about how many bytes attributes have as text.

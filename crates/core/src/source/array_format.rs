@@ -24,6 +24,7 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::facts::KnownAttribute;
 use super::known_dataset::KnownDataset;
+use super::mosaic::GroupPattern;
 use super::opened_array::{BesideArray, OpenedArray, TableArrays};
 use super::place::Place;
 use super::provided::{
@@ -31,7 +32,7 @@ use super::provided::{
     describe_arrays, verify_arrays,
 };
 use crate::array::{GridArray, ReadOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown_location};
 use crate::format::Entry;
 use crate::io::last_part;
 use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
@@ -101,6 +102,26 @@ pub struct ListedValue {
     pub is_located: bool,
     /// The number of variables that are decoded from the same bytes; 1 if each has its own.
     pub sharing: u64,
+}
+
+/// The groups of a place that match a pattern, which are one table.
+#[derive(Debug)]
+pub struct MatchedGroups {
+    /// The pattern in place of the name of a group.
+    pub pattern: GroupPattern,
+    /// The groups; at least one.
+    pub groups: Vec<MatchedGroup>,
+}
+
+/// A group that matches a pattern.
+#[derive(Debug)]
+pub struct MatchedGroup {
+    /// Its path from the root.
+    pub path: String,
+    /// Its label along the new dimension.
+    pub label: String,
+    /// Its arrays.
+    pub group: Arc<dyn ArrayGroup>,
 }
 
 /// A storage format of arrays.
@@ -206,6 +227,14 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// If the group cannot be read.
     fn group(&self, name: &str) -> Result<Option<Arc<dyn ArrayGroup>>> {
         let _ = name;
+        Ok(None)
+    }
+
+    /// Returns the groups that a pattern selects in place of a group's name; `None` if the group has a name of its own.
+    ///
+    /// # Errors
+    /// If a group cannot be read.
+    fn matched(&self) -> Result<Option<MatchedGroups>> {
         Ok(None)
     }
 
@@ -376,6 +405,9 @@ impl dyn ArrayGroup + '_ {
     }
 
     async fn columns_of(&self, dataset: Option<&str>, mixes: bool) -> Result<TableArrays> {
+        if let Some(matched) = self.matched()? {
+            return Box::pin(self.columns_of_all(matched, dataset, mixes)).await;
+        }
         if let Some(name) = dataset.filter(|name| !self.has(name))
             && let Some(group) = self.group(name)?
         {
@@ -405,6 +437,37 @@ impl dyn ArrayGroup + '_ {
             }
             arrays => arrays,
         })
+    }
+
+    /// Opens the same columns of all groups that match a pattern.
+    async fn columns_of_all(
+        &self,
+        matched: MatchedGroups,
+        dataset: Option<&str>,
+        mixes: bool,
+    ) -> Result<TableArrays> {
+        let file = shown_location(self.file_name());
+        let (mut labels, mut all) = (vec![], vec![]);
+        // A group of no arrays has no rows.
+        let has_arrays = |it: &MatchedGroup| !it.group.names().is_empty();
+        for MatchedGroup { path, label, group } in matched.groups.into_iter().filter(has_arrays) {
+            let name = format!("{file}#{path}");
+            let columns = group.columns_of(dataset, mixes).await;
+            let columns = columns.map_err(|error| {
+                let error = error.in_file_instead(Some(name.clone()));
+                error.followed_by("a narrower pattern in the option 'group' leaves this group out")
+            })?;
+            let TableArrays::Grids(mut columns) = columns else {
+                return Err(Error::unsupported("a sparse array in one of several groups"));
+            };
+            labels.push(label);
+            columns.name = name;
+            all.push(columns);
+        }
+        if all.is_empty() {
+            return Err(Error::usage("no group that matches has an array").in_file(&file));
+        }
+        Ok(TableArrays::Grids(matched.pattern.stacked(&file, &labels, all, mixes)?))
     }
 
     /// Opens the array `name`.

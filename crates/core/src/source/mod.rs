@@ -50,7 +50,8 @@ pub use array_facts::{
     StoredFacts, array_facts,
 };
 pub use array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, RecognisedFormat, verify_group,
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, MatchedGroup, MatchedGroups,
+    RecognisedFormat, verify_group,
 };
 pub use collection::Collection;
 pub use conventions::Conventions;
@@ -64,7 +65,7 @@ pub use known_dataset::{KnownDataset, Role};
 pub use locations::Locations;
 pub use locations::{Places, is_pattern};
 pub use mosaic::{AlignedArray, Arrangement, KnownFiles};
-pub use mosaic::{FileArrays, FileLabel, MosaicOptions, Stack, StackLabels};
+pub use mosaic::{FileArrays, FileLabel, GroupPattern, MosaicOptions, Stack, StackLabels};
 pub use mosaic::{KnownFile, OpensFiles};
 pub use opened_array::{BesideArray, OpenedArray, TableArrays};
 pub use opening_counter::OpeningCounter;

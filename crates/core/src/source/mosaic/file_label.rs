@@ -1,4 +1,4 @@
-//! [`FileLabel`]: the part of a file's path that is its label along a new dimension.
+//! [`FileLabel`]: the part of the path of a file, or of a group in a file, that is its label along a new dimension.
 //!
 //! ```text
 //!   pattern   v*/sst_{time:%Y%m%d}.nc
@@ -13,7 +13,7 @@ use glob::{MatchOptions, Pattern};
 use crate::error::{Error, Result};
 
 /// Wildcards stand for no `/`.
-const OPTIONS: MatchOptions = MatchOptions {
+pub(super) const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: false,
@@ -33,14 +33,14 @@ pub struct FileLabel {
 }
 
 impl FileLabel {
-    /// Parses a pattern such as `sst_{time:%Y%m%d}.nc`. Returns the name in braces, too.
+    /// Parses a pattern such as `sst_{time:%Y%m%d}.nc`, the value of an option. Returns the name in braces, too.
     ///
     /// # Errors
     /// `Usage` unless there is one pair of braces with a name, and a known format of times after a colon.
-    pub(super) fn parse(pattern: &str) -> Result<(String, Self)> {
+    pub(super) fn parse(option: &str, pattern: &str) -> Result<(String, Self)> {
         let wrong = |why: &str| {
             Error::usage(format!(
-                "option 'stack' is '{pattern}', {why}; expected a pattern such as 'sst_{{time:%Y%m%d}}.nc'"
+                "option '{option}' is '{pattern}', {why}; expected a pattern such as 'sst_{{time:%Y%m%d}}.nc'"
             ))
         };
         let parts = pattern.split_once('{').and_then(|(before, rest)| {
@@ -85,6 +85,11 @@ impl FileLabel {
             let message = format!("the path does not match option 'stack', '{}'", self.pattern);
             Error::usage(message).in_file(path)
         })
+    }
+
+    /// Returns the label in a path that has as many names as the pattern; `None` if it does not match.
+    pub(super) fn of_whole(&self, path: &str) -> Option<String> {
+        self.within(path).filter(|_| path.matches('/').count() + 1 == self.names)
     }
 
     /// Finds the label in a name. If several match, takes the one that begins first, and is shortest.
@@ -140,7 +145,7 @@ mod tests {
     use super::*;
 
     fn label(pattern: &str, path: &str) -> Option<String> {
-        FileLabel::parse(pattern).unwrap().1.of(path).ok()
+        FileLabel::parse("stack", pattern).unwrap().1.of(path).ok()
     }
 
     #[test]
@@ -176,7 +181,7 @@ mod tests {
             ("{time:}.nc", "format of times"),
             ("[{a}.nc", "expected a pattern"),
         ] {
-            let error = FileLabel::parse(pattern).unwrap_err().to_string();
+            let error = FileLabel::parse("stack", pattern).unwrap_err().to_string();
             assert!(error.contains(reason), "{pattern}: {error}");
         }
     }

@@ -27,7 +27,7 @@
 //! | `differences`: in what files differ; `survey`, `groups`: which files would be one table | `own_fill`: a file with another fill value |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 //! | `common_values`, `common_type`, `units`: what files that store values differently have in common | |
-//! | `unite`: files of other variables and ranks; `stack`, `file_label`: files along a new dimension | |
+//! | `unite`: files of other variables and ranks; `stack`, `file_label`, `group_pattern`: files and groups along a new dimension | |
 //! | `precision`, `repeated_labels`: labels of other types, and those that several files have | |
 
 mod bounds;
@@ -41,6 +41,7 @@ pub(crate) mod differences;
 mod file_arrays;
 mod file_label;
 mod grid;
+mod group_pattern;
 mod groups;
 mod known_files;
 mod later;
@@ -64,6 +65,7 @@ mod zones;
 pub use combine::Arrangement;
 pub use file_arrays::FileArrays;
 pub use file_label::FileLabel;
+pub use group_pattern::GroupPattern;
 pub use known_files::KnownFile;
 pub use known_files::KnownFiles;
 pub use later::OpensFiles;

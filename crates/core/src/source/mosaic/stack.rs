@@ -58,7 +58,7 @@ impl Stack {
     /// `Usage` for a text of another form.
     pub fn parse(text: &str) -> Result<Self> {
         if text.contains('{') {
-            let (dimension, label) = FileLabel::parse(text)?;
+            let (dimension, label) = FileLabel::parse("stack", text)?;
             return Ok(Self { dimension, labels: StackLabels::Path(label) });
         }
         let (dimension, labels) = match text.split_once('=') {
