@@ -89,6 +89,9 @@ fn write_store(
             write_labels(&group.join("time"), "time", times);
         }
         write_labels(&group.join("x"), "x", &[7, 5]);
+        if differ {
+            write_labels(&group.join("width"), "x", &[2, 1]);
+        }
         write(rng, &group.join("a"), &dims, &shape, "int32", at as i32);
         let kind = if rng.random_bool(0.5) { "int32" } else { "float64" };
         write(rng, &group.join("b"), &dims, &shape, kind, 4);
@@ -234,12 +237,21 @@ async fn groups_may_differ_as_files_do() {
             sorted_rows_from(&ctx, &expected).await,
             "{round}"
         );
+        // Values that repeat along a dimension repeat along all of a longer one.
+        let repeated = format!(
+            "SELECT DISTINCT level, x, width FROM read_zarr('{store}', group => 'swaths/{{level}}', union_by_name => true)"
+        );
+        let rows = sorted_rows_from(&ctx, &repeated).await;
+        let expected = (0..3).flat_map(|level| [[level, 5, 1], [level, 7, 2]]);
+        let expected: Vec<Vec<String>> =
+            expected.map(|row| row.map(|it| it.to_string()).to_vec()).collect();
+        assert_eq!(rows, expected, "{round}");
     }
     // A variable that some lack.
     let store = folder.path().join("0.zarr");
     fs::remove_dir_all(store.join("swaths/1/b")).unwrap();
     let store = store.to_str().unwrap();
-    let from = format!("read_zarr('{store}', group => 'swaths/{{level}}'");
+    let from = format!("read_zarr('{store}', group => 'swaths/{{level}}', dataset => 'a, b'");
     let error = query(&ctx, &format!("SELECT * FROM {from})")).await.unwrap_err().to_string();
     assert!(error.contains("0.zarr#swaths/1: its variables are a, not a, b"), "{error}");
     let sql = format!(

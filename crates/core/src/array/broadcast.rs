@@ -191,6 +191,13 @@ impl ChunkSource for Broadcast {
         )
     }
 
+    fn stretched(&self, grid: &ChunkGrid, axis: usize) -> Option<Arc<dyn ChunkSource>> {
+        let repeats = self.own.get(axis)?.is_none();
+        let source = Arc::clone(&self.source);
+        let (of, shown, own) = (self.grid.clone(), grid.clone(), self.own.clone());
+        repeats.then(|| Arc::new(Self { source, grid: of, shown, own }) as Arc<dyn ChunkSource>)
+    }
+
     async fn explain_absence(&self, value: usize, member: u32) -> Result<Option<String>> {
         self.source.explain_absence(value, member).await
     }

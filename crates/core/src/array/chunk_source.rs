@@ -27,7 +27,7 @@ use async_trait::async_trait;
 use super::value_bounds::ValueBounds;
 use crate::error::Result;
 use crate::format::{MemoryBudget, StoredChunk, Zones};
-use crate::grid::{ChunkTask, Selection};
+use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::tile::{ObjectVersion, Objects};
 
 /// The source of an array's chunks, which locates them in objects. Variables are numbered as in the
@@ -67,6 +67,12 @@ pub trait ChunkSource: Debug + Send + Sync {
     /// differ along all.
     fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
         let _ = value;
+        None
+    }
+
+    /// Returns the same cells over `grid`, which is longer along `axis`. `None` unless cells repeat along this axis.
+    fn stretched(&self, grid: &ChunkGrid, axis: usize) -> Option<Arc<dyn ChunkSource>> {
+        let _ = (grid, axis);
         None
     }
 

@@ -6,7 +6,7 @@
 //!                                           2 … 4            t    t    t    t     t
 //! ```
 //!
-//! An index means the same in all files, so only the axis along which they are concatenated must be known: that of the option
+//! Variables that repeat along such a dimension repeat along all of it. An index means the same in all files, so only the axis along which they are concatenated must be known: that of the option
 //! `concat_dimension`, the only one whose labels differ, or the one that counts the samples of ragged arrays.
 
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(super) fn pad_files(files: &mut Vec<FileArrays>, options: &MosaicOptions) ->
 }
 
 impl GridArray {
-    /// Returns the array with a longer axis, whose further cells are NULL.
+    /// Returns the array with a longer axis, whose further cells are NULL unless all cells repeat along it.
     fn padded(self, axis: usize, len: u64) -> Result<Self> {
         if self.dims()[axis].len() >= len {
             return Ok(self);
@@ -81,10 +81,14 @@ impl GridArray {
         let grid = ChunkGrid::with_axis_chunks(&shape, chunks)?;
         let mut dims = self.dims().to_vec();
         dims[axis] = dims[axis].with_labels(Labels::indices(len));
-        let values = self.values().iter().map(Value::absent).collect();
-        let fills = self.values().iter().map(own_fill).collect();
-        let name = self.name().to_owned();
-        let source = over_fills(self.into_source(), of.clone(), fills);
+        let (name, values) = (self.name().to_owned(), self.values().to_vec());
+        let source = self.into_source();
+        if let Some(source) = source.stretched(&grid, axis) {
+            return Ok(Self::new(name, source, grid, dims, values, false));
+        }
+        let fills = values.iter().map(own_fill).collect();
+        let values = values.iter().map(Value::absent).collect();
+        let source = over_fills(source, of.clone(), fills);
         let source = Padded { source, of, axis };
         Ok(Self::new(name, Arc::new(source), grid, dims, values, false))
     }
