@@ -86,7 +86,7 @@ impl Check {
         }
     }
 
-    /// Returns the name, which is the same for all files; `docs/verify.md` lists the names.
+    /// Returns the name, which is the same for all files; `docs/verify.md` and the `FORMAT.md` of formats list the names.
     pub fn name(&self) -> &'static str {
         self.name
     }

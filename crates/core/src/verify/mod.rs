@@ -12,7 +12,7 @@
 //!
 //! Checks and queries share parsers, but judge differently: a fault that queries can ignore is a warning.
 //!
-//! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
+//! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` and the `FORMAT.md` of formats describe.
 //! [`Report::from_error`] makes the report on a file that cannot be opened.
 //!
 //! ```

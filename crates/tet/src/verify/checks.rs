@@ -1,6 +1,6 @@
 //! The checks of a `.tet` file, in the order in which they are reported.
 //!
-//! `docs/verify.md` describes each check. Some have no code here: opening the file has made them already,
+//! `FORMAT.md` describes each check. Some have no code here: opening the file has made them already,
 //! so they are listed without findings.
 //!
 //! The index may have millions of rows, and cells take the most time. So one pass over the index feeds all

@@ -1,6 +1,6 @@
 //! The checks of a TileDB array, in the order in which they are reported.
 //!
-//! `docs/verify.md` describes each check. Opening the array has checked schema, fragments and delete
+//! `FORMAT.md` describes each check. Opening the array has checked schema, fragments and delete
 //! conditions already. All visible fragments are verified, also tiles that newer fragments override.
 
 use std::sync::Arc;
