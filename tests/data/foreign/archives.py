@@ -1,6 +1,6 @@
 """Writes folders like those of well-known archives, and asks the program what a scientist asks of them.
 
-    python3 tests/data/foreign/archives.py PROGRAM FOLDER
+    python3 tests/data/foreign/archives.py PROGRAM FOLDER [--update]
 
     FOLDER/era5/t2m_2024-01.nc   packed integers, each month with a packing of its own
     FOLDER/cmip6/tas_*.nc        monthly means with bounds: a calendar without leap years, and one of 360 days
@@ -8,16 +8,22 @@
     FOLDER/nemo/*.nc             a curved grid, masked on land
     FOLDER/argo/*.nc             profiles, and each file with a number of levels of its own
     FOLDER/stations/ragged.nc    time series of stations behind one another (CF, contiguous ragged)
+    FOLDER/anndata/cells.h5ad    counts of genes in cells, as a matrix of compressed rows
 
-xarray answers each question, too. Fails if an answer differs.
+xarray and numpy answer each question, too. Also runs the commands of docs/archives.md, whose outputs --update writes. Fails if
+an answer or an output differs.
 """
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -152,6 +158,22 @@ def stations(folder, random):
     data.to_netcdf(folder / "ragged.nc")
 
 
+def anndata(folder, random):
+    """Cells with a type, one of which has none, and the genes that were counted in each."""
+    counts = random.integers(1, 9, (6, 3)) * (random.random((6, 3)) > 0.4)
+    with h5py.File(folder / "cells.h5ad", "w") as file:
+        text = h5py.string_dtype()
+        file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+        file["var/_index"] = np.array(["CD3", "CD19", "MS4A1"], text)
+        file["obs/_index"] = np.array([f"cell{at}" for at in range(6)], text)
+        file["obs/cell_type/categories"] = np.array(["B", "T"], text)
+        file["obs/cell_type/codes"] = np.array([0, 1, 1, 0, 1, -1], "i1")
+        file["X/data"] = counts[counts > 0].astype("f4")
+        file["X/indices"] = np.nonzero(counts)[1].astype("i4")
+        file["X/indptr"] = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))]).astype("i4")
+        file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": counts.shape})
+
+
 # --------------------------------------------------------------------------------------------------- questions
 
 
@@ -253,6 +275,22 @@ def questions(folder):
         f"SELECT avg(temp) FROM '{folder}/stations/ragged.nc' GROUP BY station_name ORDER BY max(lat)",
         [float(it.mean()) for it in np.split(ragged.temp.values.astype("f8"), ends[:-1])],
     )
+    with h5py.File(folder / "anndata/cells.h5ad") as file:
+        totals = np.bincount(file["X/indices"][:], file["X/data"][:])
+        # A code of -1 stands for no type, and joins none.
+        codes = file["obs/cell_type/codes"][:]
+    cells = f"{folder}/anndata/cells.h5ad"
+    yield (
+        "the sum of each gene",
+        f"SELECT sum(data) FROM read_netcdf('{cells}', 'data, indices', group => 'X') GROUP BY indices ORDER BY indices",
+        totals,
+    )
+    yield (
+        "the cells of each type",
+        f"SELECT count(*) FROM '{cells}#obs/cell_type/codes' AS cell JOIN '{cells}#obs/cell_type/categories' AS kind "
+        "ON cell.value = kind.dim_0 GROUP BY kind.value ORDER BY kind.value",
+        np.bincount(codes[codes >= 0]),
+    )
 
 
 def asked(program, sql):
@@ -278,13 +316,34 @@ def is_same(found, wanted):
     return True
 
 
+def refreshed(page, program, folder):
+    """Returns the text of a page with the outputs that its commands have now."""
+    with tempfile.TemporaryDirectory() as tools:
+        (Path(tools) / "gridfusion").symlink_to(Path(program).resolve())
+        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+        def output(command):
+            shell = subprocess.run(
+                ["sh", "-c", command], cwd=folder.parent, env=environment, capture_output=True, text=True, timeout=300, check=False
+            )
+            return shell.stdout + shell.stderr
+
+        def block(found):
+            # A command ends where its quotes are closed.
+            commands = re.findall(r"^\$ ([^\"\n]*\"(?:[^\"\\]|\\.)*\")$", found[2], re.MULTILINE | re.DOTALL)
+            return found[1] + "".join(f"$ {command}\n{output(command)}" for command in commands) + "```\n"
+
+        return re.sub(r"(```console no_run: archives.py runs it\n)(.*?)```\n", block, page, flags=re.DOTALL)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     random = np.random.default_rng(1)
-    for write in (era5, cmip6, wrf, nemo, argo, stations):
+    for write in (era5, cmip6, wrf, nemo, argo, stations, anndata):
         folder = arguments.folder / write.__name__
         folder.mkdir(parents=True, exist_ok=True)
         write(folder, random)
@@ -296,6 +355,14 @@ def main():
         else:
             wrong += 1
             print(f"WRONG: {question}\n  {sql}\n  {found}\n  expected {list(wanted)}")
+    page = Path(__file__).resolve().parents[3] / "docs/archives.md"
+    shown, now = page.read_text(), refreshed(page.read_text(), arguments.program, arguments.folder)
+    if arguments.update:
+        page.write_text(now)
+    elif shown != now:
+        wrong += 1
+        differing = [line for line in now.splitlines() if line not in shown.splitlines()]
+        print("WRONG: docs/archives.md, --update writes its outputs:", *differing, sep="\n  ")
     sys.exit(1 if wrong else 0)
 
 

@@ -12,7 +12,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "group",
         ValueKind::Name,
         "the root group",
-        "the group of a Zarr store, NetCDF or HDF5 file to read, such as `forecast/surface`; a pattern such as `swath_*` or `{swath}/data` reads several",
+        "the group of a Zarr store, NetCDF or HDF5 file to read, such as `forecast/surface`, or a pattern for several, such as `swath_*`",
     )
     .of_one_place(),
     OptionInfo::new(
