@@ -91,9 +91,9 @@ async fn the_option_chooses_coordinates() {
     for (option, expected) in [
         ("'cheap'", &["lat", "lon", "station_name", "height", "campaign"][..]),
         ("true", &["lat", "lon", "station_name", "height", "slope", "campaign"]),
-        ("'All'", &["lat", "lon", "station_name", "height", "slope", "campaign"]),
+        ("'True'", &["lat", "lon", "station_name", "height", "slope", "campaign"]),
         ("false", &[]),
-        ("'none'", &[]),
+        ("'FALSE'", &[]),
         ("'slope, area'", &["slope", "area"]),
     ] {
         assert_eq!(columns(&ctx, &table(option)).await[3..], *expected, "{option}");
