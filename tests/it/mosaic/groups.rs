@@ -85,7 +85,8 @@ fn write_store(
             shape[0] = rng.random_range(1..6);
         }
         if let Some(times) = times {
-            (dims.insert(0, "time"), shape.insert(0, times.len() as u64));
+            dims.insert(0, "time");
+            shape.insert(0, times.len() as u64);
             write_labels(&group.join("time"), "time", times);
         }
         write_labels(&group.join("x"), "x", &[7, 5]);
