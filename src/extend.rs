@@ -154,7 +154,8 @@ pub use crate::io::{
 pub use crate::options::{OptionInfo, OptionTable, ResolvedOptions, ValueKind};
 pub use crate::source::{
     ArrayFormat, ArrayGroup, BesideArray, Column, Description, Detail, Ending, Fact, FactRows,
-    FactTable, Facts, FileArrays, InfoFunction, KnownDataset, ListedValue, Needs, OpenedArray,
-    Page, PageTable, Place, RecognisedFormat, Role, Side, TableArrays, facts::KnownAttribute,
+    FactTable, Facts, FileArrays, GroupPattern, InfoFunction, KnownDataset, ListedValue,
+    MatchedGroup, MatchedGroups, Needs, OpenedArray, Page, PageTable, Place, RecognisedFormat,
+    Role, Side, TableArrays, facts::KnownAttribute,
 };
 pub use crate::tile::{CellFormat, ObjectVersion, Objects, Request, Tile, drive, write_all};
