@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
-use std::process::ExitCode;
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -90,15 +89,15 @@ pub(crate) fn report(error: &DataFusionError) {
     let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&text));
 }
 
-/// Prints the message of wrong arguments, or the help, and returns the exit code. The message repeats the arguments.
-pub(crate) fn exit(error: &clap::Error) -> ExitCode {
+/// Prints the message of wrong arguments, or the help, and returns the exit status. The message repeats the arguments.
+pub(crate) fn exit(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     // A closed pipe is no failure.
     let _ = match hide(&text) {
         Cow::Owned(hidden) => write!(io::stderr(), "{hidden}"),
         Cow::Borrowed(_) => error.print(),
     };
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+    u8::try_from(error.exit_code()).unwrap_or(1)
 }
 
 /// Whether a result could not be printed because the reader of standard output closed the pipe.

@@ -25,7 +25,7 @@
 //!   [`calendars`], [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error. [`secrets`] are hidden in them.
 //! - A memory limit: [`memory`].
 //!
-//! The Python package uses the same session, through [`embed`].
+//! The Python package uses the same session, through [`embed`], and has the program as a command.
 
 mod alike;
 mod args;
@@ -82,8 +82,8 @@ mod unique_names;
 mod verify;
 mod worker;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use datafusion::error::Result;
@@ -100,29 +100,29 @@ use crate::results::{ResultFile, Results};
 use crate::secrets::hide;
 use crate::session::Session;
 
-/// Runs the task of the process's command line, and returns the status with which the process ends.
-pub async fn run_command_line() -> ExitCode {
+/// Runs the task of a command line, whose first word is the name of the program. Returns the status with which the process ends.
+pub async fn run_command_line(words: Vec<OsString>) -> u8 {
     #[cfg(unix)]
     bus_error::install();
     panics::quieten();
-    secrets::learn_arguments(std::env::args_os());
-    let args = match Args::try_from_command_line(std::env::args_os()) {
+    secrets::learn_arguments(words.iter().cloned());
+    let args = match Args::try_from_command_line(words) {
         Ok(args) => args,
         Err(error) => return errors::exit(&error),
     };
     match without_panics(Box::pin(run_task(&args))).await {
-        Ok(code) => code,
+        Ok(is_ok) => u8::from(!is_ok),
         // The reader of standard output closed the pipe, as `head` does. That is not a failure.
-        Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) if errors::stdout_is_closed(&error) => 0,
         Err(error) => {
             errors::report(&error);
-            ExitCode::FAILURE
+            1
         }
     }
 }
 
-/// Runs the task of the command line.
-async fn run_task(args: &Args) -> Result<ExitCode> {
+/// Runs the task of the command line. Returns whether all files that it looks at are whole.
+async fn run_task(args: &Args) -> Result<bool> {
     match &args.task {
         // The description contains its own warnings, so the log shows only errors.
         Some(Task::Info(info)) => {
@@ -137,20 +137,18 @@ async fn run_task(args: &Args) -> Result<ExitCode> {
             start_log(plot.engine.quiet);
             let outcome = Box::pin(plot::run(plot)).await;
             plot.engine.cluster.tasks_ended().await;
-            outcome.map(|()| ExitCode::SUCCESS)
+            outcome.map(|()| true)
         }
         Some(Task::Worker(worker)) => {
             start_log(false);
-            Box::pin(worker::run(worker)).await.map(|()| ExitCode::SUCCESS)
+            Box::pin(worker::run(worker)).await.map(|()| true)
         }
-        Some(Task::Completions(completions)) => {
-            completions::run(completions).map(|()| ExitCode::SUCCESS)
-        }
+        Some(Task::Completions(completions)) => completions::run(completions).map(|()| true),
         None => {
             start_log(args.engine.quiet);
             let outcome = Box::pin(execute(args)).await;
             args.engine.cluster.tasks_ended().await;
-            outcome.map(|()| ExitCode::SUCCESS)
+            outcome.map(|()| true)
         }
     }
 }

@@ -10,5 +10,6 @@ static GLOBAL: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    gridfusion_cli::run_command_line().await
+    let words = std::env::args_os().collect();
+    ExitCode::from(gridfusion_cli::run_command_line(words).await)
 }

@@ -13,6 +13,7 @@
 mod buffers;
 mod errors;
 mod ipc;
+mod program;
 mod query;
 mod rows;
 mod runtime;
@@ -29,6 +30,8 @@ mod _internal {
     #[pymodule_export]
     use super::buffers::Buffer;
     #[pymodule_export]
+    use super::program::run_program;
+    #[pymodule_export]
     use super::query::Query;
     #[pymodule_export]
     use super::rows::Rows;
@@ -40,7 +43,6 @@ mod _internal {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::warnings::install();
         // A panic becomes an exception with the same text.
         gridfusion_cli::embed::quieten_panics();
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -15,6 +15,7 @@ use crate::ipc::from_bytes;
 use crate::query::Query;
 use crate::rows::Rows;
 use crate::runtime::{runtime, wait, wait_for};
+use crate::warnings;
 
 /// A session of the program.
 #[pyclass(frozen, module = "gridfusion._internal")]
@@ -24,6 +25,8 @@ pub(crate) struct Session(Arc<EmbeddedSession>);
 impl Session {
     #[new]
     fn new(py: Python<'_>, options: Vec<(String, String)>) -> PyResult<Self> {
+        // Not before: the program has its own log.
+        warnings::install();
         let session = wait(py, async move { EmbeddedSession::try_new(&options).await })?;
         Ok(Self(Arc::new(session)))
     }

@@ -42,6 +42,13 @@ def test_the_stub_has_the_parameters_of_the_module():
             assert written == found, f"{name}.{method}"
 
 
+def test_the_stub_has_the_functions_of_the_module():
+    tree = ast.parse((PACKAGE / "_internal.pyi").read_text())
+    written = {node.name: [it.arg for it in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = {name: member for name, member in vars(_internal).items() if inspect.isbuiltin(member)}
+    assert written == {name: list(inspect.signature(member).parameters) for name, member in functions.items()}
+
+
 def test_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
 

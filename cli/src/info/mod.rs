@@ -9,7 +9,6 @@ pub(crate) mod columns;
 mod text;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
@@ -30,13 +29,13 @@ use crate::session::plain_context;
 ///
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
-pub(crate) async fn run(args: &InfoArgs) -> Result<ExitCode> {
+pub(crate) async fn run(args: &InfoArgs) -> Result<bool> {
     let options = PathOptions::of_files(&args.options, &gridfusion::built_in_formats())?;
     let ctx = plain_context(options.for_stores(), args.root.as_deref())?;
     let opening = Progress::is_possible().then(|| Progress::from_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;
     drop(opening);
-    let (mut description, code) = described.map_err(|error| with_hint(error.into(), &ctx))?;
+    let (mut description, is_whole) = described.map_err(|error| with_hint(error.into(), &ctx))?;
     add_requests(&mut description, Requests(remote_of(&ctx).counts()));
     let text = if args.json {
         let json = serde_json::to_string_pretty(&description.document);
@@ -50,7 +49,7 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<ExitCode> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
-    Ok(code)
+    Ok(is_whole)
 }
 
 /// Adds the requests that the description took, if there were any.
@@ -70,7 +69,7 @@ async fn describe(
     args: &InfoArgs,
     options: &PathOptions,
     ctx: &SessionContext,
-) -> gridfusion::Result<(Description, ExitCode)> {
+) -> gridfusion::Result<(Description, bool)> {
     let [path] = args.paths.as_slice() else {
         return describe_together(args, options, ctx).await;
     };
@@ -81,7 +80,7 @@ async fn describe(
         OpenedPlace::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
-            Ok((schema.group().describe(&detail).await?, ExitCode::SUCCESS))
+            Ok((schema.group().describe(&detail).await?, true))
         }
         OpenedPlace::Directory(_) => describe_together(args, options, ctx).await,
     }
@@ -92,7 +91,7 @@ async fn describe_together(
     args: &InfoArgs,
     options: &PathOptions,
     ctx: &SessionContext,
-) -> gridfusion::Result<(Description, ExitCode)> {
+) -> gridfusion::Result<(Description, bool)> {
     let of_one = [("--chunks", args.chunks), ("--metadata", args.metadata)];
     if let Some((flag, _)) = of_one.iter().find(|(_, is_set)| *is_set) {
         let message = format!(
@@ -102,6 +101,6 @@ async fn describe_together(
     }
     let opener = ArrayOpener::from_session(&ctx.state());
     let collection = opener.collection(&args.paths, options.for_arrays()).await?;
-    let code = if collection.has_unreadable() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    Ok((collection.describe()?, code))
+    let is_whole = !collection.has_unreadable();
+    Ok((collection.describe()?, is_whole))
 }

@@ -5,6 +5,8 @@ from typing import Any
 
 __version__: str
 
+def run_program(words: Sequence[str]) -> int: ...
+
 class Buffer:
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
