@@ -57,6 +57,7 @@ mod options;
 mod pager;
 mod panics;
 mod place;
+mod placeholders;
 mod plot;
 mod print;
 mod printable;

@@ -1,12 +1,12 @@
 //! Splits SQL into statements, and parses and plans them.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{mem, slice};
 
-use datafusion::common::{plan_datafusion_err, plan_err};
+use datafusion::common::{ParamValues, plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
@@ -22,6 +22,7 @@ use gridfusion::provider::qualify_by_shown_names;
 use gridfusion::{has_secrets, shown_location, without_secrets};
 use url::Url;
 
+use crate::placeholders::bound;
 use crate::store::{StoreOptions, Stores, is_of_store};
 use crate::{file_types, from_first, named_coordinates, stdin, tables, unique_names};
 
@@ -58,25 +59,52 @@ pub(crate) fn texts(ctx: &SessionContext, sql: &str) -> Result<impl Iterator<Ite
 /// Each statement keeps its own text, because the parser's printed form loses parts, such as the options of
 /// `CREATE EXTERNAL TABLE`.
 fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
-    let tokens =
-        Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
-    let semicolons = tokens.iter().filter(|token| token.token == Token::SemiColon);
-    let semicolons: HashSet<(u64, u64)> =
-        semicolons.map(|token| (token.span.start.line, token.span.start.column)).collect();
-
-    // Tokens have lines and columns, but no byte offsets: the loop counts both, in characters.
+    let semicolons = places(sql, dialect, |token| (*token == Token::SemiColon).then_some(()))?;
     let mut statements = Vec::new();
     let mut start = 0;
-    let (mut line, mut column) = (1, 1);
-    for (at, character) in sql.char_indices() {
-        if character == ';' && semicolons.contains(&(line, column)) {
+    for (at, ()) in semicolons {
+        if sql[at..].starts_with(';') {
             statements.push(start..at);
             start = at + 1;
         }
-        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
     }
     statements.push(start..sql.len());
     Ok(statements)
+}
+
+/// Returns the tokens that `choose` turns into something, with their byte offsets, in order.
+fn places<T>(
+    sql: &str,
+    dialect: &dyn Dialect,
+    choose: impl Fn(&Token) -> Option<T>,
+) -> Result<Vec<(usize, T)>> {
+    let tokens =
+        Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    let chosen = tokens.iter().filter_map(|token| {
+        let start = token.span.start;
+        Some(((start.line, start.column), choose(&token.token)?))
+    });
+    let mut chosen: HashMap<(u64, u64), T> = chosen.collect();
+
+    // Tokens have lines and columns, but no byte offsets: the loop counts both, in characters.
+    let mut places = Vec::new();
+    let (mut line, mut column) = (1, 1);
+    for (at, character) in sql.char_indices() {
+        if let Some(it) = chosen.remove(&(line, column)) {
+            places.push((at, it));
+        }
+        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+    Ok(places)
+}
+
+/// Returns the placeholders `?`, `$1` and `$name` of a text, with their byte offsets.
+pub(crate) fn placeholders(ctx: &SessionContext, sql: &str) -> Result<Vec<(usize, String)>> {
+    places(sql, &*dialect(ctx)?, |token| match token {
+        Token::Placeholder(name) => Some(name.clone()),
+        Token::Question => Some("?".to_owned()),
+        _ => None,
+    })
 }
 
 /// Puts blanks in place of the text before a statement, so that errors name its line and column in the
@@ -96,9 +124,15 @@ pub(crate) struct PlannedStatement {
 
 /// Plans a statement. If names clash inside its plan, changes casts so that they differ. If a column is missing, gives tables all
 /// coordinates.
-pub(crate) async fn plan(
+pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<PlannedStatement> {
+    Box::pin(plan_with(ctx, statement, None)).await
+}
+
+/// As [`plan`], with values for placeholders.
+pub(crate) async fn plan_with(
     ctx: &SessionContext,
     mut statement: Statement,
+    values: Option<&ParamValues>,
 ) -> Result<PlannedStatement> {
     if let Statement::Statement(tables) = &statement
         && matches!(**tables, SqlStatement::ShowTables { .. })
@@ -107,13 +141,15 @@ pub(crate) async fn plan(
     }
     qualify_by_shown_names(&mut statement);
     hide_in_explain(ctx, &mut statement)?;
-    let outcome = Box::pin(plan_with_unique_names(ctx, statement.clone())).await;
+    let outcome = Box::pin(plan_with_unique_names(ctx, statement.clone(), values)).await;
     let Err(error) = outcome else { return outcome };
     if !named_coordinates::is_missing_column(&error) {
         return Err(error);
     }
     match Box::pin(named_coordinates::with_coordinates(ctx, statement)).await {
-        Some(wider) => Box::pin(plan_with_unique_names(ctx, wider)).await.map_err(|_| error),
+        Some(wider) => {
+            Box::pin(plan_with_unique_names(ctx, wider, values)).await.map_err(|_| error)
+        }
         None => Err(error),
     }
 }
@@ -121,13 +157,14 @@ pub(crate) async fn plan(
 async fn plan_with_unique_names(
     ctx: &SessionContext,
     statement: Statement,
+    values: Option<&ParamValues>,
 ) -> Result<PlannedStatement> {
-    let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
+    let error = match Box::pin(plan_as_written(ctx, statement.clone(), values)).await {
         Err(error) if unique_names::is_clash(&error) => error,
         outcome => return outcome,
     };
     match Box::pin(unique_names::with_casts_shown(ctx, statement)).await {
-        Some(shown) => Box::pin(plan_as_written(ctx, shown)).await.map_err(|_| error),
+        Some(shown) => Box::pin(plan_as_written(ctx, shown, values)).await.map_err(|_| error),
         None => Err(error),
     }
 }
@@ -148,8 +185,15 @@ fn hide_in_explain(ctx: &SessionContext, statement: &mut Statement) -> Result<()
     Ok(())
 }
 
-async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<PlannedStatement> {
-    let plan = logical(ctx, statement).await?;
+async fn plan_as_written(
+    ctx: &SessionContext,
+    statement: Statement,
+    values: Option<&ParamValues>,
+) -> Result<PlannedStatement> {
+    let mut plan = logical(ctx, statement).await?;
+    if let Some(values) = values {
+        plan = bound(plan, values)?;
+    }
     planned(execute(ctx, plan).await?).await
 }
 

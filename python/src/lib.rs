@@ -13,6 +13,7 @@
 mod buffers;
 mod errors;
 mod ipc;
+mod parameters;
 mod program;
 mod query;
 mod rows;

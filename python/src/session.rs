@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::errors::to_python;
 use crate::ipc::from_bytes;
+use crate::parameters::{Given, param_values};
 use crate::query::Query;
 use crate::rows::Rows;
 use crate::runtime::{runtime, wait, wait_for};
@@ -31,11 +32,21 @@ impl Session {
         Ok(Self(Arc::new(session)))
     }
 
-    /// Runs statements. Returns a `Query` if the last one is a query, which has not run; `Rows` if it has rows; else `None`.
-    fn run<'py>(&self, py: Python<'py>, sql: String) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Runs statements. Returns a `Query` if the last one is a query, which has not run; `Rows` if it has rows; else `None`. Values are
+    /// for the placeholders of a single statement, with a name each if `is_named`.
+    #[pyo3(signature = (sql, values=None, is_named=false))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        sql: String,
+        values: Option<Vec<Given<'py>>>,
+        is_named: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let session = Arc::clone(&self.0);
-        let outcome =
-            wait_for(py, |interrupted| async move { session.run(&sql, interrupted.wait()).await })?;
+        let values = values.map(|given| param_values(py, given, is_named)).transpose()?;
+        let outcome = wait_for(py, |interrupted| async move {
+            session.run_with(&sql, values.as_ref(), interrupted.wait()).await
+        })?;
         match outcome {
             Outcome::Query(plan, schema) => {
                 let query = Query::new(Arc::clone(&self.0), *plan, schema);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::plan_datafusion_err;
+use datafusion::common::{ParamValues, not_impl_err, plan_datafusion_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -33,6 +33,7 @@ use crate::args::Args;
 use crate::errors::describe;
 use crate::hints::{explained, with_hint};
 pub use crate::panics::quieten as quieten_panics;
+use crate::placeholders::numbered;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::query::StatementKind;
 use crate::secrets::{hide, learn_sql};
@@ -104,12 +105,39 @@ impl EmbeddedSession {
     /// # Errors
     /// The error of the first statement that fails.
     pub async fn run(&self, sql: &str, interrupted: impl Future<Output = ()>) -> Result<Outcome> {
+        Box::pin(self.run_with(sql, None, interrupted)).await
+    }
+
+    /// As [`Self::run`], with values for the placeholders of a single statement.
+    ///
+    /// # Errors
+    /// As there. Also if a placeholder has no value, or a value no placeholder.
+    pub async fn run_with(
+        &self,
+        sql: &str,
+        values: Option<&ParamValues>,
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<Outcome> {
         learn_sql(sql);
         let mut interrupted = Box::pin(interrupted);
         let mut outcome = Outcome::Nothing;
-        for text in statement::texts(self.ctx(), sql)? {
-            let run =
-                without_panics(Box::pin(self.run_text(&text, &mut interrupted, &mut outcome)));
+        let mut texts: Vec<String> = statement::texts(self.ctx(), sql)?.collect();
+        let mut list = None;
+        if let Some(values) = values {
+            texts.retain(|text| !text.trim().is_empty());
+            let [only] = texts.as_mut_slice() else {
+                return plan_err!("values for placeholders need a single statement");
+            };
+            let (text, values) = numbered(self.ctx(), only, values)?;
+            (*only, list) = (text, Some(values));
+        }
+        for text in texts {
+            let run = without_panics(Box::pin(self.run_text(
+                &text,
+                list.as_ref(),
+                &mut interrupted,
+                &mut outcome,
+            )));
             if let Err(error) = run.await {
                 let kind = Failure::of(&error);
                 return Err(Explained::of_kind(kind, &explained(error, self.ctx(), &text).await));
@@ -122,16 +150,20 @@ impl EmbeddedSession {
     async fn run_text(
         &self,
         text: &str,
+        values: Option<&ParamValues>,
         interrupted: &mut (impl Future<Output = ()> + Unpin),
         outcome: &mut Outcome,
     ) -> Result<()> {
         let summary = Box::pin(summarize(self.ctx(), text)).await?;
+        if summary.is_some() && values.is_some() {
+            return not_impl_err!("SUMMARIZE takes no values for placeholders");
+        }
         for statement in statement::parse(self.ctx(), summary.as_deref().unwrap_or(text))? {
             if let Outcome::Query(earlier, _) = mem::replace(outcome, Outcome::Nothing) {
                 let mut rows = self.execute(&earlier).await?;
                 while rows.try_next().await?.is_some() {}
             }
-            *outcome = Box::pin(self.run_statement(statement, &mut *interrupted)).await?;
+            *outcome = Box::pin(self.run_statement(statement, values, &mut *interrupted)).await?;
         }
         Ok(())
     }
@@ -139,11 +171,12 @@ impl EmbeddedSession {
     async fn run_statement(
         &self,
         statement: Statement,
+        values: Option<&ParamValues>,
         interrupted: impl Future<Output = ()>,
     ) -> Result<Outcome> {
         let kind = StatementKind::new(&statement);
         let PlannedStatement { logical, physical, context } =
-            statement::plan(self.ctx(), statement).await?;
+            statement::plan_with(self.ctx(), statement, values).await?;
         let schema = physical.schema();
         let batches = match kind {
             StatementKind::Rows => return Ok(Outcome::Query(Box::new(logical), schema)),
@@ -289,6 +322,8 @@ fn refused(error: &clap::Error) -> DataFusionError {
 mod tests {
     use std::fs;
 
+    use datafusion::common::ScalarValue;
+
     use super::*;
 
     async fn session(options: &[(&str, &str)]) -> Result<EmbeddedSession> {
@@ -315,6 +350,23 @@ mod tests {
         assert_eq!(Failure::of(&error), Failure::Data);
         let error = run("SELECT y FROM v").await.unwrap_err();
         assert_eq!(Failure::of(&error), Failure::Usage);
+    }
+
+    #[tokio::test]
+    async fn values_take_the_place_of_placeholders() {
+        let session = session(&[]).await.unwrap();
+        let values = ParamValues::from(vec![ScalarValue::from(7_i64), ScalarValue::from("' OR 1")]);
+        let sql = "SELECT ? AS n, ? AS t, '?' AS mark;";
+        let outcome = session.run_with(sql, Some(&values), std::future::pending()).await.unwrap();
+        let Outcome::Query(plan, schema) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(schema.field(0).data_type(), &datafusion::arrow::datatypes::DataType::Int64);
+        let batches = session.collect(&plan).await.unwrap();
+        let text = session.table(&schema, &batches, 40).unwrap();
+        assert!(text.contains("| 7 | ' OR 1 | ?    |"), "{text}");
+        for sql in ["SELECT ?", "SELECT 1; SELECT ?, ?", ""] {
+            let refused = session.run_with(sql, Some(&values), std::future::pending()).await;
+            assert_eq!(Failure::of(&refused.unwrap_err()), Failure::Usage, "{sql}");
+        }
     }
 
     #[tokio::test]

@@ -17,6 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._connection import Connection, connect
+from ._cursor import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Cursor,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    apilevel,
+    paramstyle,
+    threadsafety,
+)
 from ._internal import __version__
 from ._relation import Relation
 from .errors import (
@@ -35,31 +53,47 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
+    "BINARY",
+    "Binary",
     "Connection",
+    "Cursor",
+    "DATETIME",
     "DataError",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
     "Error",
     "FileError",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
     "MemoryLimitError",
+    "NUMBER",
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "ROWID",
     "Relation",
+    "STRING",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "__version__",
+    "apilevel",
     "connect",
     "default_connection",
     "errors",
     "execute",
+    "paramstyle",
     "read",
     "register",
     "sql",
+    "threadsafety",
 ]
 
 _lock = threading.Lock()
@@ -75,14 +109,14 @@ def default_connection() -> Connection:
         return _default
 
 
-def sql(query: str) -> Relation | None:
+def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation | None:
     """Run statements on the default connection, as :meth:`Connection.sql` does."""
-    return default_connection().sql(query)
+    return default_connection().sql(query, parameters)
 
 
-def execute(query: str) -> Relation | None:
+def execute(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation | None:
     """Run statements to their end on the default connection, as :meth:`Connection.execute` does."""
-    return default_connection().execute(query)
+    return default_connection().execute(query, parameters)
 
 
 def read(location: str | os.PathLike[str] | list[str], variable: str | None = None, **options: Any) -> Relation:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _internal
+from ._cursor import Cursor
+from ._parameters import given
 from ._relation import Relation
 from ._sql import call, name as quoted_name, quoted
-from .errors import InterfaceError, ProgrammingError
+from .errors import InterfaceError, NotSupportedError, ProgrammingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,21 +89,29 @@ class Connection:
             raise InterfaceError("the connection is closed")
         return self._open
 
-    def sql(self, query: str) -> Relation | None:
+    def sql(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation | None:
         """Run statements, and return the rows of the last one.
 
         A query runs when its rows are asked for, and again each time they are. All other statements run at once.
+
+        Parameters
+        ----------
+        query
+            The statements. ``?``, ``$1`` and ``$name`` are placeholders for values.
+        parameters
+            A list of values for ``?`` or ``$1``, or a dictionary for ``$name``: ``None``, numbers, texts, bytes, dates, times, ``Decimal``,
+            and scalars of numpy and pandas. There is a single statement then. Values are never read as SQL.
 
         Returns
         -------
         Relation or None
             ``None`` if the last statement has no rows, such as ``CREATE VIEW`` or ``SET``.
         """
-        return Relation._of(self, self._session.run(query))
+        return Relation._of(self, self._session.run(query, *given(parameters)))
 
-    def execute(self, query: str) -> Relation | None:
-        """Run statements, and keep the rows of the last one in memory."""
-        relation = self.sql(query)
+    def execute(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Relation | None:
+        """Run statements, and keep the rows of the last one in memory. Parameters are those of :meth:`sql`."""
+        relation = self.sql(query, parameters)
         return None if relation is None else relation._held()
 
     def read(self, location: Location, variable: str | None = None, **options: Any) -> Relation:
@@ -181,6 +191,19 @@ class Connection:
     def table_functions(self) -> list[str]:
         """Return the names of the table functions of SQL. Each is also a method, which takes what the function takes."""
         return self._session.table_functions()
+
+    def cursor(self) -> Cursor:
+        """Return a cursor of PEP 249, for code that works with any database."""
+        self._session
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Do nothing: each statement is complete when it has run."""
+        self._session
+
+    def rollback(self) -> None:
+        """Raise :class:`NotSupportedError`: there are no transactions."""
+        raise NotSupportedError("gridfusion has no transactions: what a statement has written stays")
 
     @property
     def is_closed(self) -> bool:
