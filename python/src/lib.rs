@@ -4,7 +4,7 @@
 //! ```text
 //!   Session ──run──▶ Query ──collect──▶ Rows ──▶ bytes of Arrow, numpy columns, tuples
 //!      ▲               └────stream────▶ RowStream ──▶ Rows, batch by batch
-//!      └── register ◀── bytes of Arrow
+//!      └── register ◀── bytes of Arrow        └─ plot ──▶ Picture
 //! ```
 //!
 //! Queries run on threads of their own (`runtime`), while the calling thread waits without the lock of the interpreter and looks for
@@ -14,6 +14,7 @@ mod buffers;
 mod errors;
 mod ipc;
 mod parameters;
+mod picture;
 mod program;
 mod query;
 mod rows;
@@ -30,6 +31,8 @@ use pyo3::prelude::*;
 mod _internal {
     #[pymodule_export]
     use super::buffers::Buffer;
+    #[pymodule_export]
+    use super::picture::Picture;
     #[pymodule_export]
     use super::program::run_program;
     #[pymodule_export]

@@ -12,6 +12,7 @@ use gridfusion_cli::embed::{EmbeddedSession, LabelsOrder, column_facts, source_l
 use pyo3::prelude::*;
 
 use crate::errors::to_python;
+use crate::picture::Picture;
 use crate::rows::{Rows, fields};
 use crate::runtime::{wait, wait_for};
 use crate::stream::{RowStream, open};
@@ -120,6 +121,16 @@ impl Query {
     fn stream(&self, py: Python<'_>) -> PyResult<RowStream> {
         let stream = self.wait(py, |session, plan| async move { session.execute(&plan).await })?;
         Ok(RowStream::new(open(py, &self.session, stream)?))
+    }
+
+    /// Runs the query and draws its rows.
+    fn plot(&self, py: Python<'_>, options: Vec<(String, String)>) -> PyResult<Picture> {
+        let drawing =
+            self.wait(
+                py,
+                |session, plan| async move { Box::pin(session.plot(&plan, &options)).await },
+            )?;
+        Ok(Picture(drawing))
     }
 
     /// Writes the rows to a file, and returns their number. `sql` is a `COPY` of any other rows to that file.

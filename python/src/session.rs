@@ -101,6 +101,21 @@ impl Session {
         removed.map(|it| it.is_some()).map_err(|error| to_python(py, &error))
     }
 
+    /// Checks the files or arrays at a path. Returns the JSON document of the program.
+    fn verify(
+        &self,
+        py: Python<'_>,
+        path: String,
+        options: Vec<(String, String)>,
+        is_deep: bool,
+    ) -> PyResult<String> {
+        let session = Arc::clone(&self.0);
+        wait(py, async move {
+            let verified = session.verify(&path, &options, is_deep).await;
+            verified.map_err(|error| session.explain(error))
+        })
+    }
+
     /// Returns rows as the table that the program prints, with at most `most` rows.
     fn text(&self, py: Python<'_>, rows: &Bound<'_, Rows>, most: usize) -> PyResult<String> {
         let rows = rows.get();

@@ -7,6 +7,7 @@
 //! ```
 
 mod columns;
+mod drawing;
 mod failure;
 
 use std::mem;
@@ -27,9 +28,10 @@ use futures::TryStreamExt;
 use gridfusion::{without_panics, without_secrets};
 
 pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
+pub use self::drawing::Drawing;
 use self::failure::Explained;
 pub use self::failure::Failure;
-use crate::args::Args;
+use crate::args::{Args, Task};
 use crate::errors::describe;
 use crate::hints::{explained, with_hint};
 pub use crate::panics::quieten as quieten_panics;
@@ -42,6 +44,7 @@ use crate::staging::Staging;
 use crate::statement::{self, PlannedStatement};
 use crate::store::{StoreOptions, is_of_store};
 use crate::summarize::summarize;
+use crate::{plot, verify};
 
 /// The arguments of the command line that a session takes, with underscores.
 const ARGUMENTS: [&str; 7] =
@@ -234,6 +237,35 @@ impl EmbeddedSession {
         Ok(batches)
     }
 
+    /// Draws the rows of a query. `options` are those of `gridfusion plot`, such as `kind` or `x_limits`.
+    ///
+    /// # Errors
+    /// If the query fails, an option is wrong, or the rows cannot be plotted.
+    pub async fn plot(&self, plan: &LogicalPlan, options: &[(String, String)]) -> Result<Drawing> {
+        // The program writes a PNG file of most rows. Neither the query nor the file of these words is used.
+        let mut words: Vec<String> =
+            ["gridfusion", "plot", "query", "-o", "picture.png"].map(str::to_owned).into();
+        let options = options.iter();
+        words.extend(options.map(|(name, it)| format!("--{}={it}", name.replace('_', "-"))));
+        let args = Args::try_from_command_line(words).map_err(|error| refused(&error))?;
+        let Some(Task::Plot(args)) = args.task else { return plan_err!("no plot") };
+        let (picture, rows) = Box::pin(plot::draw(self.ctx(), plan, &args)).await?;
+        Ok(Drawing { picture, rows })
+    }
+
+    /// Checks the files or arrays at a path. Returns the JSON document of `gridfusion verify`.
+    ///
+    /// # Errors
+    /// If an option is wrong, or the path is outside of the root. All other errors are in the document.
+    pub async fn verify(
+        &self,
+        path: &str,
+        options: &[(String, String)],
+        is_deep: bool,
+    ) -> Result<String> {
+        Ok(hide(&Box::pin(verify::report(self.ctx(), path, options, is_deep)).await?).into_owned())
+    }
+
     /// The names of the table functions that read arrays, or facts about them.
     pub fn table_functions(&self) -> Vec<String> {
         let mut names: Vec<String> = self.ctx().state().table_functions().keys().cloned().collect();
@@ -311,11 +343,12 @@ pub fn shown(text: &str) -> String {
     without_secrets(&hide(text))
 }
 
-/// Returns the error for a wrong argument: the first line of the program's.
+/// Returns the error for a wrong argument: the first paragraph of the program's, in a line.
 fn refused(error: &clap::Error) -> DataFusionError {
     let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    plan_datafusion_err!("{}", line.strip_prefix("error: ").unwrap_or(line))
+    let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" ");
+    plan_datafusion_err!("{}", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
 #[cfg(test)]

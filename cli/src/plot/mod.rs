@@ -20,8 +20,10 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::common::stats::Precision;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::{DataFrame, SessionContext};
 use futures::TryStreamExt;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Spec, Title};
 
@@ -92,6 +94,25 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<(Columns, Spec)> {
         Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }
     Ok((columns, spec))
+}
+
+/// Draws the rows of a query. Returns the picture, and the number of rows.
+///
+/// # Errors
+/// As [`run`], but for the file.
+pub(crate) async fn draw(
+    ctx: &SessionContext,
+    logical: &LogicalPlan,
+    args: &PlotArgs,
+) -> Result<(Picture, usize)> {
+    let frame = DataFrame::new(ctx.state(), logical.clone());
+    let context = Arc::new(frame.task_ctx());
+    let plan = Box::pin(frame.create_physical_plan()).await?;
+    let spec = args.spec(&plan.schema())?;
+    let cells = bounds::read(ctx, logical).await?;
+    let columns = collect(&plan, context, titles::of(logical), &cells, args).await?;
+    let picture = Picture::draw(&columns, &spec).map_err(|error| failure(error, args))?;
+    Ok((picture, columns.rows()))
 }
 
 /// Runs a plan and keeps its rows.

@@ -20,11 +20,12 @@ use self::document::Document;
 use self::subject::Subject;
 use crate::args::VerifyArgs;
 use crate::errors::stdout_is_closed;
-use crate::options::PathOptions;
+use crate::options::{PathOptions, Setting};
 use crate::place::OpenedPlace;
 use crate::progress::{Done, Progress as Line};
 use crate::secrets::hide;
 use crate::session::plain_context;
+use crate::store::Stores;
 
 /// Verifies the files or arrays at a path and prints the reports. Returns whether no check failed.
 ///
@@ -40,9 +41,7 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<bool> {
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
     let text = if args.json {
-        let path = shown_location(&args.path);
-        let json = serde_json::to_string_pretty(&Document::new(&path, depth, &subjects));
-        json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
+        json(&args.path, depth, &subjects)? + "\n"
     } else {
         text::of(depth, &subjects)
     };
@@ -52,6 +51,31 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<bool> {
         _ => {}
     }
     Ok(subjects.iter().all(|subject| subject.report.is_ok()))
+}
+
+/// Verifies the files or arrays at a path with the stores of a session. Returns the document of `--json`.
+///
+/// # Errors
+/// If the options are wrong, or the path is outside of the session's root.
+pub(crate) async fn report(
+    ctx: &SessionContext,
+    path: &str,
+    options: &[Setting],
+    is_deep: bool,
+) -> Result<String> {
+    let options = PathOptions::new(options, &gridfusion::built_in_formats())?;
+    if let Some(stores) = Stores::in_session(ctx) {
+        stores.configure(path, options.for_stores())?;
+    }
+    let depth = if is_deep { Depth::Cells } else { Depth::Structure };
+    let subjects = verify(path, &options, depth, &Arc::default(), ctx).await;
+    json(path, depth, &subjects)
+}
+
+fn json(path: &str, depth: Depth, subjects: &[Subject]) -> Result<String> {
+    let path = shown_location(path);
+    let json = serde_json::to_string_pretty(&Document::new(&path, depth, subjects));
+    json.map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
 fn print(text: &str) -> Result<()> {

@@ -36,7 +36,9 @@ from ._cursor import (
     threadsafety,
 )
 from ._internal import __version__
+from ._plot import Plot
 from ._relation import Relation
+from ._verification import Verification
 from .errors import (
     DatabaseError,
     DataError,
@@ -74,6 +76,7 @@ __all__ = [
     "NUMBER",
     "NotSupportedError",
     "OperationalError",
+    "Plot",
     "ProgrammingError",
     "ROWID",
     "Relation",
@@ -82,6 +85,7 @@ __all__ = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Verification",
     "Warning",
     "__version__",
     "apilevel",
@@ -94,6 +98,7 @@ __all__ = [
     "register",
     "sql",
     "threadsafety",
+    "verify",
 ]
 
 _lock = threading.Lock()
@@ -122,6 +127,11 @@ def execute(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = N
 def read(location: str | os.PathLike[str] | list[str], variable: str | None = None, **options: Any) -> Relation:
     """Return the rows of arrays, as :meth:`Connection.read` does."""
     return default_connection().read(location, variable, **options)
+
+
+def verify(location: str | os.PathLike[str], *, deep: bool = False, **options: Any) -> Verification:
+    """Check files or arrays for damage, as :meth:`Connection.verify` does."""
+    return default_connection().verify(location, deep=deep, **options)
 
 
 def register(name: str, data: Any) -> Connection:

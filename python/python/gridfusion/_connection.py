@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from ._cursor import Cursor
 from ._parameters import given
 from ._relation import Relation
 from ._sql import call, name as quoted_name, quoted
+from ._verification import Verification
 from .errors import InterfaceError, NotSupportedError, ProgrammingError
 
 if TYPE_CHECKING:
@@ -133,6 +135,21 @@ class Connection:
     def info(self, location: str | os.PathLike[str], **options: Any) -> Relation:
         """Return a row with facts per array or variable of a location: names, shapes, types, sizes."""
         return self._call("array_info", location, **options)
+
+    def verify(self, location: str | os.PathLike[str], *, deep: bool = False, **options: Any) -> Verification:
+        """Check the files or arrays at a location for damage, as ``gridfusion verify`` does.
+
+        Parameters
+        ----------
+        location
+            A path or URL of a file, an array, a group, or a folder of them.
+        deep
+            Whether to decode every cell too.
+        **options
+            Options of the format, as SQL has them.
+        """
+        settings = [(name, _text(value)) for name, value in options.items()]
+        return Verification(json.loads(self._session.verify(os.fspath(location), settings, deep)))
 
     def register(self, name: str, data: Any) -> Connection:
         """Make a table of Python data, in place of one of the same name.

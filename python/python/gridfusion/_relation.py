@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import itertools
 import os
@@ -9,12 +10,13 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import _internal
+from . import _internal, _plot
+from ._plot import Plot
 from ._sql import literal, name as quoted_name, quoted
 from .errors import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy
     import pandas
@@ -262,6 +264,75 @@ class Relation:
         schema = _arrow(stream.empty()).schema
         return pyarrow.RecordBatchReader.from_batches(schema, _batches(stream)).__arrow_c_stream__(requested_schema)
 
+    def plot(
+        self,
+        kind: str | None = None,
+        *,
+        title: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        facet: str | None = None,
+        x_limits: Sequence[Any] | str | None = None,
+        y_limits: Sequence[Any] | str | None = None,
+        color_limits: Sequence[Any] | str | None = None,
+        log: str | Sequence[str] | None = None,
+        invert: str | Sequence[str] | None = None,
+        colors: str | None = None,
+        contours: bool | Sequence[float] | str | None = None,
+        coastlines: bool | None = None,
+    ) -> Plot:
+        """Run the query and draw its rows, as ``gridfusion plot`` does.
+
+        Parameters
+        ----------
+        kind
+            ``"line"``, ``"scatter"``, ``"bars"`` or ``"heatmap"``; by default, what suits the columns.
+        title
+            A line of text above the plot.
+        width, height
+            Pixels; by default 1000 and 620, and a map has the height that suits it.
+        facet
+            The column whose values get a panel each.
+        x_limits, y_limits, color_limits
+            Both ends, such as ``(0, 10)``; ``None`` for one that follows the values.
+        log
+            What is logarithmic: ``"x"``, ``"y"``, ``"color"``, or several of them.
+        invert
+            The axes that run against their usual direction: ``"x"``, ``"y"`` or both.
+        colors
+            ``"viridis"``, ``"cividis"``, ``"magma"``, ``"grays"``, ``"diverging"`` or ``"categories"``.
+        contours
+            ``True`` for contour lines over the cells, or their values.
+        coastlines
+            Whether to draw coastlines; by default, if x and y are longitude and latitude.
+
+        Raises
+        ------
+        ProgrammingError
+            If an option is wrong, or the rows are too many or cannot be plotted.
+        """
+        given = _plot.options(
+            kind=kind,
+            title=title,
+            width=width,
+            height=height,
+            facet=facet,
+            x_limits=x_limits,
+            y_limits=y_limits,
+            color_limits=color_limits,
+            log=log,
+            invert=invert,
+            colors=colors,
+            contours=None if contours is False else contours,
+            coastlines=coastlines,
+        )
+        if self._query is not None and self._rows is None:
+            return Plot(self._query.plot(given))
+        with self._as_table() as table:
+            query = self._con._session.run(f"SELECT * FROM {table}")
+            assert isinstance(query, _internal.Query), "SELECT is a query"
+            return Plot(query.plot(given))
+
     # Where the rows can go
 
     def create_view(self, name: str) -> Relation:
@@ -293,14 +364,20 @@ class Relation:
         if self._query is not None and self._rows is None:
             count = self._query.copy(f"COPY (SELECT 1){suffix}")
             return count.tuples(0, 1)[0][0]
+        with self._as_table() as table:
+            count = self._con._session.run(f"COPY (SELECT * FROM {table}){suffix}")
+        assert isinstance(count, _internal.Rows), "COPY returns the number of rows"
+        return count.tuples(0, 1)[0][0]
+
+    @contextlib.contextmanager
+    def _as_table(self) -> Iterator[str]:
+        """Make a table of the kept rows, and return its name in SQL."""
         session, table = self._con._session, f"gridfusion python {next(_numbers)}"
         session.register_rows(table, self._collect())
         try:
-            count = session.run(f"COPY (SELECT * FROM {quoted_name(table)}){suffix}")
+            yield quoted_name(table)
         finally:
             session.unregister(table)
-        assert isinstance(count, _internal.Rows), "COPY returns the number of rows"
-        return count.tuples(0, 1)[0][0]
 
 
 def _arrow(rows: _internal.Rows) -> pyarrow.Table:
