@@ -1,15 +1,16 @@
 //! `Query`: a plan that runs as often as its rows are asked for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use gridfusion_cli::embed::{EmbeddedSession, LabelsOrder, column_facts, source_labels};
+use gridfusion_cli::embed::{EmbeddedSession, Figures, LabelsOrder, column_facts, source_labels};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::errors::to_python;
 use crate::picture::Picture;
@@ -20,17 +21,21 @@ use crate::stream::{RowStream, open};
 /// The order of labels, whether the column is a key of the topmost `GROUP BY`, and its attributes.
 type Facts = (Option<&'static str>, bool, BTreeMap<String, String>);
 
+/// The figures of the last run that ended.
+pub(crate) type LastRun = Arc<Mutex<Option<Figures>>>;
+
 /// A query of a session.
 #[pyclass(frozen, module = "gridfusion._internal")]
 pub(crate) struct Query {
     session: Arc<EmbeddedSession>,
     plan: LogicalPlan,
     schema: SchemaRef,
+    last_run: LastRun,
 }
 
 impl Query {
     pub(crate) fn new(session: Arc<EmbeddedSession>, plan: LogicalPlan, schema: SchemaRef) -> Self {
-        Self { session, plan, schema }
+        Self { session, plan, schema, last_run: LastRun::default() }
     }
 
     pub(crate) fn plan(&self) -> &LogicalPlan {
@@ -111,7 +116,9 @@ impl Query {
 
     /// Runs the query.
     fn collect(&self, py: Python<'_>) -> PyResult<Rows> {
-        let batches = self.wait(py, |session, plan| async move { session.collect(&plan).await })?;
+        let (batches, figures) =
+            self.wait(py, |session, plan| async move { session.collect(&plan).await })?;
+        *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
         // The rows know best, for instance, which columns have no NULL.
         let schema = batches.first().map_or_else(|| Arc::clone(&self.schema), |it| it.schema());
         Ok(Rows::new(schema, batches))
@@ -119,8 +126,22 @@ impl Query {
 
     /// Begins to run the query, and returns its rows batch by batch.
     fn stream(&self, py: Python<'_>) -> PyResult<RowStream> {
-        let stream = self.wait(py, |session, plan| async move { session.execute(&plan).await })?;
-        Ok(RowStream::new(open(py, &self.session, stream)?))
+        let (stream, run) =
+            self.wait(py, |session, plan| async move { session.execute(&plan).await })?;
+        Ok(RowStream::new(open(py, &self.session, stream, run, &self.last_run)?))
+    }
+
+    /// The time and the counts of the last run that ended; `None` if there is none.
+    fn timing<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let last_run = *self.last_run.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(figures) = last_run else { return Ok(None) };
+        let timing = PyDict::new(py);
+        timing.set_item("seconds", figures.seconds)?;
+        timing.set_item("planning_seconds", figures.planning_seconds)?;
+        for (name, count) in figures.counts {
+            timing.set_item(name, count)?;
+        }
+        Ok(Some(timing))
     }
 
     /// Runs the query and draws its rows.

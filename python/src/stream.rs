@@ -7,7 +7,7 @@
 //!
 //! A query stands still until its rows are taken, and a dropped stream ends it.
 
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use gridfusion::without_panics;
-use gridfusion_cli::embed::EmbeddedSession;
+use gridfusion_cli::embed::{EmbeddedSession, Run};
 use pyo3::prelude::*;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver};
@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::errors::to_python;
+use crate::query::LastRun;
 use crate::rows::Rows;
 use crate::runtime::runtime;
 use crate::warnings::report;
@@ -42,22 +43,30 @@ pub(crate) struct Feed {
     handle: Handle,
 }
 
-/// Begins to take the batches of a query.
+/// Begins to take the batches of a query. At the end, `last_run` has its figures.
 pub(crate) fn open(
     py: Python<'_>,
     session: &Arc<EmbeddedSession>,
     mut stream: SendableRecordBatchStream,
+    run: Run,
+    last_run: &LastRun,
 ) -> PyResult<Feed> {
     let handle = runtime(py)?.handle().clone();
     let schema = stream.schema();
     let (sender, batches) = mpsc::channel(AHEAD);
-    let session = Arc::clone(session);
+    let (session, last_run) = (Arc::clone(session), Arc::clone(last_run));
     let pump = handle.spawn(async move {
+        let mut rows = 0;
         loop {
             let next = without_panics(async { stream.next().await.transpose() }).await;
             let item = next.map_err(|error| session.explain(error)).transpose();
-            let Some(item) = item else { return };
+            let Some(item) = item else {
+                let figures = run.figures(rows).await;
+                *last_run.lock().unwrap_or_else(PoisonError::into_inner) = Some(figures);
+                return;
+            };
             let is_last = item.is_err();
+            rows += item.as_ref().map_or(0, RecordBatch::num_rows);
             // Without a receiver, no more rows are wanted.
             if sender.send(item).await.is_err() || is_last {
                 return;

@@ -161,11 +161,16 @@ def test_predicates_with_values_prune_chunks(con, air):
     named = con.sql(f"SELECT max(t2m) FROM '{air}' WHERE lat > $lat AND time >= $time", numbers)
     marked = con.sql(f"SELECT max(t2m) FROM '{air}' WHERE lat > ? AND time >= ?", list(numbers.values()))
     written = con.sql(f"SELECT max(t2m) FROM '{air}' WHERE lat > 60.0 AND time >= TIMESTAMP '2024-06-01'")
+    whole = con.sql(f"SELECT max(t2m) FROM '{air}'")
     scan = [line.strip() for line in written.explain().splitlines() if "Grid" in line]
     assert scan
     for rows in [named, marked]:
         assert rows.fetchall() == written.fetchall()
         assert [line.strip() for line in rows.explain().splitlines() if "Grid" in line] == scan
+        for count in ["chunks", "chunks_read", "bytes_read"]:
+            assert rows.timing[count] == written.timing[count]
+    whole.fetchall()
+    assert named.timing["bytes_read"] < whole.timing["bytes_read"]
 
 
 def test_other_statements_take_values(con, tmp_path):

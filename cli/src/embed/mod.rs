@@ -9,9 +9,11 @@
 mod columns;
 mod drawing;
 mod failure;
+mod figures;
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -31,6 +33,7 @@ pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
 pub use self::drawing::Drawing;
 use self::failure::Explained;
 pub use self::failure::Failure;
+pub use self::figures::{Figures, Run};
 use crate::args::{Args, Task};
 use crate::errors::describe;
 use crate::hints::{explained, with_hint};
@@ -38,6 +41,7 @@ pub use crate::panics::quieten as quieten_panics;
 use crate::placeholders::numbered;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::query::StatementKind;
+use crate::requests::remote_of;
 use crate::secrets::{hide, learn_sql};
 use crate::session::Session;
 use crate::staging::Staging;
@@ -163,7 +167,7 @@ impl EmbeddedSession {
         }
         for statement in statement::parse(self.ctx(), summary.as_deref().unwrap_or(text))? {
             if let Outcome::Query(earlier, _) = mem::replace(outcome, Outcome::Nothing) {
-                let mut rows = self.execute(&earlier).await?;
+                let (mut rows, _) = self.execute(&earlier).await?;
                 while rows.try_next().await?.is_some() {}
             }
             *outcome = Box::pin(self.run_statement(statement, values, &mut *interrupted)).await?;
@@ -210,31 +214,37 @@ impl EmbeddedSession {
         write(&physical, context, interrupted).await
     }
 
-    /// Begins to run a query.
+    /// Begins to run a query. The [`Run`] has its figures in the end.
     ///
     /// # Errors
     /// If the query cannot be planned. The stream has the errors of the rows.
-    pub async fn execute(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
+    pub async fn execute(&self, plan: &LogicalPlan) -> Result<(SendableRecordBatchStream, Run)> {
+        let start = Instant::now();
+        let remote = remote_of(self.ctx());
+        let earlier = remote.counts();
         let frame = DataFrame::new(self.ctx().state(), plan.clone());
         let context = Arc::new(frame.task_ctx());
         let physical = Box::pin(frame.create_physical_plan()).await?;
-        execute_stream(physical, context)
+        let planning = start.elapsed();
+        let rows = execute_stream(Arc::clone(&physical), context)?;
+        Ok((rows, Run { plan: physical, start, planning, remote, earlier }))
     }
 
     /// Runs a query. While it runs, its rows count towards the memory limit.
     ///
     /// # Errors
     /// If the query fails.
-    pub async fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+    pub async fn collect(&self, plan: &LogicalPlan) -> Result<(Vec<RecordBatch>, Figures)> {
         let pool = Arc::clone(&self.ctx().runtime_env().memory_pool);
         let reservation = MemoryConsumer::new("result").register(&pool);
-        let mut stream = self.execute(plan).await?;
+        let (mut stream, run) = self.execute(plan).await?;
         let mut batches = vec![];
         while let Some(batch) = stream.try_next().await? {
             reservation.try_grow(get_record_batch_memory_size(&batch))?;
             batches.push(batch);
         }
-        Ok(batches)
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        Ok((batches, run.figures(rows).await))
     }
 
     /// Draws the rows of a query. `options` are those of `gridfusion plot`, such as `kind` or `x_limits`.
@@ -393,9 +403,10 @@ mod tests {
         let outcome = session.run_with(sql, Some(&values), std::future::pending()).await.unwrap();
         let Outcome::Query(plan, schema) = outcome else { panic!("{outcome:?}") };
         assert_eq!(schema.field(0).data_type(), &datafusion::arrow::datatypes::DataType::Int64);
-        let batches = session.collect(&plan).await.unwrap();
+        let (batches, figures) = session.collect(&plan).await.unwrap();
         let text = session.table(&schema, &batches, 40).unwrap();
         assert!(text.contains("| 7 | ' OR 1 | ?    |"), "{text}");
+        assert_eq!(figures.counts[0], ("rows", 1));
         for sql in ["SELECT ?", "SELECT 1; SELECT ?, ?", ""] {
             let refused = session.run_with(sql, Some(&values), std::future::pending()).await;
             assert_eq!(Failure::of(&refused.unwrap_err()), Failure::Usage, "{sql}");

@@ -126,6 +126,15 @@ class Relation:
         rows = self._query.explain(analyze, verbose)
         return "\n".join(f"{kind}\n{text}" for kind, text in rows.tuples(0, len(rows)))
 
+    @property
+    def timing(self) -> dict[str, float | int] | None:
+        """What the last run that ended took: seconds, rows, chunks and bytes, and requests to object stores.
+
+        ``chunks`` of the arrays are read, pruned without a read, or answered by the stored bounds of their values. :meth:`show` and notebooks
+        run another query, of the first rows. ``None`` before the first run.
+        """
+        return None if self._query is None else self._query.timing()
+
     def show(self, max_rows: int = 40) -> None:
         """Print the first rows as the program does. Dots stand for more rows."""
         print(self._text(max_rows), end="")
