@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import gridfusion as gf
+
+# Shells start programs in the background with SIGINT ignored, and Python leaves that as it is.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 
