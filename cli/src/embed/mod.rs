@@ -7,6 +7,7 @@
 //! ```
 
 mod columns;
+mod cooperative;
 mod drawing;
 mod failure;
 mod figures;
@@ -30,6 +31,7 @@ use futures::TryStreamExt;
 use gridfusion::{without_panics, without_secrets};
 
 pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
+use self::cooperative::cooperative;
 pub use self::drawing::Drawing;
 use self::failure::Explained;
 pub use self::failure::Failure;
@@ -224,7 +226,7 @@ impl EmbeddedSession {
         let earlier = remote.counts();
         let frame = DataFrame::new(self.ctx().state(), plan.clone());
         let context = Arc::new(frame.task_ctx());
-        let physical = Box::pin(frame.create_physical_plan()).await?;
+        let physical = cooperative(Box::pin(frame.create_physical_plan()).await?)?;
         let planning = start.elapsed();
         let rows = execute_stream(Arc::clone(&physical), context)?;
         Ok((rows, Run { plan: physical, start, planning, remote, earlier }))
@@ -325,7 +327,8 @@ async fn write(
 ) -> Result<Vec<RecordBatch>> {
     let staging = Arc::new(Staging::default());
     let context = Arc::new(staging.context(context)?);
-    staging.run_unless(interrupted, plan, &context).await
+    let plan = cooperative(Arc::clone(plan))?;
+    staging.run_unless(interrupted, &plan, &context).await
 }
 
 /// Makes the context from the arguments of the command line and the options of object stores among `options`.
