@@ -24,8 +24,8 @@ use super::records;
 use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
-    CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
-    Value, ValueColumn, as_numbers, element_of,
+    CellColumn, CellKind, CountedTimes, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar,
+    Temporal, TimeUnits, Value, ValueColumn, as_numbers, element_of,
 };
 use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::tile::CellFormat;
@@ -197,8 +197,8 @@ fn numbers(
         false => vec![],
     };
     // Labels become times after they are read, so here they are numbers.
-    let are_times =
-        view.read.decode_times && matches!(TimeUnits::from_attributes(&texts), Ok(Some(_)));
+    let are_times = view.read.decode_times
+        && (matches!(TimeUnits::from_attributes(&texts), Ok(Some(_))) || count_times(&texts));
     if are_times && view.read.fill_as_null {
         nulls.extend(unwritten(variable, element));
     }
@@ -215,6 +215,12 @@ fn numbers(
         Some(units) => column.with_times(units),
         None => column,
     }
+}
+
+/// Whether numbers count time in a calendar whose dates SQL lacks.
+fn count_times(attributes: &BTreeMap<String, String>) -> bool {
+    let text = |name: &str| attributes.get(name).map(String::as_str).unwrap_or_default();
+    CountedTimes::from_attributes(text("units"), text("calendar")).is_some()
 }
 
 /// Returns the number of cells that were never written, if it is the one of NetCDF, which is no time. Bytes have none.
