@@ -98,10 +98,10 @@ fn main() {
     });
     let mut figures = Figures::new("coordinates");
     for (name, sql) in [
-        ("mean by degree of latitude", "SELECT floor(lat) AS y, avg(t) FROM t GROUP BY y"),
+        ("mean by degree of latitude", "SELECT floor(lat) AS a, avg(t) FROM t GROUP BY a"),
         (
             "mean by degree of latitude and longitude",
-            "SELECT floor(lat) AS y, floor(lon) AS x, avg(t) FROM t GROUP BY y, x",
+            "SELECT floor(lat) AS a, floor(lon) AS b, avg(t) FROM t GROUP BY a, b",
         ),
         ("map of a third", "SELECT lat, lon, avg(t) FROM t WHERE lat > 50 GROUP BY lat, lon"),
         ("series of a third", "SELECT time, avg(t) FROM t WHERE lat > 50 GROUP BY time"),
