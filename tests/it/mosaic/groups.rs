@@ -275,6 +275,33 @@ async fn groups_may_differ_as_files_do() {
     }
 }
 
+/// A group of arrays that cannot be read is not a group without arrays.
+#[tokio::test]
+async fn groups_that_cannot_be_read_are_not_left_out() {
+    let mut rng = StdRng::seed_from_u64(45);
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("x.zarr");
+    write_store(&mut rng, &store, &["0", "1"], false, None);
+    for name in ["a", "b"] {
+        let path = store.join("swaths/1").join(name).join("zarr.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("int32", "int31").replace("float64", "float65")).unwrap();
+    }
+    fs::remove_dir_all(store.join("swaths/1/x")).unwrap();
+    let ctx = reducing(2, 100);
+    for options in ["", ", union_by_name => true"] {
+        let sql = format!(
+            "SELECT * FROM read_zarr('{}', group => 'swaths/{{swath}}'{options})",
+            store.display()
+        );
+        let error = query(&ctx, &sql).await.unwrap_err().to_string();
+        assert!(
+            error.contains("x.zarr#swaths/1: there is no data variable that can be read"),
+            "{error}"
+        );
+    }
+}
+
 /// Each file has the groups, and files follow one another in time.
 #[tokio::test]
 async fn groups_of_many_files() {

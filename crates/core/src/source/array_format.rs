@@ -448,8 +448,9 @@ impl dyn ArrayGroup + '_ {
     ) -> Result<TableArrays> {
         let file = shown_location(self.file_name());
         let (mut labels, mut all) = (vec![], vec![]);
-        // A group of no arrays has no rows.
-        let has_arrays = |it: &MatchedGroup| !it.group.names().is_empty();
+        // A group of no arrays has no rows. Arrays that cannot be read are there.
+        let has_arrays =
+            |it: &MatchedGroup| !it.group.names().is_empty() || !it.group.unreadable().is_empty();
         for MatchedGroup { path, label, group } in matched.groups.into_iter().filter(has_arrays) {
             let name = format!("{file}#{path}");
             let columns = group.columns_of(dataset, mixes).await;
@@ -458,7 +459,9 @@ impl dyn ArrayGroup + '_ {
                 error.followed_by("a narrower pattern in the option 'group' leaves this group out")
             })?;
             let TableArrays::Grids(mut columns) = columns else {
-                return Err(Error::unsupported("a sparse array in one of several groups"));
+                return Err(
+                    Error::unsupported("a sparse array in one of several groups").in_file(&name)
+                );
             };
             labels.push(label);
             columns.name = name;
