@@ -6,6 +6,7 @@ pub mod hdf5;
 pub mod hierarchy;
 mod netcdf;
 pub mod netcdf3;
+mod strided;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::strided::copy_strided;
 use gridfusion_core::format::{Codec, DecodedPayload, PayloadDecoder, Scratch, StoredChunk};
 use gridfusion_core::{Error, Result};
 
@@ -131,15 +132,18 @@ impl PayloadDecoder for PartOf {
         let len = count.checked_mul(self.cell as u64);
         let len = len.ok_or_else(|| Error::internal("a chunk of more than 2^63 bytes"))?;
         let cells = self.cells(stored, len, offset, scratch)?;
+        let outside = || Error::internal("a part outside of its cell");
+        let size = self.cell.max(1);
+        let first = cells.get((*at).min(cells.len())..).filter(|_| at + width <= size);
         spare.clear();
-        spare.reserve(cells.len() / self.cell.max(1) * width);
-        for cell in cells.chunks_exact(self.cell.max(1)) {
-            let part = cell.get(*at..).and_then(|rest| rest.get(..*width));
-            let part = part.ok_or_else(|| Error::internal("a part outside of its cell"))?;
-            spare.extend_from_slice(match missing {
-                Some((missing, instead)) if cell == missing => instead,
-                _ => part,
-            });
+        spare.resize(cells.len() / size * width, 0);
+        copy_strided(first.ok_or_else(outside)?, size, *width, &mut spare);
+        if let Some((missing, instead)) = missing {
+            let parts = spare.chunks_exact_mut((*width).max(1));
+            let is_missing = |(cell, _): &(&[u8], _)| *cell == missing.as_slice();
+            for (_, part) in cells.chunks_exact(size).zip(parts).filter(is_missing) {
+                part.copy_from_slice(instead);
+            }
         }
         Ok(DecodedPayload::new(spare.into(), None))
     }

@@ -9,6 +9,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::strided::copy_strided;
 use gridfusion_core::format::{DecodedPayload, PayloadDecoder, Scratch};
 use gridfusion_core::{Error, Result};
 
@@ -52,30 +53,8 @@ impl PayloadDecoder for RecordBytes {
         // Both fit, because records are stored at least as long as they are kept.
         let (kept, stride) = (self.kept as usize, self.stride as usize);
         spare.resize(raw_len as usize, 0);
-        match kept {
-            1 => keep_words::<1>(stored, stride, &mut spare),
-            2 => keep_words::<2>(stored, stride, &mut spare),
-            4 => keep_words::<4>(stored, stride, &mut spare),
-            8 => keep_words::<8>(stored, stride, &mut spare),
-            _ => {
-                for (record, place) in stored.chunks(stride).zip(spare.chunks_exact_mut(kept)) {
-                    if let Some(bytes) = record.get(..kept) {
-                        place.copy_from_slice(bytes);
-                    }
-                }
-            }
-        }
+        copy_strided(stored, stride, kept, &mut spare);
         Ok(DecodedPayload::new(spare.into(), None))
-    }
-}
-
-/// Keeps the first bytes of each record; a constant number, so that a copy is one instruction.
-fn keep_words<const KEPT: usize>(stored: &[u8], stride: usize, kept: &mut [u8]) {
-    let places = kept.as_chunks_mut::<KEPT>().0;
-    for (record, place) in stored.chunks(stride).zip(places) {
-        if let Some(word) = record.first_chunk() {
-            *place = *word;
-        }
     }
 }
 
