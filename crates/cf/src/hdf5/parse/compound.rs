@@ -314,6 +314,26 @@ fn array(
     Ok(Ok(StoredValue { cell, width: head.size, fixes, heap: vec![None] }))
 }
 
+/// Returns the value of a member of `size` bytes.
+fn value_of(
+    member: &Member<'_>,
+    size: u64,
+    widths: Widths,
+    depth: usize,
+) -> Result<Readable<StoredValue>> {
+    let value = match member.is_old_array {
+        true => Err("arrays of version 1".to_owned()),
+        false => value(member.raw, widths, depth + 1)?,
+    };
+    Ok(value.and_then(|value| match (value.width == size, depth) {
+        (false, _) => Err(format!("{} in {size} bytes", value.cell)),
+        (true, 1..) if value.cell.width().is_none() => {
+            Err(format!("{} within another compound", value.cell))
+        }
+        (true, _) => Ok(value),
+    }))
+}
+
 /// Returns the type of a compound: a record, or a complex number.
 fn record<'a>(
     mut head: Head<'a>,
@@ -341,18 +361,7 @@ fn record<'a>(
             return Err(head.fields.corrupt(message));
         };
         taken.push((member.offset, end));
-        let value = match member.is_old_array {
-            true => Err("arrays of version 1".to_owned()),
-            false => value(member.raw, widths, depth + 1)?,
-        };
-        let value = value.and_then(|value| match (value.width == size, depth) {
-            (false, _) => Err(format!("{} in {size} bytes", value.cell)),
-            (true, 1..) if value.cell.width().is_none() => {
-                Err(format!("{} within another compound", value.cell))
-            }
-            (true, _) => Ok(value),
-        });
-        let value = match value {
+        let value = match value_of(&member, size, widths, depth)? {
             Ok(value) => value,
             Err(why) => {
                 left_out.push((member.name, why));
