@@ -17,7 +17,7 @@ use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::unnest::UnnestExec;
 
 /// Returns the plan with pauses above all nodes that make many batches from few.
-pub(super) fn cooperative(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn cooperative(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let paused = plan.transform_up(|node| {
         let multiplies = node.is::<CrossJoinExec>()
             || node.is::<NestedLoopJoinExec>()

@@ -31,7 +31,7 @@ use futures::TryStreamExt;
 use gridfusion::{without_panics, without_secrets};
 
 pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
-use self::cooperative::cooperative;
+pub(crate) use self::cooperative::cooperative;
 pub use self::drawing::Drawing;
 use self::failure::Explained;
 pub use self::failure::Failure;

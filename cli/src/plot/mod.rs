@@ -30,6 +30,7 @@ use gridfusion_plot::{Columns, ColumnsBuilder, Error, Picture, PlotKind, Spec, T
 use self::args::PlotArgs;
 use self::bounds::Cells;
 use crate::draft::{Draft, refused};
+use crate::embed::cooperative;
 use crate::hints::{explained, with_hint};
 use crate::options::PathOptions;
 use crate::reads::Reads;
@@ -107,7 +108,7 @@ pub(crate) async fn draw(
 ) -> Result<(Picture, usize)> {
     let frame = DataFrame::new(ctx.state(), logical.clone());
     let context = Arc::new(frame.task_ctx());
-    let plan = Box::pin(frame.create_physical_plan()).await?;
+    let plan = cooperative(Box::pin(frame.create_physical_plan()).await?)?;
     let spec = args.spec(&plan.schema())?;
     let cells = bounds::read(ctx, logical).await?;
     let columns = collect(&plan, context, titles::of(logical), &cells, args).await?;
