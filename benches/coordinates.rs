@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   straight   t (time, lat, lon)      labels lat, lon
-//!   curved     t (time, y, x)          lat (y, x) = 30 + y / 10 + x / 100
+//!   curved     t (time, y, x)          lat (y, x) = 30 + y / 10 + (x - 200) / 100
 //! ```
 
 #![allow(
@@ -56,8 +56,10 @@ fn write(store: &Path, is_curved: bool) {
     let (latitude, longitude) = (|y: usize| 30.0 + y as f64 / 10.0, |x: usize| x as f64 / 10.0);
     put_axis(store, &mut nodes, "time", &(0..times).map(|at| at as f64).collect::<Vec<_>>());
     if is_curved {
-        let curved = |row: usize, column: usize| latitude(row) + column as f64 / 100.0;
-        let lon = |row: usize, column: usize| longitude(column) - row as f64 / 100.0;
+        // As many cells are north of a latitude as on the straight grid.
+        let from_middle = |at: usize, len: usize| (at as f64 - len as f64 / 2.0) / 100.0;
+        let curved = |row: usize, column: usize| latitude(row) + from_middle(column, columns);
+        let lon = |row: usize, column: usize| longitude(column) - from_middle(row, rows);
         let cells = || (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         put(&store.join("lat/c/0/0"), cells().map(|(row, column)| curved(row, column) as f32));
         put(&store.join("lon/c/0/0"), cells().map(|(row, column)| lon(row, column) as f32));

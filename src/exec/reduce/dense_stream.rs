@@ -23,7 +23,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
 use crate::plan::TaskNumber;
-use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, count_rows};
+use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, rows_per_group};
 
 impl PartitionReducer {
     /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
@@ -90,7 +90,11 @@ impl PartitionReducer {
         let is_whole = self.part.plan.is_selection() && self.reduction.keys.plane.is_none();
         let every_group_has_rows = plan.rows.is_none() && is_whole;
         let needs_rows = plan.rows.is_none() && (plan.counts_rows() || !every_group_has_rows);
-        let rows = if needs_rows { self.rows_per_group() } else { vec![] };
+        let part = &self.part;
+        let rows = match needs_rows {
+            true => rows_per_group(self.cell_groups(), &part.plan, part.partition),
+            false => vec![],
+        };
         let stats = self.fold(plan).await?;
         let (columns, rows) = match (&plan.refinement, &self.fine) {
             (Some(refinement), Some(fine)) => {
@@ -203,15 +207,5 @@ impl PartitionReducer {
             stats.push(of_value.ok_or_else(|| internal_datafusion_err!("a member is missing"))?);
         }
         Ok(stats)
-    }
-
-    /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
-    fn rows_per_group(&self) -> Vec<u64> {
-        let mut rows = vec![0; self.cell_groups().len()];
-        for task_number in self.tasks() {
-            let task = self.part.plan.task(task_number);
-            count_rows(&mut rows, &self.chunk(&task));
-        }
-        rows
     }
 }

@@ -9,6 +9,8 @@
 //!   groups in any order     3 1 3 0 2 2 1 0    each cell looks up its group
 //! ```
 
+use std::ops::Range;
+
 use super::cell::Cell;
 
 /// The places of the groups of neighbouring cells along an axis.
@@ -42,6 +44,20 @@ pub(super) struct Segment {
     /// The number of cells.
     pub(super) len: usize,
     pub(super) places: GroupPlaces,
+}
+
+impl Segment {
+    /// Returns the index behind the last cell.
+    #[inline(always)]
+    pub(super) fn end(&self) -> usize {
+        self.start + self.len
+    }
+
+    /// Returns the cells.
+    #[inline(always)]
+    pub(super) fn cells(&self) -> Range<usize> {
+        self.start..self.end()
+    }
 }
 
 /// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
@@ -89,9 +105,9 @@ pub(super) struct Batch<'a, T: Cell> {
 }
 
 impl<'a, T: Cell> Batch<'a, T> {
-    /// Returns the cells of `segment` in the row that begins at `start`.
+    /// Returns some cells of the row that begins at `start`.
     #[inline(always)]
-    pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T] {
-        &self.cells[start + segment.start..][..segment.len]
+    pub(super) fn row(&self, cells: &Range<usize>, start: usize) -> &'a [T] {
+        &self.cells[start + cells.start..start + cells.end]
     }
 }

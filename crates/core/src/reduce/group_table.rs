@@ -158,14 +158,16 @@ impl GroupTable {
     /// # Errors
     /// `Internal` if the number of groups overflows a `usize`.
     pub fn with_plane(mut self, groups: &PlaneGroups, selection: &[AxisSelection]) -> Result<Self> {
-        let stride = self.len;
-        let ranks = Ranks { starts: vec![] };
-        let local = LocalGroups::Numbered { local: vec![], global: (0..groups.groups).collect() };
-        self.axes.push(Some(TableAxis { stride, ranks, window: 0..0, groups: local }));
         let len = self.len.checked_mul(groups.groups.max(1) as usize);
         let too_many = || Error::internal("a table of more groups than can be addressed");
         self.len = len.ok_or_else(too_many)?;
-        self.plane = Some(TablePlane::new(groups, selection, stride));
+        // Neighbours on the plane are neighbours in the table, whatever the keys of other axes.
+        let others = self.axes.iter_mut().flatten();
+        others.for_each(|axis| axis.stride *= groups.groups.max(1) as usize);
+        let ranks = Ranks { starts: vec![] };
+        let local = LocalGroups::Numbered { local: vec![], global: (0..groups.groups).collect() };
+        self.axes.push(Some(TableAxis { stride: 1, ranks, window: 0..0, groups: local }));
+        self.plane = Some(TablePlane::new(groups, selection));
         Ok(self)
     }
 
@@ -179,9 +181,10 @@ impl GroupTable {
         self.len == 0
     }
 
-    /// Whether `axis` is in a key.
+    /// Whether `axis` is in a key, or on the plane.
     pub(super) fn is_keyed(&self, axis: usize) -> bool {
-        self.axes[axis].is_some()
+        let is_on_plane = self.plane.as_ref().is_some_and(|plane| plane.axes().contains(&axis));
+        is_on_plane || self.axes[axis].is_some()
     }
 
     /// Returns the place of the only group in which the selected cells of a chunk are; `None` if they

@@ -1,7 +1,9 @@
 //! A chunk with the groups of its cells.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::axis_cells::AxisCells;
 use super::batch::{GroupPlaces, Segment};
 use super::group_table::GroupTable;
 use super::plane_groups::TablePlane;
@@ -24,7 +26,9 @@ pub(super) struct ChunkAxis {
     pub(super) extent: usize,
     /// Whether all of them are selected.
     pub(super) is_whole: bool,
-    pub(super) segments: Vec<Segment>,
+    /// Whether the axis is in a key.
+    pub(super) is_keyed: bool,
+    pub(super) cells: Arc<AxisCells>,
 }
 
 impl<'a> GroupedChunk<'a> {
@@ -35,27 +39,34 @@ impl<'a> GroupedChunk<'a> {
 
     /// Returns the selected cells of each axis, with the places of their groups. The axes of a plane are one.
     pub(super) fn axes(&self) -> Vec<ChunkAxis> {
-        let all_segments = self.segments();
-        let extents = self.task.selection.iter().map(|axis| axis.len() as usize);
-        let Some(plane) = &self.table.plane else {
-            let is_whole = self.task.selection.iter().map(AxisSelection::is_all);
-            let axes = extents.zip(is_whole).zip(all_segments);
-            let axis = |((extent, is_whole), segments)| ChunkAxis { extent, is_whole, segments };
-            return axes.map(axis).collect();
-        };
-        let (together, mut axes) = (plane.axes(), vec![]);
-        for (axis, (extent, segments)) in extents.clone().zip(&all_segments).enumerate() {
-            if axis == together.start {
-                let extent = extents.clone().take(together.end).skip(together.start).product();
-                let all = plane.segments(self.grid, self.task, &all_segments[together.clone()]);
-                let is_whole = matches!(all.as_slice(), [only] if only.len == extent);
-                axes.push(ChunkAxis { extent, is_whole, segments: all });
-            } else if !together.contains(&axis) {
-                let is_whole = self.task.selection[axis].is_all();
-                axes.push(ChunkAxis { extent, is_whole, segments: segments.clone() });
+        let mut segments = self.segments();
+        let plane = self.table.plane.as_ref();
+        let together = plane.map_or(0..0, TablePlane::axes);
+        let mut axes = Vec::with_capacity(segments.len());
+        for axis in 0..segments.len() {
+            match plane {
+                Some(plane) if axis == together.start => {
+                    axes.push(self.plane_axis(plane, &segments[together.clone()]));
+                }
+                Some(_) if together.contains(&axis) => {}
+                _ => axes.push(ChunkAxis {
+                    extent: self.task.selection[axis].len() as usize,
+                    is_whole: self.task.selection[axis].is_all(),
+                    is_keyed: self.table.is_keyed(axis),
+                    cells: Arc::new(AxisCells::new(std::mem::take(&mut segments[axis]))),
+                }),
             }
         }
         axes
+    }
+
+    /// Returns the axes of a plane as one; `segments` are those of each.
+    fn plane_axis(&self, plane: &TablePlane, segments: &[Vec<Segment>]) -> ChunkAxis {
+        let extents = self.task.selection[plane.axes()].iter().map(AxisSelection::len);
+        let extent = extents.product::<u64>() as usize;
+        let cells = plane.cells(self.grid, self.task, segments);
+        let is_whole = matches!(cells.segments(), [only] if only.len == extent);
+        ChunkAxis { extent, is_whole, is_keyed: true, cells }
     }
 
     /// Returns the selected cells of each axis, with the parts of the places that the axis determines alone.

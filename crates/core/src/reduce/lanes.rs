@@ -11,8 +11,11 @@
 //! The compiler vectorises a loop of unknown length over rows that have names, and few others. So runs are cut into
 //! blocks, and columns are added four rows at a time. Lanes of narrow integers are narrow.
 
+use std::ops::Range;
+
 use super::batch::{Batch, GroupPlaces, Segment};
 use super::cell::Cell;
+use super::columns::{COLUMNS, Columns};
 use super::keep::Test;
 use super::statistic::Statistic;
 
@@ -29,7 +32,7 @@ pub(super) fn opaque_lanes() -> usize {
 
 /// The rows that are added side by side to the states of their columns. Each state is loaded and stored once
 /// for all of them.
-const ROWS: usize = 4;
+pub(super) const ROWS: usize = 4;
 
 /// The bytes of a row up to which rows that follow one another are added one by one. Then memory is read in order,
 /// which matters more than the states, which stay in the nearest cache.
@@ -66,38 +69,65 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
     test: K,
 ) {
     let width = opaque_lanes();
-    for segment in batch.inner {
+    let folded_first = batch.rows.are_folded_first(batch.inner);
+    let mut columns = Columns::<T, S>::EMPTY;
+    for segments in batch.inner.chunk_by(|a, b| folded_first && a.end() == b.start) {
+        let [segment, ..] = segments else { continue };
+        let (mut cells, mut first) = (segment.cells(), None);
         match &segment.places {
+            _ if folded_first => cells.end = segments.last().map_or(cells.end, Segment::end),
             GroupPlaces::Fixed(place) => {
                 for (start, base) in batch.rows.each() {
-                    let (lane, kept) = fold_run::<T, S, K>(batch.row(segment, start), test, width);
-                    S::merge(&mut states[base + place], lane);
-                    if S::COUNTS && K::MAY_FAIL {
-                        counts[base + place] += u64::from(kept);
-                    }
+                    let (lane, kept) = fold_run::<T, S, K>(batch.row(&cells, start), test, width);
+                    add::<T, S, K>(states, counts, base + place, lane, kept);
                 }
+                continue;
             }
-            GroupPlaces::Steps { first, step: 1 } => {
-                for rows in batch.rows.by_place() {
-                    let at = rows.place + first..rows.place + first + segment.len;
-                    let counted = if S::COUNTS && K::MAY_FAIL { at.clone() } else { 0..0 };
-                    let (states, counts) = (&mut states[at], &mut counts[counted]);
-                    fold_columns::<T, S, K>(states, counts, Batch { rows, ..batch }, segment, test);
-                }
-            }
+            GroupPlaces::Steps { first: place, step: 1 } => first = Some(*place),
             places => {
                 for (start, base) in batch.rows.each() {
-                    for (at, cell) in batch.row(segment, start).iter().enumerate() {
-                        let place = base + places.at(at);
+                    for (at, cell) in batch.row(&cells, start).iter().enumerate() {
                         let (lane, kept) = tested::<T, S, K>(*cell, test);
-                        S::merge(&mut states[place], lane);
-                        if S::COUNTS && K::MAY_FAIL {
-                            counts[place] += u64::from(kept);
-                        }
+                        add::<T, S, K>(states, counts, base + places.at(at), lane, kept);
                     }
                 }
+                continue;
             }
         }
+        let step = if folded_first { COLUMNS } else { cells.len().max(1) };
+        for from in cells.clone().step_by(step) {
+            let cells = from..cells.end.min(from + step);
+            for rows in batch.rows.by_place() {
+                let batch = Batch { rows, ..batch };
+                let (states, counts) = match first {
+                    Some(first) => {
+                        let at = rows.place + first..rows.place + first + cells.len();
+                        let counted = if S::COUNTS && K::MAY_FAIL { at.clone() } else { 0..0 };
+                        (&mut states[at], &mut counts[counted])
+                    }
+                    None => (columns.states.as_mut_slice(), columns.counts.as_mut_slice()),
+                };
+                fold_columns::<T, S, K>(states, counts, batch, &cells, test);
+            }
+            if folded_first {
+                columns.hand_out::<K>(states, counts, segments, cells, batch.rows.place);
+            }
+        }
+    }
+}
+
+/// Adds a lane, of `kept` cells that pass the test, to the state of the group at `place`.
+#[inline(always)]
+fn add<T: Cell, S: Statistic<T>, K: Test<T>>(
+    states: &mut [S::State],
+    counts: &mut [u64],
+    place: usize,
+    lane: S::Lane,
+    kept: u32,
+) {
+    S::merge(&mut states[place], lane);
+    if S::COUNTS && K::MAY_FAIL {
+        counts[place] += u64::from(kept);
     }
 }
 
@@ -108,12 +138,12 @@ fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
     states: &mut [S::State],
     counts: &mut [u64],
     batch: Batch<'_, T>,
-    segment: &Segment,
+    cells: &Range<usize>,
     test: K,
 ) {
-    let len = segment.len;
+    let len = cells.len();
     let states = &mut states[..len];
-    let row = |number: usize| batch.row(segment, batch.rows.start + number * batch.rows.stride);
+    let row = |number| batch.row(cells, batch.rows.start + number * batch.rows.stride);
     let in_order = batch.rows.stride == len && len * size_of::<T>() <= SHORT_ROW;
     let fours = if in_order { 0 } else { batch.rows.count / ROWS };
     for first in (0..fours).map(|four| four * ROWS) {

@@ -22,12 +22,14 @@
 //!   └ member  the states of groups for one condition on the value
 //!     └ loops     passes over a batch, compiled for each processor
 //!       └ moments, weighted
-//!         └ lanes, statistic
+//!         └ lanes, columns, statistic
 //! ```
 
+mod axis_cells;
 mod batch;
 mod bounds;
 mod cell;
+mod columns;
 mod contracted;
 mod dense;
 mod folds;
@@ -65,7 +67,7 @@ pub use moments::Moments;
 pub use plane_groups::PlaneGroups;
 pub use reducer::Reducer;
 pub use row_places::RowPlaces;
-pub use rows::count_rows;
+pub use rows::rows_per_group;
 pub use sliding::{Fold, SlidingFold};
 pub use value_range::{Limit, Number, ValueRange};
 pub use weighted::{CellWeights, WeightedStates};

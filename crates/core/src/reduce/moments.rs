@@ -72,7 +72,7 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
     let width = opaque_lanes();
     for segment in batch.inner {
         for (start, base) in batch.rows.each() {
-            let row = batch.row(segment, start);
+            let row = batch.row(&segment.cells(), start);
             if let GroupPlaces::Fixed(place) = segment.places {
                 add_run(&mut moments[base + place], row, test, width);
                 continue;

@@ -8,9 +8,11 @@
 //!     1         0 1 - -          segments of y × x        0 0 1 1 0 1        - does not count
 //! ```
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::axis_cells::AxisCells;
 use super::batch::{GroupPlaces, Segment};
 use super::group_table::{Ranks, WORTHWHILE_RUN};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
@@ -38,15 +40,15 @@ pub(super) struct TablePlane {
     groups: PlaneGroups,
     /// The ranks of the selected indices of each axis, and their number.
     ranks: Vec<(Ranks, usize)>,
-    /// The distance in the table between neighbouring groups.
-    stride: usize,
+    /// The cells of some chunks, by their coordinates on the axes of the plane.
+    known: Mutex<HashMap<Vec<u64>, KnownChunk>>,
 }
 
 impl TablePlane {
-    pub(super) fn new(groups: &PlaneGroups, selection: &[AxisSelection], stride: usize) -> Self {
+    pub(super) fn new(groups: &PlaneGroups, selection: &[AxisSelection]) -> Self {
         let ranks = |axis: &AxisSelection| (Ranks::new(axis), axis.count() as usize);
         let ranks = selection[groups.axes.clone()].iter().map(ranks).collect();
-        Self { groups: groups.clone(), ranks, stride }
+        Self { groups: groups.clone(), ranks, known: Mutex::default() }
     }
 
     /// Returns the axes.
@@ -56,17 +58,34 @@ impl TablePlane {
 
     /// Returns the greatest part that the plane has in places of groups.
     pub(super) fn end(&self) -> usize {
-        self.groups.groups.saturating_sub(1) as usize * self.stride
+        self.groups.groups.saturating_sub(1) as usize
     }
 
     /// Returns the cells that count in the chunk of `task`, as those of one axis, with the places of their groups. `axes` are
     /// the selected cells of each axis of the plane, with the parts of the places that the axis determines alone.
-    pub(super) fn segments(
+    pub(super) fn cells(
         &self,
         grid: &ChunkGrid,
         task: &ChunkTask,
         axes: &[Vec<Segment>],
-    ) -> Vec<Segment> {
+    ) -> Arc<AxisCells> {
+        /// The most cells of chunks that are kept.
+        const MOST_CELLS: usize = 1 << 20;
+        let coordinates = &task.coordinates[self.axes()];
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chunk) = known.get(coordinates).filter(|chunk| chunk.axes == axes) {
+            return Arc::clone(&chunk.cells);
+        }
+        let cells = Arc::new(AxisCells::new(self.segments(grid, task, axes)));
+        if known.values().map(|chunk| chunk.cells.len()).sum::<usize>() + cells.len() > MOST_CELLS {
+            known.clear();
+        }
+        let chunk = KnownChunk { axes: axes.to_vec(), cells: Arc::clone(&cells) };
+        known.insert(coordinates.to_vec(), chunk);
+        cells
+    }
+
+    fn segments(&self, grid: &ChunkGrid, task: &ChunkTask, axes: &[Vec<Segment>]) -> Vec<Segment> {
         let axes = self.axes().zip(axes).zip(&self.ranks);
         let axes = axes.map(|((axis, segments), (ranks, count))| PlaneAxis {
             start: grid.axis_range(axis, task.coordinates[axis]).start,
@@ -76,11 +95,18 @@ impl TablePlane {
             count: *count,
         });
         let axes: Vec<PlaneAxis<'_>> = axes.collect();
-        let mut found =
-            Found { numbers: &self.groups.numbers, stride: self.stride, segments: vec![] };
+        let mut found = Found { numbers: &self.groups.numbers, segments: vec![] };
         found.add(&axes, Row::default());
         found.segments
     }
+}
+
+/// The cells of a chunk on the plane. Chunks of other times have the same ones.
+#[derive(Debug)]
+struct KnownChunk {
+    /// The selected cells of each axis.
+    axes: Vec<Vec<Segment>>,
+    cells: Arc<AxisCells>,
 }
 
 /// An axis of the plane, in a chunk.
@@ -112,7 +138,6 @@ struct Row {
 #[derive(Debug)]
 struct Found<'a> {
     numbers: &'a [u32],
-    stride: usize,
     segments: Vec<Segment>,
 }
 
@@ -156,16 +181,20 @@ impl Found<'_> {
             let count = runs.clone().count();
             if count == 1 || count * WORTHWHILE_RUN <= numbers.len() {
                 for run in runs {
-                    let place = first.place + place + run[0] as usize * self.stride;
+                    let place = first.place + place + run[0] as usize;
                     self.push_run(start, run.len(), place);
                     start += run.len();
                 }
                 return;
             }
+            if numbers.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])) {
+                let first = first.place + place + numbers[0] as usize;
+                self.push_steps(start, numbers.len(), first);
+                return;
+            }
         }
-        let place = |(cell, number): (usize, &u32)| {
-            first.place + places.at(at + cell) + *number as usize * self.stride
-        };
+        let place =
+            |(cell, number): (usize, &u32)| first.place + places.at(at + cell) + *number as usize;
         let listed = numbers.iter().enumerate().map(place);
         match self.segments.last_mut() {
             // The rows of a chunk follow one another.
@@ -178,6 +207,24 @@ impl Found<'_> {
             _ => {
                 let places = GroupPlaces::Listed(listed.collect());
                 self.segments.push(Segment { start, len: numbers.len(), places });
+            }
+        }
+    }
+
+    /// Adds cells each of which is in the next group of the plane.
+    fn push_steps(&mut self, start: usize, len: usize, first: usize) {
+        match self.segments.last_mut() {
+            // Only this function adds steps.
+            Some(Segment {
+                start: before,
+                len: cells,
+                places: GroupPlaces::Steps { first: place, .. },
+            }) if *before + *cells == start && *place + *cells == first => {
+                *cells += len;
+            }
+            _ => {
+                let places = GroupPlaces::Steps { first, step: 1 };
+                self.segments.push(Segment { start, len, places });
             }
         }
     }

@@ -3,27 +3,53 @@
 //! With `GROUP BY station`, a chunk of 4 times × 3 stations adds 4 to the group of each station. An axis
 //! in no key only multiplies the count, so the work is that of the other axes.
 
-use super::batch::GroupPlaces;
-use super::grouped_chunk::{ChunkAxis, GroupedChunk};
+use std::collections::HashMap;
 
-/// Adds the number of selected cells of a chunk to `rows`, which has one element per place of the
-/// table.
-pub fn count_rows(rows: &mut [u64], chunk: &GroupedChunk<'_>) {
-    add_products(rows, &chunk.axes(), 0, 1);
+use super::batch::GroupPlaces;
+use super::group_table::GroupTable;
+use super::grouped_chunk::{ChunkAxis, GroupedChunk};
+use crate::plan::{ScanPlan, TaskNumber};
+
+/// Returns the number of rows of each group of `table` in a partition of `plan`.
+pub fn rows_per_group(table: &GroupTable, plan: &ScanPlan, partition: usize) -> Vec<u64> {
+    let mut rows = vec![0; table.len()];
+    let mut add = |task: TaskNumber, count: u64| {
+        let task = plan.task(task);
+        let mut axes = GroupedChunk::new(table, plan.grid(), &task).axes();
+        axes.retain(|axis| axis.is_keyed);
+        add_products(&mut rows, &axes, 0, count);
+    };
+    let keyed: Vec<usize> = (0..plan.grid().rank()).filter(|axis| table.is_keyed(*axis)).collect();
+    // Chunks at the same coordinates on the axes in keys have the same groups.
+    let mut alike: HashMap<Vec<u64>, (TaskNumber, u64)> = HashMap::new();
+    for number in plan.tasks(partition) {
+        let task = plan.task(number);
+        let others = (0..plan.grid().rank()).filter(|axis| !keyed.contains(axis));
+        let count: u64 = others.map(|axis| task.selection[axis].count()).product();
+        if keyed.len() == plan.grid().rank() {
+            add(number, count);
+            continue;
+        }
+        let coordinates = keyed.iter().map(|axis| task.coordinates[*axis]).collect();
+        alike.entry(coordinates).or_insert((number, 0)).1 += count;
+    }
+    alike.into_values().for_each(|(task, count)| add(task, count));
+    rows
 }
 
 /// Adds `count` to `rows` for each cell of `axes`, at the cell's place relative to `place`.
 pub(super) fn add_products(rows: &mut [u64], axes: &[ChunkAxis], place: usize, count: u64) {
-    let Some((ChunkAxis { segments: axis, .. }, inner)) = axes.split_first() else {
+    let Some((axis, inner)) = axes.split_first() else {
         rows[place] += count;
         return;
     };
-    if axis.iter().all(|segment| segment.places == GroupPlaces::Fixed(0)) {
+    let segments = axis.cells.segments();
+    if segments.iter().all(|segment| segment.places == GroupPlaces::Fixed(0)) {
         // The axis does not move the place: it only multiplies the count.
-        let cells: usize = axis.iter().map(|segment| segment.len).sum();
+        let cells: usize = segments.iter().map(|segment| segment.len).sum();
         return add_products(rows, inner, place, count * cells as u64);
     }
-    for segment in axis {
+    for segment in segments {
         match &segment.places {
             GroupPlaces::Fixed(at) => {
                 add_products(rows, inner, place + at, count * segment.len as u64)

@@ -33,6 +33,8 @@ pub(super) trait Statistic<T: Cell> {
     fn fold(a: Self::Lane, b: Self::Lane) -> Self::Lane;
     /// Adds a lane to a state.
     fn merge(state: &mut Self::State, lane: Self::Lane);
+    /// Adds a state to another.
+    fn join(state: &mut Self::State, other: Self::State);
 }
 
 /// The sum of the cells as doubles, and their count.
@@ -60,6 +62,10 @@ impl<T: Cell> Statistic<T> for Sum {
     #[inline(always)]
     fn merge(state: &mut f64, lane: T::Lane) {
         *state += lane.to_f64();
+    }
+    #[inline(always)]
+    fn join(state: &mut f64, other: f64) {
+        *state += other;
     }
 }
 
@@ -89,6 +95,10 @@ impl<T: Cell> Statistic<T> for WideSum {
     fn merge(state: &mut T::Wide, lane: T::WideLane) {
         *state = state.plus(T::widen(lane));
     }
+    #[inline(always)]
+    fn join(state: &mut T::Wide, other: T::Wide) {
+        *state = state.plus(other);
+    }
 }
 
 /// The count alone.
@@ -107,6 +117,8 @@ impl<T: Cell> Statistic<T> for Count {
     fn fold((): (), (): ()) {}
     #[inline(always)]
     fn merge((): &mut (), (): ()) {}
+    #[inline(always)]
+    fn join((): &mut (), (): ()) {}
 }
 
 /// The least cell; no cell that counts may be NaN, because comparisons with it are false.
@@ -131,6 +143,10 @@ impl<T: Cell> Statistic<T> for Min {
     fn merge(state: &mut T, lane: T) {
         *state = <Self as Statistic<T>>::fold(*state, lane);
     }
+    #[inline(always)]
+    fn join(state: &mut T, other: T) {
+        <Self as Statistic<T>>::merge(state, other);
+    }
 }
 
 /// The greatest cell; no cell that counts may be NaN.
@@ -154,5 +170,9 @@ impl<T: Cell> Statistic<T> for Max {
     #[inline(always)]
     fn merge(state: &mut T, lane: T) {
         *state = <Self as Statistic<T>>::fold(*state, lane);
+    }
+    #[inline(always)]
+    fn join(state: &mut T, other: T) {
+        <Self as Statistic<T>>::merge(state, other);
     }
 }

@@ -149,11 +149,15 @@ impl Case {
         let first = rng.random_range(0..selection.len());
         let axes = first..rng.random_range(first..selection.len()) + 1;
         let cells: u64 = selection[axes.clone()].iter().map(AxisSelection::count).product();
-        let (groups, run) = (rng.random_range(1..5), [1, 9][rng.random_range(0..2)]);
+        // Groups of one cell, of some neighbours, or each next cell is in the next group.
+        let (most, run) = [(5, 1), (5, 9), (12, 9)][rng.random_range(0..3)];
+        let groups = rng.random_range(1..most.max(2));
         let mut number = 0;
         let number = |at| {
             if at % run == 0 {
                 number = [PlaneGroups::NONE, rng.random_range(0..groups)][rng.random_range(0..2)];
+            } else if most > 5 && number != PlaneGroups::NONE {
+                number = (number + 1) % groups;
             }
             number
         };
@@ -346,12 +350,12 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
     let columns: Vec<NumberColumn> = forms.iter().map(|form| form.column()).collect();
     let columns: Vec<&NumberColumn> = columns.iter().collect();
     let mut reducer = reducer_of_forms(&columns, &members, table.len()).unwrap();
-    let (mut form, mut selected) = (0, 0);
+    let groups = case.groups_of(&table);
+    let places: BTreeMap<Vec<u64>, usize> = groups.iter().cloned().zip(0..).collect();
+    let (mut form, mut selected, mut rows) = (0, 0, vec![0; table.len()]);
     let mut expected = vec![ValuesByGroup::new(); members.len()];
-    let mut rows = vec![0; table.len()];
     for task in plan.tasks(partition).map(|task| plan.task(task)) {
         let chunk = GroupedChunk::new(&table, grid, &task);
-        count_rows(&mut rows, &chunk);
         let numbers = case.cells_of(&task);
         let cells: Vec<_> = numbers.iter().map(|cell| case.cells[*cell as usize]).collect();
         let zone = case.column.zone(&cells);
@@ -365,7 +369,10 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
             let tile = forms[form].tile(&cells).with_form(form as u32);
             reducer.add(chunk, &tile, may_hold_nulls).unwrap();
         }
-        selected += numbers.iter().filter(|number| case.is_selected(**number)).count() as u64;
+        for number in numbers.iter().filter(|number| case.is_selected(**number)) {
+            rows[places[&case.group_of(*number)]] += 1;
+            selected += 1;
+        }
         for (number, cell) in numbers.into_iter().zip(cells) {
             let Some(value) = cell.map(|stored| forms[form].value(stored)) else { continue };
             for (member, expected) in members.iter().zip(&mut expected) {
@@ -384,9 +391,8 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
             }
         }
     }
-    assert_eq!(rows.iter().sum::<u64>(), selected);
+    assert_eq!(rows_per_group(&table, plan, partition), rows);
     assert!(case.plane.is_some() || selected == plan.rows(Some(partition)));
-    let groups = case.groups_of(&table);
     for ((stats, member), mut expected) in
         reducer.finish().unwrap().iter().zip(&members).zip(expected)
     {

@@ -11,26 +11,19 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::axis_cells::{AxisCells, BATCH_CELLS};
 use super::batch::{GroupPlaces, Rows, Segment};
 use super::grouped_chunk::ChunkAxis;
-
-/// The cells of a batch: few enough to stay in cache while several statistics pass over them.
-const BATCH_CELLS: usize = 8192;
-
-/// The length of a strip whose rows share their groups: a state per cell stays in cache, too.
-const COLUMNS: usize = 1024;
 
 /// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
 pub(super) struct Walk {
     /// Per outer axis, the cells from one index to the next (its stride), and its selected indices.
     outer: Vec<(usize, Vec<EvenIndices>)>,
-    /// The innermost axis, in pieces of a batch at most. Usually there is one strip, the whole row.
-    strips: Vec<Vec<Segment>>,
-    /// The innermost axis in pieces of [`COLUMNS`] cells, for rows that share their groups; empty if a cell
-    /// is in the group of its neighbour.
-    columns: Vec<Vec<Segment>>,
+    /// The innermost axis.
+    inner: Arc<AxisCells>,
 }
 
 /// Neighbouring indices of an outer axis, whose places in the group table are evenly spaced.
@@ -52,48 +45,42 @@ impl Walk {
     pub(super) fn new(axes: Vec<ChunkAxis>, apart: impl Fn(usize) -> bool) -> Self {
         // First with the extent of each axis. An axis that is folded into the one before multiplies its
         // extent.
-        let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
-        for (axis, ChunkAxis { extent, is_whole, segments }) in axes.into_iter().enumerate() {
+        let mut folded: Vec<(usize, Arc<AxisCells>)> = Vec::new();
+        for (axis, ChunkAxis { extent, is_whole, cells, .. }) in axes.into_iter().enumerate() {
             let may_fold = axis > 0 && is_whole && !apart(axis - 1) && !apart(axis);
             if let Some((len, before)) = folded.last_mut().filter(|_| may_fold)
-                && fold(before, extent, &segments)
+                && let Some(all) = folded_axes(before.segments(), extent, cells.segments())
             {
                 *len *= extent;
+                *before = Arc::new(AxisCells::new(all));
                 continue;
             }
-            folded.push((extent, segments));
+            folded.push((extent, cells));
         }
         // Replaces extents by strides, the last axis first: 2, 3, 4 becomes 12, 4, 1.
         let mut stride = 1;
         for (extent, _) in folded.iter_mut().rev() {
             stride *= std::mem::replace(extent, stride);
         }
-        let inner = folded.pop().map(|(_, segments)| segments).unwrap_or_default();
-        let side_by_side =
-            |segment: &Segment| matches!(segment.places, GroupPlaces::Steps { step: 1, .. });
-        let columns = match inner.iter().all(side_by_side) {
-            true => strips(&inner, COLUMNS),
-            false => vec![],
+        let inner = folded.pop().map(|(_, cells)| cells).unwrap_or_default();
+        let even = |(stride, cells): (usize, Arc<AxisCells>)| {
+            (stride, cells.segments().iter().flat_map(Segment::even_indices).collect())
         };
-        let even = |(stride, segments): (usize, Vec<Segment>)| {
-            (stride, segments.iter().flat_map(Segment::even_indices).collect())
-        };
-        let outer = folded.into_iter().map(even).collect();
-        Self { outer, strips: strips(&inner, BATCH_CELLS), columns }
+        Self { outer: folded.into_iter().map(even).collect(), inner }
     }
 
     /// Calls `visit` with batches of rows and the selected cells of each. A batch has at most 8192 cells:
     /// many short rows, or part of long ones.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
         rows_below(&self.outer, 0, 0, &mut |rows: Rows| {
-            if rows.count > 1 && rows.step == 0 && !self.columns.is_empty() {
+            if rows.count > 1 && rows.step == 0 && !self.inner.columns().is_empty() {
                 // Column by column, so that the states of one strip serve all rows.
-                for strip in &self.columns {
+                for strip in self.inner.columns() {
                     rows.batches(strip, &mut visit);
                 }
                 return;
             }
-            match self.strips.as_slice() {
+            match self.inner.strips() {
                 [strip] => rows.batches(strip, &mut visit),
                 // Rows longer than a batch come one at a time, so that the pieces of a row follow one
                 // another.
@@ -128,36 +115,27 @@ impl Rows {
     }
 }
 
-/// Folds an axis into the axis before it, if the cells of both follow one another in the table of groups. All
-/// `extent` cells of the axis must be selected. Returns whether it did.
+/// Folds an axis into the axis before it, and returns the segments of both; `None` unless the cells of both follow one another
+/// in the table of groups. All `extent` cells of the axis must be selected.
 ///
 /// An axis in no key lengthens runs of one group. An axis whose cells each have the next place lengthens an
 /// axis whose places are as far apart as it is long.
-fn fold(before: &mut [Segment], extent: usize, segments: &[Segment]) -> bool {
-    let [Segment { places, .. }] = segments else { return false };
-    let continues = |before: &Segment| match (&before.places, places) {
-        (GroupPlaces::Fixed(_), GroupPlaces::Fixed(0)) => true,
-        (GroupPlaces::Steps { step: outer, .. }, GroupPlaces::Steps { step: inner, .. }) => {
-            *outer == extent * inner
-        }
-        _ => false,
+fn folded_axes(before: &[Segment], extent: usize, segments: &[Segment]) -> Option<Vec<Segment>> {
+    let [Segment { places, .. }] = segments else { return None };
+    let fold = |before: &Segment| {
+        let places = match (&before.places, places) {
+            (GroupPlaces::Fixed(place), GroupPlaces::Fixed(0)) => GroupPlaces::Fixed(*place),
+            (
+                GroupPlaces::Steps { first, step: outer },
+                GroupPlaces::Steps { first: inner_first, step },
+            ) if *outer == extent * step => {
+                GroupPlaces::Steps { first: first + inner_first, step: *step }
+            }
+            _ => return None,
+        };
+        Some(Segment { start: before.start * extent, len: before.len * extent, places })
     };
-    if !before.iter().all(continues) {
-        return false;
-    }
-    for segment in before {
-        segment.start *= extent;
-        segment.len *= extent;
-        if let (
-            GroupPlaces::Steps { first, step },
-            GroupPlaces::Steps { first: inner_first, step: inner_step },
-        ) = (&mut segment.places, places)
-        {
-            *first += inner_first;
-            *step = *inner_step;
-        }
-    }
-    true
+    before.iter().map(fold).collect()
 }
 
 /// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`. The
@@ -182,28 +160,6 @@ fn rows_below(
             rows_below(inner, start + at * stride, place + at * run.step, visit);
         }
     }
-}
-
-/// Cuts segments into strips of at most `cells`; a strip may hold several short segments.
-fn strips(segments: &[Segment], cells: usize) -> Vec<Vec<Segment>> {
-    let mut strips: Vec<Vec<Segment>> = Vec::new();
-    let mut room = 0;
-    for segment in segments {
-        let mut from = 0;
-        while from < segment.len {
-            if room == 0 {
-                strips.push(Vec::new());
-                room = cells;
-            }
-            let to = (from + room).min(segment.len);
-            if let Some(strip) = strips.last_mut() {
-                strip.push(segment.piece(from..to));
-            }
-            room -= to - from;
-            from = to;
-        }
-    }
-    strips
 }
 
 impl Segment {
@@ -233,18 +189,6 @@ impl Segment {
             }
         }
         runs
-    }
-
-    /// Returns the part of the segment at `cells`, which are relative to its start.
-    fn piece(&self, cells: Range<usize>) -> Self {
-        let places = match &self.places {
-            GroupPlaces::Fixed(place) => GroupPlaces::Fixed(*place),
-            GroupPlaces::Steps { first, step } => {
-                GroupPlaces::Steps { first: first + cells.start * step, step: *step }
-            }
-            GroupPlaces::Listed(places) => GroupPlaces::Listed(places[cells.clone()].to_vec()),
-        };
-        Self { start: self.start + cells.start, len: cells.end - cells.start, places }
     }
 }
 

@@ -125,7 +125,7 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
     for segment in batch.inner {
         let inner = weights.inner.map(|inner| &inner[segment.start..][..segment.len]);
         for (start, base) in batch.rows.each() {
-            let row = batch.row(segment, start);
+            let row = batch.row(&segment.cells(), start);
             let of_row = weights.of_row(start);
             match (&segment.places, inner) {
                 (GroupPlaces::Fixed(place), Some(inner)) => {

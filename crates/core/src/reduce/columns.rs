@@ -1,0 +1,79 @@
+//! [`Columns`]: the states of neighbouring columns, before they are added to the states of their groups.
+//!
+//! Where groups have few neighbouring cells, or cells are in groups in any order, rows that share their groups are folded first.
+//! Then a group is looked up once per column:
+//!
+//! ```text
+//!   row 0    c c c c c c
+//!   row 1    c c c c c c
+//!            ▼ ▼ ▼ ▼ ▼ ▼
+//!   columns  s s s s s s      a state per column, in the nearest cache
+//!   groups   3 3 0 0 0 1
+//! ```
+
+use std::ops::Range;
+
+use super::batch::{GroupPlaces, Rows, Segment};
+use super::cell::Cell;
+use super::keep::Test;
+use super::lanes::ROWS;
+use super::statistic::Statistic;
+
+/// The number of columns that are folded at a time.
+pub(super) const COLUMNS: usize = 512;
+
+/// The states and counts of some columns.
+pub(super) struct Columns<T: Cell, S: Statistic<T>> {
+    pub(super) states: [S::State; COLUMNS],
+    pub(super) counts: [u64; COLUMNS],
+}
+
+impl<T: Cell, S: Statistic<T>> Columns<T, S> {
+    pub(super) const EMPTY: Self = Self { states: [S::EMPTY; COLUMNS], counts: [0; COLUMNS] };
+
+    /// Adds the columns, which are those of `cells`, to the states of their groups, and empties them.
+    #[inline(always)]
+    pub(super) fn hand_out<K: Test<T>>(
+        &mut self,
+        states: &mut [S::State],
+        counts: &mut [u64],
+        segments: &[Segment],
+        cells: Range<usize>,
+        base: usize,
+    ) {
+        let first = segments.partition_point(|segment| segment.end() <= cells.start);
+        for segment in segments[first..].iter().take_while(|segment| segment.start < cells.end) {
+            for at in segment.start.max(cells.start)..segment.end().min(cells.end) {
+                let place = base + segment.places.at(at - segment.start);
+                let column = at - cells.start;
+                S::join(&mut states[place], self.states[column]);
+                self.states[column] = S::EMPTY;
+                if S::COUNTS && K::MAY_FAIL {
+                    counts[place] += self.counts[column];
+                    self.counts[column] = 0;
+                }
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Whether the rows are to be folded column by column, because they share their groups, which `segments` scatter.
+    #[inline(always)]
+    pub(super) fn are_folded_first(self, segments: &[Segment]) -> bool {
+        self.step == 0 && self.count >= ROWS && are_scattered(segments)
+    }
+}
+
+/// Whether groups have few neighbouring cells, or cells are in groups in any order.
+pub(super) fn are_scattered(segments: &[Segment]) -> bool {
+    /// The length of a run that fills the lanes so often that its end does not matter.
+    const LONG_RUN: usize = 48;
+    let cells: usize = segments.iter().map(|segment| segment.len).sum();
+    let is_run = |segment: &Segment| matches!(segment.places, GroupPlaces::Fixed(_));
+    let is_column =
+        |segment: &Segment| matches!(segment.places, GroupPlaces::Steps { step: 1, .. });
+    let is_listed = |segment: &Segment| !is_run(segment) && !is_column(segment);
+    segments.iter().any(is_listed)
+        || segments.iter().any(is_run) && segments.len() * LONG_RUN > cells
+}
