@@ -78,6 +78,11 @@ impl GridfusionConfig {
         config
     }
 
+    /// Whether each reduction that is possible is worth its memory, and the coordinates that it reads.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.optimizer.reduce_memory == usize::MAX
+    }
+
     /// Sets a setting. The value `default` resets it.
     ///
     /// # Errors

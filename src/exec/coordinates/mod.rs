@@ -9,10 +9,12 @@
 //!   station_name (station) one axis                      ──▶      as labels of that axis
 //! ```
 //!
-//! The cells of a coordinate are read once, whole, and kept by the array for the next query. Larger coordinates are read
-//! per row, as other variables are.
+//! The cells of a coordinate are read once, whole, and kept by the array for the next query. In a table of several files, they are
+//! read from each file that a query touches, and must be the same. Larger coordinates, and those that differ from file to file,
+//! are read per row, as other variables are.
 
 mod cells;
+mod coordinate;
 mod plane;
 
 pub(super) use cells::known_cells;
@@ -20,17 +22,23 @@ pub(super) use plane::{Plane, PlaneColumns};
 
 use std::collections::BTreeSet;
 
+use coordinate::Coordinate;
+
 use crate::array::{ColumnSource, GridArray};
+use crate::grid::Selection;
 
 /// The most cells on which expressions are evaluated while planning.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Returns the number of cells to read before expressions over `columns` can be evaluated.
-pub(super) fn cells_to_read(array: &GridArray, columns: &[ColumnSource]) -> u64 {
+/// Returns the number of cells to read before expressions over `columns` can be evaluated on `selection`.
+pub(super) fn cells_to_read(
+    array: &GridArray,
+    columns: &[ColumnSource],
+    selection: &Selection,
+) -> u64 {
     let cells = columns.iter().map(|column| match column {
-        ColumnSource::Value(value) if array.known_cells(*value).is_none() => {
-            let shape = array.grid().shape();
-            array.axes_of(*value).iter().map(|axis| shape[*axis]).product()
+        ColumnSource::Value(value) => {
+            Coordinate::new(array, *value).cells_to_read(array, selection)
         }
         _ => 0,
     });
@@ -48,7 +56,7 @@ pub(super) fn plane_axes(
     for column in columns {
         match column {
             ColumnSource::Value(value) => {
-                axes.extend(array.axes_of(value));
+                axes.extend(Coordinate::new(array, value).axes);
                 has_variable = true;
             }
             _ => axes.extend(column.axis()),

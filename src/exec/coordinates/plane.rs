@@ -11,6 +11,7 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExprRef;
 
+use super::Coordinate;
 use super::cells::{known_cells, read_cells, strides};
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::pruning::labels::satisfied;
@@ -88,7 +89,7 @@ pub(in crate::exec) struct PlaneColumns<'a> {
 }
 
 impl<'a> PlaneColumns<'a> {
-    /// Reads the variables among `columns`.
+    /// Reads the variables among `columns`, for the cells of `selection`.
     ///
     /// # Errors
     /// If a chunk cannot be read.
@@ -96,13 +97,14 @@ impl<'a> PlaneColumns<'a> {
         array: &'a Arc<GridArray>,
         columns: Vec<ColumnSource>,
         schema: SchemaRef,
+        selection: &Selection,
         context: &Arc<TaskContext>,
     ) -> Result<Self> {
         let mut cells = Vec::with_capacity(columns.len());
         for column in &columns {
             cells.push(match column {
                 ColumnSource::Value(value) => {
-                    Some(read_cells(array, *value, Arc::clone(context)).await?)
+                    Some(read_cells(array, *value, selection, Arc::clone(context)).await?)
                 }
                 _ => None,
             });
@@ -118,9 +120,10 @@ impl<'a> PlaneColumns<'a> {
         array: &'a Arc<GridArray>,
         columns: Vec<ColumnSource>,
         schema: SchemaRef,
+        selection: &Selection,
     ) -> Result<Self> {
         let of = |column: &ColumnSource| match column {
-            ColumnSource::Value(value) => known_cells(array, *value).map(Some),
+            ColumnSource::Value(value) => known_cells(array, *value, selection).map(Some),
             _ => Ok(None),
         };
         let cells = columns.iter().map(of).collect::<Result<_>>()?;
@@ -151,7 +154,7 @@ impl<'a> PlaneColumns<'a> {
         cells: Option<&ArrayRef>,
     ) -> Result<ArrayRef> {
         if let (ColumnSource::Value(value), Some(cells)) = (column, cells) {
-            let own = self.array.axes_of(value);
+            let own = Coordinate::new(self.array, value).axes;
             let own_strides = strides(own.iter().map(|axis| self.array.grid().shape()[*axis]));
             let stride =
                 |axis: &usize| own.iter().position(|it| it == axis).map_or(0, |at| own_strides[at]);

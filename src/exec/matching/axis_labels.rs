@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-use crate::array::{ColumnSource, GridArray, LabelOrder, Labels};
+use crate::array::{ColumnSource, LabelOrder, Labels};
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::coordinates::known_cells;
@@ -46,9 +46,10 @@ pub(in crate::exec) fn has_merged_zeros(groups: &AxisGroups, values: &[ArrayRef]
 }
 
 /// Returns the labels that a column shows along an axis: those of a dimension, or the cells of a coordinate.
-fn labels_of(array: &Arc<GridArray>, column: ColumnSource, axis: usize) -> Result<Option<Labels>> {
+fn labels_of(scan: &GridScanExec, column: ColumnSource, axis: usize) -> Result<Option<Labels>> {
+    let array = scan.array();
     let ColumnSource::Value(value) = column else { return Ok(array.labels_of(column).cloned()) };
-    let cells = known_cells(array, value)?;
+    let cells = known_cells(array, value, scan.plan().selection())?;
     if array.axes_of(value).is_empty() {
         // One value for all labels.
         let first = UInt64Array::from(vec![0; array.grid().shape()[axis] as usize]);
@@ -74,7 +75,6 @@ struct AxisLabels {
 impl AxisLabels {
     /// Reads the labels that `keys` use; `None` if there are too many.
     fn new(scan: &GridScanExec, axis: usize, keys: &[PhysicalExprRef]) -> Result<Option<Self>> {
-        let array = scan.array();
         let selection = &scan.plan().selection().axes()[axis];
         if selection.count() > MAX_LABELS {
             return Ok(None);
@@ -83,7 +83,7 @@ impl AxisLabels {
         let scanned: Vec<ColumnSource> = scan.columns();
         let (mut fields, mut columns, mut orders) = (vec![], vec![], vec![]);
         for &at in &needed {
-            let Some(labels) = labels_of(array, scanned[at], axis)? else { return Ok(None) };
+            let Some(labels) = labels_of(scan, scanned[at], axis)? else { return Ok(None) };
             fields.push(Arc::clone(&scan.schema_ref().fields()[at]));
             columns.push(labels.select(selection, 0)?);
             orders.push(labels.order());

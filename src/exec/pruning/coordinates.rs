@@ -75,13 +75,14 @@ impl<'a> Coordinates<'a> {
         let Some(axes) = plane_axes(self.array, bound.columns.iter().copied()) else {
             return Ok(None);
         };
-        if !is_exact && cells_to_read(self.array, &bound.columns) > selection.cells() {
+        if !is_exact && cells_to_read(self.array, &bound.columns, selection) > selection.cells() {
             return Ok(None);
         }
         let plane = Plane::new(axes, selection);
         let context = self.session.task_ctx();
-        let columns = PlaneColumns::read(self.array, bound.columns, bound.schema, &context).await?;
-        let keep = columns.satisfied(&plane, &bound.predicate)?;
+        let BoundFilter { columns, schema, predicate } = bound;
+        let columns = PlaneColumns::read(self.array, columns, schema, selection, &context).await?;
+        let keep = columns.satisfied(&plane, &predicate)?;
         Ok(Some((plane, keep)))
     }
 

@@ -18,6 +18,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::plane::{KeyPlane, is_over_plane};
 use super::query::Query;
 use crate::exec::GridScanExec;
+use crate::exec::config::GridfusionConfig;
 use crate::exec::matching::{KeysByAxis, group_count};
 use crate::reduce::AxisGroups;
 
@@ -46,7 +47,11 @@ pub(super) struct KeyColumn {
 impl Keys {
     /// Numbers the keys of `query`; `None` if a key is over several dimensions or over a variable that does not repeat along
     /// any. Also `None` if a key fails on a label, because over rows that label may never be evaluated.
-    pub(super) fn number(query: &Query, scan: &GridScanExec) -> Option<Self> {
+    pub(super) fn number(
+        query: &Query,
+        scan: &GridScanExec,
+        config: &GridfusionConfig,
+    ) -> Option<Self> {
         let (of_plane, of_axes): (Vec<usize>, Vec<usize>) =
             (0..query.keys.len()).partition(|at| is_over_plane(&query.keys[*at], scan));
         let keys = |at: &[usize]| -> Vec<PhysicalExprRef> {
@@ -56,7 +61,9 @@ impl Keys {
         let axis_keys = keys(&of_axes);
         let by_axis = KeysByAxis::try_new(&axis_keys, scan)?.with_constants_on(0);
         // Reads coordinates, so it comes behind what may refuse the keys.
-        let plane = KeyPlane::try_new(&keys(&of_plane), query.predicate.as_ref(), scan);
+        let most_read =
+            if config.is_unlimited() { u64::MAX } else { scan.plan().selection().cells() };
+        let plane = KeyPlane::try_new(&keys(&of_plane), query.predicate.as_ref(), scan, most_read);
         if plane.is_none() && !of_plane.is_empty() {
             return None;
         }

@@ -49,12 +49,13 @@ fn axes_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<usize>> {
 
 impl KeyPlane {
     /// Evaluates `keys`, and the conditions of `predicate` that are over a plane. `None` if there are none of either. `None` if
-    /// their axes have too many cells, or more than the query reads. Also `None` if a coordinate cannot be read, or if an
+    /// their axes have too many cells, or if more than `most_read` are to be read. Also `None` if a coordinate cannot be read, or if an
     /// expression fails on a cell: over rows, that cell may never be evaluated.
     pub(super) fn try_new(
         keys: &[PhysicalExprRef],
         predicate: Option<&PhysicalExprRef>,
         scan: &GridScanExec,
+        most_read: u64,
     ) -> Option<Self> {
         let conjuncts = predicate.map(split_conjunction).unwrap_or_default();
         let (conditions, rest): (Vec<_>, Vec<_>) =
@@ -65,7 +66,7 @@ impl KeyPlane {
         let exprs: Vec<PhysicalExprRef> =
             keys.iter().chain(conditions.iter().copied()).map(Arc::clone).collect();
         let rest = (!rest.is_empty()).then(|| conjunction(rest.into_iter().cloned()));
-        let evaluated = evaluate(&exprs, keys.len(), scan);
+        let evaluated = evaluate(&exprs, keys.len(), scan, most_read);
         let (groups, values) = match evaluated {
             Ok(evaluated) => evaluated?,
             Err(error) => {
@@ -83,6 +84,7 @@ fn evaluate(
     exprs: &[PhysicalExprRef],
     keys: usize,
     scan: &GridScanExec,
+    most_read: u64,
 ) -> Result<Option<(PlaneGroups, Vec<ArrayRef>)>> {
     let array = scan.array();
     let needed = columns_of(exprs);
@@ -101,11 +103,11 @@ fn evaluate(
     let condition = (!conditions.is_empty()).then(|| conjunction(conditions.iter().cloned()));
     let schema = Arc::new(scan.schema_ref().project(&needed)?);
     let selection = scan.plan().selection();
-    if cells_to_read(array, &columns) > selection.cells() {
+    if cells_to_read(array, &columns, selection) > most_read {
         return Ok(None);
     }
     let plane = Plane::new(axes, selection);
-    let columns = PlaneColumns::of_rule(array, columns, Arc::clone(&schema))?;
+    let columns = PlaneColumns::of_rule(array, columns, Arc::clone(&schema), selection)?;
     let field = |key: &PhysicalExprRef| -> Result<Field> {
         Ok(Field::new("", key.data_type(&schema)?, true))
     };

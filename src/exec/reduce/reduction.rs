@@ -66,7 +66,7 @@ impl Reduction {
     ) -> Result<Option<Self>> {
         let Some(query) = Query::try_new(aggregate)? else { return Ok(None) };
         let scan = &query.scan;
-        let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
+        let Some(keys) = Keys::number(&query, scan, config) else { return Ok(None) };
         let Some(strategy) = ReduceStrategy::try_new(&query, scan, &keys, config)? else {
             return Ok(None);
         };

@@ -2,6 +2,7 @@
 
 /// Patterns, lists, errors, and skipped files.
 mod adapted;
+mod coordinates;
 /// Groups of one file that a pattern selects.
 mod groups;
 mod many_files;

@@ -70,6 +70,12 @@ pub trait ChunkSource: Debug + Send + Sync {
         None
     }
 
+    /// Returns how the cells of `value` repeat within each of several files; `None` if they do not. Files may have other cells.
+    fn repeated_in_files(&self, value: usize) -> Option<Arc<RepeatedInFiles>> {
+        let _ = value;
+        None
+    }
+
     /// Returns the same cells over `grid`, which is longer along `axis`. `None` unless cells repeat along this axis.
     fn stretched(&self, grid: &ChunkGrid, axis: usize) -> Option<Arc<dyn ChunkSource>> {
         let _ = (grid, axis);
@@ -118,6 +124,22 @@ pub trait ChunkSource: Debug + Send + Sync {
         let _ = (value, selection);
         None
     }
+}
+
+/// The places of cells that repeat along the axis on which files follow one another, as long as a file lasts.
+///
+/// ```text
+///   time       0 1 2 3 │ 4 5 6 7        starts  0 4
+///   lat(y, x)  a a a a │ b b b b        b is mostly equal to a
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedInFiles {
+    /// The axes along which the cells differ, ascending, all behind `axis`.
+    pub axes: Vec<usize>,
+    /// The axis on which files follow one another.
+    pub axis: usize,
+    /// The index at which each file begins, ascending.
+    pub starts: Vec<u64>,
 }
 
 /// Arrays whose [`ChunkSource::contents`] may be needed later.

@@ -1,5 +1,6 @@
 //! An opened array: its dimensions with their labels, its variables and its schema.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -8,7 +9,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 
 use super::arrow_error::failed_to;
-use super::chunk_source::{ChunkSource, Contents};
+use super::chunk_source::{ChunkSource, Contents, RepeatedInFiles};
 use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::known_cells::{KnownCells, VariableCells};
@@ -263,6 +264,26 @@ impl GridArray {
     /// As [`GridArray::value`].
     pub fn axes_of(&self, value: usize) -> Vec<usize> {
         self.source.axes_of(value).unwrap_or_else(|| (0..self.grid.rank()).collect())
+    }
+
+    /// Returns how the cells of a variable repeat within each of several files; `None` if they do not, or if
+    /// [some files have other cells](Self::set_differs_in_files).
+    ///
+    /// # Panics
+    /// As [`GridArray::value`].
+    pub fn repeated_in_files(&self, value: usize) -> Option<Arc<RepeatedInFiles>> {
+        let repeated = self.source.repeated_in_files(value)?;
+        (!self.known.differs_in_files(value)).then_some(repeated)
+    }
+
+    /// Keeps in mind that some files have other cells of a variable.
+    pub fn set_differs_in_files(&self, value: usize) {
+        self.known.set_differs_in_files(value);
+    }
+
+    /// Returns the files whose cells are [those that are known](Self::known_cells), by the index at which they begin.
+    pub fn known_files(&self, value: usize) -> BTreeSet<u64> {
+        self.known.files(value)
     }
 
     /// Returns the cells of a variable along its own axes, row-major, if a query has [kept](Self::keep_cells) them.

@@ -1,5 +1,6 @@
 //! [`KnownCells`]: cells of coordinates that a query has read, for the next ones.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
@@ -16,15 +17,42 @@ pub struct VariableCells {
     pub cells: ArrayRef,
     /// The objects that were read, with their members, if they may be written again.
     pub objects: Vec<(u32, Arc<str>)>,
+    /// The files that have these cells, by the index at which they begin; empty unless cells repeat within files.
+    pub files: BTreeSet<u64>,
 }
 
 /// The cells of variables that repeat along some axes; those that were used last are at the end.
 #[derive(Debug, Default)]
-pub(super) struct KnownCells(Mutex<Vec<VariableCells>>);
+pub(super) struct KnownCells {
+    cells: Mutex<Vec<VariableCells>>,
+    /// The variables whose cells differ from file to file.
+    differing: Mutex<BTreeSet<usize>>,
+}
 
 impl KnownCells {
     fn all(&self) -> MutexGuard<'_, Vec<VariableCells>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn differing(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.differing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the cells of a variable are known to differ from file to file.
+    pub(super) fn differs_in_files(&self, value: usize) -> bool {
+        self.differing().contains(&value)
+    }
+
+    /// Keeps in mind that they do.
+    pub(super) fn set_differs_in_files(&self, value: usize) {
+        self.differing().insert(value);
+    }
+
+    /// Returns the files that have the known cells of a variable.
+    pub(super) fn files(&self, value: usize) -> BTreeSet<u64> {
+        let all = self.all();
+        let known = all.iter().find(|known| known.value == value);
+        known.map(|known| known.files.clone()).unwrap_or_default()
     }
 
     /// Returns the cells of a variable, if they are known.
@@ -65,7 +93,8 @@ mod tests {
         let known = KnownCells::default();
         let keep = |value: usize, len: usize| {
             let cells = Arc::new(Int8Array::from(vec![0; len])) as ArrayRef;
-            known.keep(VariableCells { value, cells, objects: vec![(0, "a".into())] });
+            let objects = vec![(0, "a".into())];
+            known.keep(VariableCells { value, cells, objects, files: BTreeSet::new() });
         };
         let part = MOST_BYTES / 5 * 2;
         (0..2).for_each(|value| keep(value, part));

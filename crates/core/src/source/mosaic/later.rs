@@ -84,6 +84,8 @@ struct LaterVariable {
     grid: ChunkGrid,
     dims: Vec<Dimension>,
     values: Vec<Value>,
+    /// The axes along which each value differs.
+    axes: Vec<Vec<usize>>,
     objects: Arc<Objects>,
 }
 
@@ -120,6 +122,7 @@ impl LaterFile {
                 grid: grid.clone(),
                 dims,
                 values: array.values().to_vec(),
+                axes: axes_of(array),
                 objects: if known.shares_objects { Arc::clone(&shared) } else { objects() },
             }
         };
@@ -138,7 +141,7 @@ impl LaterFile {
     pub(super) fn into_arrays(self) -> FileArrays {
         let file = Arc::new(self);
         let array = |(variable, it): (usize, &LaterVariable)| {
-            let LaterVariable { name, grid, dims, values, objects } = it.clone();
+            let LaterVariable { name, grid, dims, values, objects, .. } = it.clone();
             let source = LaterSource { file: Arc::clone(&file), objects, variable };
             GridArray::new(name, Arc::new(source), grid, dims, values, false)
         };
@@ -181,8 +184,13 @@ impl LaterFile {
         let differ = |(later, array): (&LaterVariable, &GridArray)| {
             let of_grid =
                 || (later.grid != *array.grid()).then(|| "its chunks are others".to_owned());
+            let of_axes = || {
+                (later.axes != axes_of(array))
+                    .then(|| "its variables have other dimensions".to_owned())
+            };
             array_differs(&later.dims, &later.values, array)
                 .or_else(of_grid)
+                .or_else(of_axes)
                 .or_else(|| self.labels_differ(later, array))
         };
         match self.arrays.iter().zip(&file.arrays).find_map(differ) {
@@ -202,6 +210,11 @@ impl LaterFile {
     }
 }
 
+/// Returns the axes along which each value of an array differs.
+fn axes_of(array: &GridArray) -> Vec<Vec<usize>> {
+    (0..array.value_count()).map(|value| array.axes_of(value)).collect()
+}
+
 #[async_trait]
 impl ChunkSource for LaterSource {
     fn objects(&self) -> &Arc<Objects> {
@@ -210,6 +223,11 @@ impl ChunkSource for LaterSource {
 
     fn versions(&self) -> Vec<ObjectVersion> {
         self.file.known.versions.clone()
+    }
+
+    fn axes_of(&self, value: usize) -> Option<Vec<usize>> {
+        let variable = &self.file.arrays[self.variable];
+        Some(variable.axes[value].clone()).filter(|axes| axes.len() < variable.dims.len())
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {

@@ -97,6 +97,17 @@ impl Layout {
         &self.grid
     }
 
+    /// The axis along which files are concatenated.
+    pub(super) fn axis(&self) -> usize {
+        self.axis
+    }
+
+    /// Returns the index at which each file begins that is not empty.
+    pub(super) fn file_starts(&self) -> Vec<u64> {
+        let files = self.starts.windows(2).filter(|file| file[0] < file[1]);
+        files.map(|file| file[0]).collect()
+    }
+
     /// The stored chunk grid of a variable in a file.
     pub(super) fn grid_of(&self, variable: usize, file: usize) -> &ChunkGrid {
         &self.grids[variable][file]

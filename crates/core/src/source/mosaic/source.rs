@@ -20,7 +20,7 @@ use super::bounds::MosaicBounds;
 use super::layout::Layout;
 use super::overlap::Overlap;
 use super::zones::MosaicZones;
-use crate::array::{ChunkSource, Contents, ValueBounds};
+use crate::array::{ChunkSource, Contents, RepeatedInFiles, ValueBounds};
 use crate::error::{Error, Result};
 
 use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
@@ -37,6 +37,8 @@ pub(super) struct Mosaic {
     parts: Vec<Vec<MosaicPart>>,
     /// The origin of each value of the table.
     values: Vec<PartValue>,
+    /// How the cells of each value repeat within files.
+    repeated: Vec<Option<Arc<RepeatedInFiles>>>,
 }
 
 /// One stored array: a variable of one file.
@@ -82,7 +84,11 @@ impl Mosaic {
         parts: Vec<Vec<MosaicPart>>,
         values: Vec<PartValue>,
     ) -> Self {
-        Self { objects, layout, parts, values }
+        let repeated = |PartValue { variable, value, .. }: &PartValue| {
+            repeated_in_files(&layout, &parts[*variable], *value).map(Arc::new)
+        };
+        let repeated = values.iter().map(repeated).collect();
+        Self { objects, layout, parts, values, repeated }
     }
 
     /// The chunk grid of the table.
@@ -180,6 +186,23 @@ impl MosaicPart {
     }
 }
 
+/// Returns how the cells of a value repeat within the files `parts`, if they do so along the same axes in all of them.
+fn repeated_in_files(
+    layout: &Layout,
+    parts: &[MosaicPart],
+    value: usize,
+) -> Option<RepeatedInFiles> {
+    let [first, others @ ..] = parts else { return None };
+    let (axes, axis) = (first.source.axes_of(value)?, layout.axis());
+    let is_same = |part: &MosaicPart| part.source.axes_of(value).as_ref() == Some(&axes);
+    let is_behind = axes.iter().all(|it| *it > axis);
+    (is_behind && !others.is_empty() && others.iter().all(is_same)).then(|| RepeatedInFiles {
+        starts: layout.file_starts(),
+        axis,
+        axes,
+    })
+}
+
 #[async_trait]
 impl ChunkSource for Mosaic {
     fn objects(&self) -> &Arc<Objects> {
@@ -215,6 +238,10 @@ impl ChunkSource for Mosaic {
             // Files may have other values.
             _ => None,
         }
+    }
+
+    fn repeated_in_files(&self, value: usize) -> Option<Arc<RepeatedInFiles>> {
+        self.repeated[value].clone()
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
