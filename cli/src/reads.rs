@@ -62,7 +62,7 @@ impl Reads {
     /// Returns the progress, on the assumption that reading payloads takes most of the time.
     ///
     /// With 30 chunks, of which the plan pruned 10, a dynamic filter 5, and 3 were read: 8 of 20 are done.
-    fn done(&self) -> Done {
+    pub(crate) fn done(&self) -> Done {
         let by_run = self.pruned - self.pruned_by_plan + self.answered;
         let chunks = by_run + self.read;
         // A scan of dimensions alone reads no chunk, so its progress is not known.

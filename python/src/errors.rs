@@ -25,11 +25,13 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyT
     class.cast_into::<PyType>().map_err(|_| PyRuntimeError::new_err(format!("no class {name}")))
 }
 
+/// What a forked process is told.
+pub(crate) const FORKED: &str = "this process is a fork of one that has used gridfusion, whose threads it lacks; \
+     start processes afresh, as in multiprocessing.get_context(\"spawn\")";
+
 /// Returns the error for a forked process.
 pub(crate) fn fork_error(py: Python<'_>) -> PyErr {
-    let message = "this process is a fork of one that has used gridfusion, whose threads it lacks; \
-         start processes afresh, as in multiprocessing.get_context(\"spawn\")";
-    exception(py, "InterfaceError", message.to_owned())
+    exception(py, "InterfaceError", FORKED.to_owned())
 }
 
 /// Returns the error for a fault of ours.

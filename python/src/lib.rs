@@ -2,20 +2,26 @@
 //! users: names, defaults, and the ways to pandas, polars, pyarrow, numpy and xarray.
 //!
 //! ```text
-//!   Session ──run──▶ Query ──collect──▶ Rows ──▶ bytes of Arrow, numpy columns, tuples
-//!      ▲               └────stream────▶ RowStream ──▶ Rows, batch by batch
-//!      └── register ◀── bytes of Arrow        └─ plot ──▶ Picture
+//!   Session ──run──▶ Query ──collect──▶ Rows ──▶ streams of Arrow, numpy columns, tuples
+//!      ▲               ├────stream────▶ RowStream ──▶ Rows, batch by batch
+//!      │               └─────plot─────▶ Picture
+//!      └── register ◀── streams of Arrow, arrays of numpy
 //! ```
 //!
 //! Queries run on threads of their own (`runtime`), while the calling thread waits without the lock of the interpreter and looks for
 //! signals. No thread but the caller's touches Python.
 
+mod arrays;
+mod arrow;
 mod buffers;
+mod cells;
 mod errors;
-mod ipc;
+#[allow(unsafe_code, reason = "other libraries hand over memory by its address")]
+mod foreign;
 mod parameters;
 mod picture;
 mod program;
+mod provider;
 mod query;
 mod rows;
 mod runtime;
@@ -35,6 +41,8 @@ mod _internal {
     use super::picture::Picture;
     #[pymodule_export]
     use super::program::run_program;
+    #[pymodule_export]
+    use super::provider::TableFunction;
     #[pymodule_export]
     use super::query::Query;
     #[pymodule_export]

@@ -9,11 +9,11 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::arrow::{schema_capsule, stream_capsule};
 use crate::buffers::{Column, numpy_column};
 use crate::errors::to_python;
-use crate::ipc::to_bytes;
 use crate::values::python_values;
 
 /// Rows in memory.
@@ -87,9 +87,20 @@ impl Rows {
         numpy_column(py, &self.whole(py, column)?)
     }
 
-    /// The rows as the bytes of an Arrow stream.
-    fn ipc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        to_bytes(py, &self.schema, &self.batches)
+    /// The columns, for any library that takes schemas of Arrow.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    /// The rows, for any library that takes streams of Arrow. They share their memory with it.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = self.batches.clone().into_iter().map(Ok);
+        stream_capsule(py, &self.schema, batches, requested_schema)
     }
 }
 

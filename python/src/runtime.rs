@@ -45,6 +45,11 @@ pub(crate) fn runtime(py: Python<'_>) -> PyResult<&'static Runtime> {
     if *process == process::id() { Ok(runtime) } else { Err(fork_error(py)) }
 }
 
+/// Whether the process is a fork of one that has run queries.
+pub(crate) fn is_forked() -> bool {
+    RUNTIME.get().is_some_and(|(process, _)| *process != process::id())
+}
+
 /// Runs a future on the runtime and waits for its result.
 ///
 /// # Errors
@@ -68,10 +73,30 @@ impl Interrupted {
     }
 }
 
+/// As [`wait`], and calls `tick` in each interval. An error of it ends the future.
+pub(crate) fn wait_with<T: Send + 'static>(
+    py: Python<'_>,
+    future: impl Future<Output = Result<T>> + Send + 'static,
+    tick: &dyn Fn() -> PyResult<()>,
+) -> PyResult<T> {
+    wait_until(py, |_| future, tick)
+}
+
 /// As [`wait`]. The future learns of an interrupt, and has a moment to end in good order then.
 pub(crate) fn wait_for<T: Send + 'static, F>(
     py: Python<'_>,
     future: impl FnOnce(Interrupted) -> F,
+) -> PyResult<T>
+where
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    wait_until(py, future, &|| Ok(()))
+}
+
+fn wait_until<T: Send + 'static, F>(
+    py: Python<'_>,
+    future: impl FnOnce(Interrupted) -> F,
+    tick: &dyn Fn() -> PyResult<()>,
 ) -> PyResult<T>
 where
     F: Future<Output = Result<T>> + Send + 'static,
@@ -99,7 +124,7 @@ where
                 return Err(internal_error(py, "a query ended without a result"));
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(signal) = py.check_signals() {
+                if let Err(signal) = py.check_signals().and_then(|()| tick()) {
                     // Futures that only read do not listen.
                     if interrupt.send(()).is_ok() {
                         let _ = receive(FAREWELL);

@@ -6,13 +6,16 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
+use gridfusion::GridTable;
 use gridfusion_cli::embed::{EmbeddedSession, Outcome};
 use pyo3::prelude::*;
 
+use crate::arrays::{Given, GivenDimension, GivenVariable};
+use crate::arrow::read;
 use crate::errors::to_python;
-use crate::ipc::from_bytes;
-use crate::parameters::{Given, param_values};
+use crate::parameters::{Given as GivenValue, param_values};
+use crate::provider::TableFunction;
 use crate::query::Query;
 use crate::rows::Rows;
 use crate::runtime::{runtime, wait, wait_for};
@@ -39,7 +42,7 @@ impl Session {
         &self,
         py: Python<'py>,
         sql: String,
-        values: Option<Vec<Given<'py>>>,
+        values: Option<Vec<GivenValue<'py>>>,
         is_named: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let session = Arc::clone(&self.0);
@@ -70,13 +73,34 @@ impl Session {
         self.0.table_functions()
     }
 
-    /// Makes a table of the bytes of an Arrow stream, and replaces a table of the same name.
-    fn register(&self, py: Python<'_>, name: &str, stream: &[u8]) -> PyResult<()> {
+    /// A table function, for a session of the package `datafusion`.
+    fn table_function(&self, name: String) -> TableFunction {
+        TableFunction::new(&self.0, name)
+    }
+
+    /// Makes a table of the rows of an object with `__arrow_c_stream__`, and replaces a table of the same name.
+    fn register(&self, py: Python<'_>, name: &str, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         runtime(py)?;
-        let (schema, batches) = from_bytes(py, stream)?;
+        let (schema, batches) = read(stream)?;
         let table = MemTable::try_new(schema, vec![batches]);
         let table = table.map_err(|error| to_python(py, &error))?;
         self.replace(py, name, Arc::new(table))
+    }
+
+    /// Makes a table of the arrays of a dataset, and replaces a table of the same name. `chunks` are lengths along each dimension.
+    fn register_arrays(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        dims: Vec<GivenDimension<'_>>,
+        variables: Vec<GivenVariable<'_>>,
+        chunks: Vec<Vec<u64>>,
+    ) -> PyResult<()> {
+        runtime(py)?;
+        let given = Given::try_new(dims, variables)?;
+        let array = py.detach(|| given.into_array(name, &chunks));
+        let array = array.map_err(|error| to_python(py, &DataFusionError::from(error)))?;
+        self.replace(py, name, Arc::new(GridTable::new(Arc::new(array))))
     }
 
     /// Makes a table of rows, and replaces a table of the same name.

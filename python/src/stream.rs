@@ -12,22 +12,24 @@ use std::thread;
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use gridfusion::without_panics;
-use gridfusion_cli::embed::{EmbeddedSession, Run};
+use gridfusion_cli::embed::{EmbeddedSession, Run, message};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::errors::to_python;
+use crate::errors::{FORKED, to_python};
 use crate::query::LastRun;
 use crate::rows::Rows;
-use crate::runtime::runtime;
+use crate::runtime::{is_forked, runtime};
 use crate::warnings::report;
 
 /// The time between two looks for signals.
@@ -90,8 +92,13 @@ impl Feed {
         handle.block_on(next).ok()
     }
 
+    /// The columns of all batches.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// Returns the next batch.
-    fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+    fn wait(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         loop {
             if let Some(next) = py.detach(|| self.poll()) {
                 // The error of a query tells more than a warning that is an exception.
@@ -102,6 +109,41 @@ impl Feed {
             py.check_signals()?;
         }
     }
+}
+
+/// What another library takes, on any thread, with or without the interpreter.
+impl Iterator for Feed {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if is_forked() {
+            return Some(Err(ArrowError::ComputeError(FORKED.to_owned())));
+        }
+        loop {
+            if let Some(next) = self.poll() {
+                return next.map(|batch| {
+                    batch.map_err(|error| ArrowError::from_external_error(message(&error).into()))
+                });
+            }
+            let signal = Python::try_attach(|py| py.check_signals().map_err(|it| again(py, &it)));
+            match signal {
+                Some(Ok(())) => {}
+                Some(Err(text)) => return Some(Err(ArrowError::from_external_error(text.into()))),
+                None => return Some(Err(ArrowError::ComputeError("Python ends".to_owned()))),
+            }
+        }
+    }
+}
+
+/// Returns the text of the exception of a signal. The library makes an exception of its own of that, so that Ctrl-C
+/// is sent to the main thread once more, where nothing hides it.
+fn again(py: Python<'_>, signal: &PyErr) -> String {
+    let text = signal.to_string();
+    if signal.is_instance_of::<PyKeyboardInterrupt>(py) {
+        // Last, because the interrupt ends the next step of Python. Without this module, the text is all there is.
+        let _ = py.import("_thread").and_then(|it| it.call_method0("interrupt_main"));
+    }
+    text
 }
 
 /// The rows of a running query.
@@ -138,7 +180,7 @@ impl RowStream {
         runtime(py)?;
         let mut feed = self.lock(py)?;
         let Some(open) = feed.as_mut() else { return Ok(None) };
-        let next = open.next(py);
+        let next = open.wait(py);
         match next {
             Ok(Some(batch)) => Ok(Some(Rows::new(Arc::clone(&self.schema), vec![batch]))),
             end => {
@@ -146,11 +188,6 @@ impl RowStream {
                 end.map(|_| None)
             }
         }
-    }
-
-    /// No rows, with the columns of all batches.
-    fn empty(&self) -> Rows {
-        Rows::new(Arc::clone(&self.schema), vec![])
     }
 
     /// Ends the query.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import gridfusion as gf
@@ -162,3 +166,88 @@ def test_random_grids(con, seed):
     for place in np.ndindex(*found.shape):
         key = tuple(int(found[name].values[it]) for name, it in zip(names, place))
         assert found.values[place] == values[key] if key in values else np.isnan(found.values[place])
+
+
+#: Queries that show a box of an array.
+BOXES = [
+    "SELECT time, lat, lon, t2m, tp FROM '{}'",
+    "SELECT lon, t2m AS warm, lat, time AS t FROM '{}' ORDER BY lon DESC, lat, t",
+    "SELECT * FROM '{}' WHERE lat BETWEEN 0 AND 60 AND time >= '2024-03-01' AND lon > 40",
+    "SELECT lat, lon, t2m FROM '{}' WHERE lat IN (36, 60, -12) AND time = '2023-03-01'",
+]
+
+
+def cells(relation):
+    return relation._cells([relation.columns.index(dim) for dim in relation.dims])
+
+
+@pytest.mark.parametrize("sql", BOXES)
+def test_boxes_need_no_rows(con, air, sql):
+    sql = sql.format(air)
+    relation = con.sql(sql)
+    assert cells(relation) is not None
+    ours, rows = relation.xarray(), con.execute(sql).xarray()
+    xr.testing.assert_identical(ours, rows)
+    assert {name: it.dtype for name, it in ours.variables.items()} == {name: it.dtype for name, it in rows.variables.items()}
+    turned = relation.dims[::-1]
+    xr.testing.assert_identical(relation.xarray(turned), con.execute(sql).xarray(turned))
+    timing = relation.timing
+    assert timing["rows"] == next(iter(ours.data_vars.values())).size
+    assert timing["chunks_read"] + timing["chunks_pruned"] == timing["chunks"]
+    assert timing["bytes_read"] > 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT time, lat, lon, t2m - 273.15 AS t2m FROM '{}'",
+        "SELECT time, lat, lon, t2m FROM '{}' WHERE t2m > 300",
+        "SELECT time, lat, lon, t2m FROM '{}' LIMIT 7",
+        "SELECT time, lat, lon, t2m FROM '{}' WHERE lat > lon",
+        "SELECT time, lat, t2m FROM '{}'",
+        "SELECT DISTINCT lat FROM '{}'",
+        "SELECT time, lat, lon, t2m, 'x' AS x FROM '{}'",
+    ],
+)
+def test_other_queries_have_rows(con, air, sql):
+    assert cells(con.sql(sql.format(air))) is None
+
+
+def test_null_in_a_box(con):
+    values = np.arange(12.0).reshape(3, 4)
+    values[1, 2] = np.nan
+    times = np.array(["2024-01-01", "NaT", "2024-01-03"], "M8[s]")
+    data = xr.Dataset({"v": (("x", "y"), values), "t": ("x", times)}, {"x": ["b", "a", "c"]})
+    con.register("grid", data[["v"]])
+    con.register("line", data[["t"]])
+    for table, fills in [("grid", [None, -1.0, {"v": 5}]), ("line", [None, "2020-02-02"])]:
+        relation = con.table(table)
+        assert cells(relation) is not None
+        for fill in fills:
+            xr.testing.assert_identical(relation.xarray(fill_value=fill), con.execute(f"SELECT * FROM {table}").xarray(fill_value=fill))
+    assert np.isnan(con.table("grid").xarray()["v"].values[1, 2])
+
+
+def test_labels_that_repeat_are_no_box(con):
+    con.register("t", xr.Dataset({"v": ("x", [1.0, 2.0])}, {"x": [5, 5]}))
+    assert cells(con.table("t")) is None
+    with pytest.raises(ValueError, match="two rows have the same labels: x = 5"):
+        con.table("t").xarray()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="memory is read in /proc")
+def test_a_box_takes_the_memory_of_its_cells(con):
+    script = """
+import numpy as np, xarray as xr, gridfusion as gf
+def peak():
+    return next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+values = np.ones((16, 1000, 1000), "f4")
+con = gf.connect().register("t", xr.Dataset({"v": (("a", "b", "c"), values)}))
+con.sql("SELECT * FROM t WHERE a = 0 AND b = 0").xarray()
+before = peak()
+found = con.table("t").xarray()
+assert found["v"].values.sum() == values.size
+print((peak() - before) / values.nbytes)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert float(done.stdout or "nan") < 1.5, done.stderr

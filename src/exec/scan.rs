@@ -44,6 +44,7 @@ use super::pruning::{DynamicFilters, Priority};
 use super::stream::{GridStream, StreamInput};
 use super::{display, order, stats};
 use crate::array::{ColumnSource, GridArray};
+use crate::grid::Selection;
 use crate::plan::ScanPlan;
 use crate::source::TableOrigin;
 
@@ -185,6 +186,12 @@ impl GridScanExec {
     /// Returns the array that is scanned.
     pub fn array(&self) -> &Arc<GridArray> {
         &self.array
+    }
+
+    /// Returns the selection if the scan shows each of its cells: no limit, filter or mask leaves one out.
+    pub fn whole_box(&self) -> Option<&Selection> {
+        let is_whole = self.plan.is_selection() && self.frame.filters().is_empty();
+        is_whole.then(|| self.plan.selection())
     }
 
     /// Returns the plan, which lists the chunks and cells to read.

@@ -6,6 +6,7 @@
 //!                     └──▶ Outcome::Rows, Outcome::Nothing: the statement has run
 //! ```
 
+mod cells;
 mod columns;
 mod cooperative;
 mod drawing;
@@ -30,12 +31,14 @@ use datafusion::sql::parser::Statement;
 use futures::TryStreamExt;
 use gridfusion::{without_panics, without_secrets};
 
+pub use self::cells::GridCells;
+use self::cells::{GridBox, ReadCounts};
 pub use self::columns::{ColumnFacts, LabelsOrder, column_facts, source_labels};
 pub(crate) use self::cooperative::cooperative;
 pub use self::drawing::Drawing;
 use self::failure::Explained;
 pub use self::failure::Failure;
-pub use self::figures::{Figures, Run};
+pub use self::figures::{Figures, Run, Watch};
 use crate::args::{Args, Task};
 use crate::errors::describe;
 use crate::hints::{explained, with_hint};
@@ -232,14 +235,19 @@ impl EmbeddedSession {
         Ok((rows, Run { plan: physical, start, planning, remote, earlier }))
     }
 
-    /// Runs a query. While it runs, its rows count towards the memory limit.
+    /// Runs a query. While it runs, its rows count towards the memory limit. `begun` is called when the query is planned.
     ///
     /// # Errors
     /// If the query fails.
-    pub async fn collect(&self, plan: &LogicalPlan) -> Result<(Vec<RecordBatch>, Figures)> {
+    pub async fn collect(
+        &self,
+        plan: &LogicalPlan,
+        begun: impl FnOnce(Watch),
+    ) -> Result<(Vec<RecordBatch>, Figures)> {
         let pool = Arc::clone(&self.ctx().runtime_env().memory_pool);
         let reservation = MemoryConsumer::new("result").register(&pool);
         let (mut stream, run) = self.execute(plan).await?;
+        begun(Watch::of_plan(&run.plan));
         let mut batches = vec![];
         while let Some(batch) = stream.try_next().await? {
             reservation.try_grow(get_record_batch_memory_size(&batch))?;
@@ -247,6 +255,39 @@ impl EmbeddedSession {
         }
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         Ok((batches, run.figures(rows).await))
+    }
+
+    /// Reads the cells of a query that shows a box of an array, row-major and without rows. `dims` are the columns that tell their place.
+    /// NULL is NaN in floats, unless `keeps_nulls`. `None` for all other queries. `begun` is called when the query is planned.
+    ///
+    /// # Errors
+    /// If the query cannot be planned, or cells cannot be read.
+    pub async fn cells(
+        &self,
+        plan: &LogicalPlan,
+        dims: &[usize],
+        keeps_nulls: bool,
+        begun: impl FnOnce(Watch),
+    ) -> Result<Option<(GridCells, Figures)>> {
+        let start = Instant::now();
+        let remote = remote_of(self.ctx());
+        let earlier = remote.counts();
+        let frame = DataFrame::new(self.ctx().state(), plan.clone());
+        let threads = self.ctx().copied_config().target_partitions();
+        let plan = Box::pin(frame.create_physical_plan()).await?;
+        let Some(grid_box) = GridBox::from_plan(&plan) else { return Ok(None) };
+        if !grid_box.is_dense(dims)? {
+            return Ok(None);
+        }
+        let run = Run { plan, start, planning: start.elapsed(), remote, earlier };
+        let counts = Arc::new(ReadCounts::of(&grid_box));
+        let watched = Arc::clone(&counts);
+        begun(Watch::new(move || watched.progress()));
+        let pool = Arc::clone(&self.ctx().runtime_env().memory_pool);
+        let rows = grid_box.cells();
+        let cells =
+            Box::pin(grid_box.read(threads, keeps_nulls, &pool, Arc::clone(&counts))).await?;
+        Ok(Some((cells, run.figures_of(rows, counts.reads()))))
     }
 
     /// Draws the rows of a query. `options` are those of `gridfusion plot`, such as `kind` or `x_limits`.
@@ -406,7 +447,7 @@ mod tests {
         let outcome = session.run_with(sql, Some(&values), std::future::pending()).await.unwrap();
         let Outcome::Query(plan, schema) = outcome else { panic!("{outcome:?}") };
         assert_eq!(schema.field(0).data_type(), &datafusion::arrow::datatypes::DataType::Int64);
-        let (batches, figures) = session.collect(&plan).await.unwrap();
+        let (batches, figures) = session.collect(&plan, |_| ()).await.unwrap();
         let text = session.table(&schema, &batches, 40).unwrap();
         assert!(text.contains("| 7 | ' OR 1 | ?    |"), "{text}");
         assert_eq!(figures.counts[0], ("rows", 1));

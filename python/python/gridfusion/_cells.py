@@ -1,8 +1,7 @@
 """The cells of a variable, which xarray reads when it needs them.
 
-An index of xarray becomes a query of the box around it. The query returns rows: beside each value, an index of 8 bytes per dimension
-tells the place of the cell. For ``float32`` with three dimensions, a read so needs some ten times the memory of its result. Read large
-variables in parts, as dask does.
+An index of xarray becomes a query of the box around it. Numbers and times are read to their places. Texts and other values come as rows, with
+an index of 8 bytes per dimension beside each: read large ones in parts, as dask does.
 """
 
 from __future__ import annotations
@@ -62,13 +61,14 @@ class Cells(BackendArray):
             if high - low + 1 < length
         ]
         where = f" WHERE {' AND '.join(within)}" if within else ""
-        rows = con.sql(f"SELECT {', '.join([*names, quoted_name(self.column)])} FROM {table}{where}")._collect()
-        values, mask = numpy_column(rows, len(names))
-        if mask is not None or values.dtype != self.dtype:
-            values = values.astype(self.dtype)
-        if mask is not None:
-            values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
+        query = con.sql(f"SELECT {', '.join([*names, quoted_name(self.column)])} FROM {table}{where}")
         shape = tuple(high - low + 1 for low, high in ranges)
+        found = query._cells(list(range(len(names))))
+        if found is not None:
+            # The indices tell only what the ranges tell.
+            return self._typed(*numpy_column(dict(found[1])[len(names)], 0)).reshape(shape)
+        rows = query._collect()
+        values = self._typed(*numpy_column(rows, len(names)))
         if len(values) != int(np.prod(shape, dtype=np.int64)):
             raise gridfusion.DataError(f"{self.location}: {len(values)} cells of {self.dataset!r}, expected {shape}")
         places = np.zeros(len(values), np.intp)
@@ -78,6 +78,14 @@ class Cells(BackendArray):
         cells = np.empty(len(values), self.dtype)
         cells[places] = values
         return cells.reshape(shape)
+
+    def _typed(self, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        """Return values of the type of the variable, with its missing value in the place of NULL."""
+        if mask is not None or values.dtype != self.dtype:
+            values = values.astype(self.dtype)
+        if mask is not None:
+            values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
+        return values
 
 
 def _places(key: Any, length: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _internal
 from ._cursor import Cursor
 from ._parameters import given
+from ._progress import Report
 from ._relation import Relation
 from ._sql import call, name as quoted_name, quoted
 from ._verification import Verification
@@ -27,6 +28,7 @@ def connect(
     threads: int | None = None,
     root: str | os.PathLike[str] | None = None,
     workers: Sequence[str] | None = None,
+    progress: bool | Report | None = None,
     options: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Connection:
@@ -42,6 +44,9 @@ def connect(
         The folder whose local files queries may read and write; by default, all files.
     workers
         URLs of processes that run parts of queries.
+    progress
+        ``True`` shows a bar, of tqdm if that is installed, while a query of more than half a second collects its rows. A function gets the
+        chunks that are done, all chunks or 0 if that is not known, and the bytes that were read, ten times per second from then on.
     options, **more
         Settings of gridfusion such as ``reduce_memory=2**31``, and options of object stores such as ``{"aws.region": "eu-west-1"}``.
 
@@ -65,7 +70,7 @@ def connect(
         given["datafusion.execution.target_partitions"] = threads
     given = {name: value for name, value in given.items() if value is not None}
     given |= {**(options or {}), **more}
-    return Connection(_internal.Session([(name, _text(value)) for name, value in given.items()]))
+    return Connection(_internal.Session([(name, _text(value)) for name, value in given.items()]), progress)
 
 
 def _text(value: Any) -> str:
@@ -80,10 +85,12 @@ class Connection:
     :func:`connect` makes connections. One that is used in a ``with`` statement is closed at its end.
     """
 
-    __slots__ = ("__weakref__", "_open")
+    __slots__ = ("__weakref__", "_open", "progress")
 
-    def __init__(self, session: _internal.Session) -> None:
+    def __init__(self, session: _internal.Session, progress: bool | Report | None = None) -> None:
         self._open: _internal.Session | None = session
+        #: How the progress of queries is shown, as in :func:`connect`.
+        self.progress = progress
 
     @property
     def _session(self) -> _internal.Session:
@@ -160,9 +167,15 @@ class Connection:
             The name of the table. In SQL, a name with capitals needs double quotes.
         data
             A :class:`Relation`, which becomes a view if it is of this connection and keeps no rows; an object with
-            ``__arrow_c_stream__``, such as tables of pyarrow and polars; a DataFrame of pandas, with a column per named level of its
-            index; or an ``xarray.Dataset`` or ``DataArray``, with a column per dimension, variable and coordinate. The rows are copied
-            into memory. Needs pyarrow, except for relations.
+            ``__arrow_c_stream__``, such as tables of pyarrow, polars and DuckDB; a DataFrame of pandas, with a column per named level of
+            its index, which needs pyarrow; or an ``xarray.Dataset`` or ``DataArray``, with a column per dimension, variable and
+            coordinate.
+
+        Notes
+        -----
+        Rows are read once, and share the memory of ``data``. A dataset stays an array, so that aggregations reduce it without making rows.
+        Variables in memory and in row-major order are not copied: do not change them while the table is there. Those of dask, and those that
+        xarray has not loaded, are computed chunk by chunk, when a query reads them. NaN is NULL, as in files.
 
         Returns
         -------
@@ -174,6 +187,10 @@ class Connection:
             session.create_view(name, data._query)
         elif isinstance(data, Relation):
             session.register_rows(name, data._collect())
+        elif type(data).__module__.partition(".")[0] == "xarray":
+            from ._datasets import arrays
+
+            session.register_arrays(name, *arrays(data))
         else:
             session.register(name, _stream(data))
         return self
@@ -208,6 +225,18 @@ class Connection:
     def table_functions(self) -> list[str]:
         """Return the names of the table functions of SQL. Each is also a method, which takes what the function takes."""
         return self._session.table_functions()
+
+    def table_function(self, name: str) -> Any:
+        """Return a table function for the package ``datafusion``: ``context.register_udtf(datafusion.udtf(function, name))``.
+
+        Its arrays are opened and read by this connection.
+        """
+        from ._datafusion import checked
+
+        checked()
+        if name not in self.table_functions():
+            raise ProgrammingError(f"there is no table function {name!r}; there are {', '.join(self.table_functions())}")
+        return self._session.table_function(name)
 
     def cursor(self) -> Cursor:
         """Return a cursor of PEP 249, for code that works with any database."""
@@ -266,29 +295,14 @@ class Connection:
         return relation
 
 
-def _stream(data: Any) -> bytes:
-    """Return the rows of ``data`` as the bytes of an Arrow stream."""
+def _stream(data: Any) -> Any:
+    """Return an object with ``__arrow_c_stream__`` that has the rows of ``data``."""
     module = type(data).__module__.partition(".")[0]
-    is_frame = module == "pandas" and hasattr(data, "columns")
-    if not (is_frame or module == "xarray" or hasattr(data, "__arrow_c_stream__")):
+    if module == "pandas" and hasattr(data, "columns"):
+        data = data.reset_index(drop=all(level is None for level in data.index.names))
+    if not hasattr(data, "__arrow_c_stream__"):
         raise TypeError(
             f"a table cannot be made of {type(data).__qualname__}; give an object with __arrow_c_stream__, such as a table of pyarrow, "
             "polars or pandas, an xarray.Dataset, or a Relation"
         )
-    import pyarrow
-
-    if module == "xarray":
-        from ._xarray import table
-
-        reader = table(data).to_reader()
-    elif is_frame:
-        if any(level is not None for level in data.index.names):
-            data = data.reset_index()
-        reader = pyarrow.Table.from_pandas(data, preserve_index=False).to_reader()
-    else:
-        reader = pyarrow.RecordBatchReader.from_stream(data)
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    return data

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _internal, _plot
 from ._plot import Plot
+from ._progress import reported
 from ._sql import literal, name as quoted_name, quoted
 from .errors import Error
 
@@ -39,7 +40,7 @@ class Relation:
     Ctrl-C ends a query with ``KeyboardInterrupt``. While a query runs, other threads of Python run too.
 
     Any library that takes objects with ``__arrow_c_stream__`` takes relations, such as ``pyarrow.table(relation)`` or
-    ``duckdb.sql("SELECT * FROM relation")``, if pyarrow is installed.
+    ``duckdb.sql("SELECT * FROM relation")``. The rows are not copied.
     """
 
     __slots__ = ("_con", "_lock", "_query", "_rest", "_rows", "_stream")
@@ -69,7 +70,17 @@ class Relation:
 
     def _collect(self) -> _internal.Rows:
         source = self._source
-        return source.collect() if isinstance(source, _internal.Query) else source
+        if not isinstance(source, _internal.Query):
+            return source
+        with reported(self._con.progress) as report:
+            return source.collect(report)
+
+    def _cells(self, dims: list[int], keeps_nulls: bool = False) -> tuple[list[int], list[tuple[int, _internal.Rows]]] | None:
+        """Return the columns of the axes and all columns without rows, if the query shows a box of an array."""
+        if self._query is None or self._rows is not None:
+            return None
+        with reported(self._con.progress) as report:
+            return self._query.cells(dims, keeps_nulls, report)
 
     def _held(self) -> Relation:
         return Relation(self._con, self._query, self._collect())
@@ -93,8 +104,9 @@ class Relation:
     @property
     def schema(self) -> pyarrow.Schema:
         """The names, types and attributes of the columns. Needs pyarrow."""
-        source = self._source
-        return _arrow(source.empty() if isinstance(source, _internal.Query) else source).schema
+        import pyarrow
+
+        return pyarrow.schema(self)
 
     @property
     def dims(self) -> list[str]:
@@ -166,7 +178,9 @@ class Relation:
 
     def arrow(self) -> pyarrow.Table:
         """Return the rows as a table of pyarrow."""
-        return _arrow(self._collect())
+        import pyarrow
+
+        return pyarrow.table(self._collect())
 
     def df(self) -> pandas.DataFrame:
         """Return the rows as a DataFrame of pandas. Needs pyarrow too. Integers with NULL become floats, as pandas has it."""
@@ -176,7 +190,7 @@ class Relation:
         """Return the rows as a DataFrame of polars."""
         import polars
 
-        return polars.read_ipc_stream(self._collect().ipc())
+        return polars.DataFrame(self._collect())
 
     def fetchnumpy(self) -> dict[str, numpy.ndarray]:
         """Return an array of numpy per column.
@@ -225,9 +239,7 @@ class Relation:
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """Run the query and return its rows in batches of pyarrow, as they come. Few are in memory at once."""
         source = self._source
-        if isinstance(source, _internal.Query):
-            return _batches(source.stream())
-        return iter(_arrow(source).to_batches())
+        return _batches(source.stream() if isinstance(source, _internal.Query) else source)
 
     def xarray(self, dims: list[str] | None = None, fill_value: Any = None) -> xarray.Dataset:
         """Return the rows as a dataset of xarray, in memory.
@@ -252,26 +264,34 @@ class Relation:
         through aggregates, those that stay true. Rows that are a whole grid in its order become arrays without a copy, which cannot be
         written; ``.copy(deep=True)`` makes others.
 
-        The rows have the labels beside each value. For ``float32`` over three dimensions, they and the arrays need some 25 times the memory
-        of the arrays. ``xarray.open_dataset(path, engine="gridfusion")`` reads whole variables with less than half of that.
+        The numbers and times of a query that shows a box of an array are read to their places. All other rows have the labels beside each
+        value. For ``float32`` over three dimensions, they and the arrays need some 25 times the memory of the arrays.
         """
         from ._xarray import dataset
 
         return dataset(self, dims, fill_value)
 
     def __arrow_c_schema__(self) -> Any:
-        return self.schema.__arrow_c_schema__()
+        return self._source.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Run the query for another library, which takes its rows as they come. Needs pyarrow."""
-        import pyarrow
+        """Run the query for another library, which takes its rows as they come.
 
-        source = self._source
-        if not isinstance(source, _internal.Query):
-            return _arrow(source).__arrow_c_stream__(requested_schema)
-        stream = source.stream()
-        schema = _arrow(stream.empty()).schema
-        return pyarrow.RecordBatchReader.from_batches(schema, _batches(stream)).__arrow_c_stream__(requested_schema)
+        Libraries make an exception of their own of an error or Ctrl-C. After Ctrl-C, ``KeyboardInterrupt`` follows.
+        """
+        return self._source.__arrow_c_stream__(requested_schema)
+
+    def __datafusion_table_provider__(self, session: Any) -> Any:
+        """Return the query as a table for the package ``datafusion``: ``context.register_table("t", relation)``."""
+        from ._datafusion import checked
+
+        checked()
+        if self._query is not None and self._rows is None:
+            return self._query.__datafusion_table_provider__(session)
+        with self._as_table() as table:
+            query = self._con._session.run(f"SELECT * FROM {table}")
+            assert isinstance(query, _internal.Query), "SELECT is a query"
+            return query.__datafusion_table_provider__(session)
 
     def plot(
         self,
@@ -389,18 +409,17 @@ class Relation:
             session.unregister(table)
 
 
-def _arrow(rows: _internal.Rows) -> pyarrow.Table:
+def _batches(source: _internal.RowStream | _internal.Rows) -> Iterator[pyarrow.RecordBatch]:
     import pyarrow
 
-    return pyarrow.ipc.open_stream(rows.ipc()).read_all()
-
-
-def _batches(stream: _internal.RowStream) -> Iterator[pyarrow.RecordBatch]:
+    if isinstance(source, _internal.Rows):
+        yield from pyarrow.table(source).to_batches()
+        return
     try:
-        while (rows := stream.next()) is not None:
-            yield from _arrow(rows).to_batches()
+        while (rows := source.next()) is not None:
+            yield from pyarrow.table(rows).to_batches()
     finally:
-        stream.close()
+        source.close()
 
 
 def numpy_column(rows: _internal.Rows, column: int) -> tuple[numpy.ndarray, numpy.ndarray | None]:

@@ -1,4 +1,4 @@
-"""Rows as datasets of xarray, and the other way round.
+"""Rows as datasets of xarray.
 
 The rows of a whole grid in row-major order are the cells of an array, so that reshaping them is all. Rows in any other order are numbered
 by the labels of their dimensions, and put into their cells.
@@ -6,17 +6,14 @@ by the labels of their dimensions, and put into their cells.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._relation import numpy_column
-from .errors import DataError, Warning
 
 if TYPE_CHECKING:
-    import pyarrow
     import xarray
 
     from ._relation import Relation
@@ -35,21 +32,52 @@ def dataset(relation: Relation, dims: list[str] | None, fill_value: Any) -> xarr
 
     columns, facts = relation.columns, relation._facts()
     dims = _dims(relation, columns, dims)
+    attributes = {column: facts[at][2] for at, column in enumerate(columns)}
+    found = relation._cells([columns.index(dim) for dim in dims], fill_value is not None)
+    if found is not None:
+        return _box(dims, columns, *found, attributes, fill_value)
     rows = relation._collect()
     if not dims and len(rows) != 1:
         raise ValueError(f"{len(rows)} rows need dimensions; {_advice(columns)}")
     at = {column: columns.index(column) for column in columns}
     axes = [_Axis(relation, rows, dim, at[dim], facts[at[dim]][0]) for dim in dims]
     places = _Places(dims, axes, len(rows))
-    attributes = {column: facts[at[column]][2] for column in columns}
     coords = {axis.name: (axis.name, axis.labels, kept(attributes[axis.name], axis.labels.dtype)) for axis in axes}
     variables = {}
     for column in columns:
         if column not in dims:
-            fill = fill_value.get(column) if isinstance(fill_value, Mapping) else fill_value
-            cells = places.put(column, *numpy_column(rows, at[column]), fill)
+            cells = places.put(column, *numpy_column(rows, at[column]), _fill_of(fill_value, column))
             variables[column] = (dims, cells, kept(attributes[column], cells.dtype))
     return xarray.Dataset(variables, coords=coords)
+
+
+def _fill_of(fill_value: Any, column: str) -> Any:
+    return fill_value.get(column) if isinstance(fill_value, Mapping) else fill_value
+
+
+def _box(
+    dims: list[str],
+    columns: list[str],
+    axes: list[int],
+    parts: list[tuple[int, Any]],
+    attributes: dict[str, dict[str, str]],
+    fill_value: Any,
+) -> xarray.Dataset:
+    """Return the cells of a box of an array as a dataset. They are in one piece, in the order of its axes."""
+    import xarray
+
+    found = {at: numpy_column(part, 0) for at, part in parts}
+    labels = {at: found[at][0].astype(str) if _are_texts(found[at][0]) else found[at][0] for at in axes}
+    names = [columns[at] for at in axes]
+    shape = [len(labels[at]) for at in axes]
+    coords = {columns[at]: (columns[at], labels[at], kept(attributes[columns[at]], labels[at].dtype)) for at in axes}
+    variables = {}
+    for at, column in enumerate(columns):
+        if at not in axes:
+            cells = filled(column, *found[at], _fill_of(fill_value, column)).reshape(shape)
+            cells = cells.transpose([names.index(dim) for dim in dims])
+            variables[column] = (dims, cells, kept(attributes[column], cells.dtype))
+    return xarray.Dataset(variables, coords={dim: coords[dim] for dim in dims})
 
 
 def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> list[str]:
@@ -170,10 +198,7 @@ class _Places:
 
     def put(self, name: str, values: np.ndarray, mask: np.ndarray | None, fill: Any) -> np.ndarray:
         """Return the cells of a variable."""
-        if mask is not None:
-            dtype, fill_null = _typed(name, values, _fill(name, values, fill, "is NULL in a row"))
-            values = values.astype(dtype, copy=True)
-            values[mask] = fill_null
+        values = filled(name, values, mask, fill)
         if self.cells is None:
             return values.reshape(self.shape)
         if self.is_full:
@@ -183,6 +208,16 @@ class _Places:
             cells = np.full(self.size, fill, dtype=dtype)
         cells[self.cells] = values
         return cells.reshape(self.shape)
+
+
+def filled(name: str, values: np.ndarray, mask: np.ndarray | None, fill: Any) -> np.ndarray:
+    """Return values with a fill value in the place of NULL."""
+    if mask is None:
+        return values
+    dtype, fill = _typed(name, values, _fill(name, values, fill, "is NULL in a row"))
+    values = values.astype(dtype, copy=True)
+    values[mask] = fill
+    return values
 
 
 def _product(shape: tuple[int, ...]) -> int:
@@ -266,57 +301,3 @@ def _first_again(values: np.ndarray) -> int:
             return start + int(found[0])
         start, width = start + width, width * 4
     return len(values)
-
-
-def table(data: xarray.Dataset | xarray.DataArray) -> pyarrow.Table:
-    """Return the cells of a dataset in memory as a table of pyarrow: a column per dimension, variable and coordinate, as SQL sees files.
-
-    The values are copied, and the labels repeated per cell.
-    """
-    import pyarrow
-    import xarray
-
-    if isinstance(data, xarray.DataArray):
-        data = data.to_dataset(name=data.name or "value")
-    variables = {name: it for name, it in data.data_vars.items()}
-    shapes = {it.dims for it in variables.values()}
-    if len(shapes) != 1:
-        shown = ", ".join(f"{name} ({', '.join(map(str, it.dims))})" for name, it in variables.items())
-        raise ValueError(f"a table needs variables with the same dimensions; register some of {shown or 'no variable'}")
-    dims = shapes.pop()
-    sizes = {dim: data.sizes[dim] for dim in dims}
-    columns: dict[str, Any] = {}
-    for dim in dims:
-        labels = data[dim].variable if dim in data.coords else xarray.Variable((dim,), np.arange(data.sizes[dim]))
-        columns[str(dim)] = labels.set_dims(sizes).values.reshape(-1)
-    left_out = []
-    for name, variable in {**variables, **{name: it for name, it in data.coords.items() if name not in dims}}.items():
-        if set(variable.dims) <= set(dims):
-            columns[str(name)] = variable.variable.set_dims(sizes).values.reshape(-1)
-        else:
-            left_out.append(f"{name} ({', '.join(map(str, variable.dims))})")
-    if left_out:
-        warnings.warn(f"coordinates of other dimensions are left out: {', '.join(left_out)}", Warning, stacklevel=4)
-    fields = [_field(name, data[name].attrs if name in data.variables else {}) for name in columns]
-    arrays = [_column(name, values) for name, values in columns.items()]
-    schema = pyarrow.schema([field.with_type(array.type) for field, array in zip(fields, arrays)])
-    return pyarrow.Table.from_arrays(arrays, schema=schema)
-
-
-def _column(name: str, values: np.ndarray) -> pyarrow.Array:
-    import pyarrow
-
-    try:
-        return pyarrow.array(values, from_pandas=values.dtype.kind in "fO")
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        first = next((it for it in values if it is not None), None)
-        kind = type(first)
-        advice = "; convert them with ds.convert_calendar('standard') before" if kind.__module__.startswith("cftime") else ""
-        raise DataError(f"{name!r} has values that Arrow lacks, such as {kind.__module__}.{kind.__qualname__}{advice}") from error
-
-
-def _field(name: str, attributes: Mapping[Any, Any]) -> pyarrow.Field:
-    import pyarrow
-
-    kept = {str(key): str(value) for key, value in attributes.items()}
-    return pyarrow.field(name, pyarrow.null(), metadata=kept or None)

@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use futures::future::ready;
 use futures::stream::{self, Stream, TryStreamExt};
 
-use super::cells::Cells;
+use super::cells::{Cells, Target};
 use super::chunks::{Chunks, DecodedChunk};
 use crate::array::{ColumnSource, Dimension, GridArray, failed_to};
 use crate::error::{Error, Result};
@@ -56,6 +56,13 @@ impl ArrayReader {
         let selection = Selection::all(array.grid().shape());
         let columns = (0..array.schema().fields().len()).collect();
         Self { array: Arc::new(array), selection, columns }
+    }
+
+    /// Makes a reader of the cells of `selection`, which has the axes of the array.
+    #[must_use]
+    pub fn of_selection(array: Arc<GridArray>, selection: Selection) -> Self {
+        let columns = (0..array.schema().fields().len()).collect();
+        Self { array, selection, columns }
     }
 
     /// The array, whatever is selected.
@@ -176,6 +183,53 @@ impl ArrayReader {
     /// `Usage` for a variable that the array does not have, for another type than its column's, and for more cells than
     /// fit into memory. Otherwise if chunks cannot be read.
     pub async fn cells<T: ArrowPrimitiveType>(&self, variable: &str) -> Result<Cells<T>> {
+        let value = self.value_of::<T>(variable)?;
+        let mut cells =
+            Cells::new(&self.selection).map_err(|error| self.about(&error, variable))?;
+        self.place(value, &mut cells.target()).await?;
+        Ok(cells)
+    }
+
+    /// Reads the selected cells of a variable into `values`, in row-major order. If cells are NULL, `valid` has a mark per cell
+    /// then, and is false for these; otherwise it stays empty. Returns the chunks and the stored bytes that were read.
+    ///
+    /// # Errors
+    /// As [`cells`](Self::cells), and `Usage` if `values` has not as many elements as cells are selected.
+    pub async fn cells_into<T: ArrowPrimitiveType>(
+        &self,
+        variable: &str,
+        values: &mut [T::Native],
+        valid: &mut Vec<bool>,
+    ) -> Result<(u64, u64)> {
+        let value = self.value_of::<T>(variable)?;
+        let shape: Vec<usize> = self.shape().iter().map(|len| *len as usize).collect();
+        if self.selection.cells() != values.len() as u64 {
+            return Err(self.error(format!("{} places for cells of {shape:?}", values.len())));
+        }
+        self.place(value, &mut Target::<T> { shape: &shape, values, valid }).await
+    }
+
+    /// Reads the selected cells of a variable to their places.
+    async fn place<T: ArrowPrimitiveType>(
+        &self,
+        value: usize,
+        target: &mut Target<'_, T>,
+    ) -> Result<(u64, u64)> {
+        let mut chunks = Chunks::new(&self.array, &self.selection, vec![value])?;
+        let mut count = 0;
+        while let Some(chunk) = chunks.next().await? {
+            let tile = chunk.tile(value)?;
+            let column = self.array.column_of(value, tile, &chunk.task.selection, true)?;
+            target.place(self.array.grid(), &self.selection, &chunk.task, &column)?;
+            drop(column);
+            chunks.release(chunk)?;
+            count += 1;
+        }
+        Ok((count, chunks.bytes()))
+    }
+
+    /// Returns the number of a variable whose column has this type.
+    fn value_of<T: ArrowPrimitiveType>(&self, variable: &str) -> Result<usize> {
         let column = self.column(variable)?;
         let field = self.array.schema().field(column);
         let Some(value) = self.array.columns()[column].value() else {
@@ -183,23 +237,14 @@ impl ArrayReader {
                 self.error(format!("\"{variable}\" is a dimension; `labels` returns its labels"))
             );
         };
-        if field.data_type() != &T::DATA_TYPE {
-            return Err(self.error(format!(
+        match field.data_type() == &T::DATA_TYPE {
+            true => Ok(value),
+            false => Err(self.error(format!(
                 "\"{variable}\" has the type {}, not {}",
                 field.data_type(),
                 T::DATA_TYPE
-            )));
+            ))),
         }
-        let mut chunks = Chunks::new(&self.array, &self.selection, vec![value])?;
-        let mut cells =
-            Cells::new(&self.selection).map_err(|error| self.about(&error, variable))?;
-        while let Some(chunk) = chunks.next().await? {
-            let tile = chunk.tile(value)?;
-            let column = self.array.column_of(value, tile, &chunk.task.selection, true)?;
-            cells.place(self.array.grid(), &self.selection, &chunk.task, &column)?;
-            chunks.release(chunk)?;
-        }
-        Ok(cells)
     }
 
     fn about(&self, error: &Error, variable: &str) -> Error {

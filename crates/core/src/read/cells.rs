@@ -50,6 +50,60 @@ impl<T: ArrowPrimitiveType> Cells<T> {
         Ok(Self { shape, values, valid: vec![] })
     }
 
+    /// Returns all cells as the place for a reader.
+    pub(super) fn target(&mut self) -> Target<'_, T> {
+        Target { shape: &self.shape, values: &mut self.values, valid: &mut self.valid }
+    }
+
+    /// The number of cells along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// All cells in row-major order. A NULL holds any value; see [`get`](Self::get).
+    #[must_use]
+    pub fn values(&self) -> &[T::Native] {
+        &self.values
+    }
+
+    /// The number of cells that are NULL.
+    #[must_use]
+    pub fn null_count(&self) -> usize {
+        self.valid.iter().filter(|valid| !**valid).count()
+    }
+
+    /// The cell at an index per dimension; `None` if it is NULL, or there is no such cell.
+    #[must_use]
+    pub fn get(&self, index: &[usize]) -> Option<T::Native> {
+        let is_within = index.len() == self.shape.len()
+            && index.iter().zip(&self.shape).all(|(index, len)| index < len);
+        let mut at = 0;
+        for (index, len) in index.iter().zip(&self.shape) {
+            at = at * len + index;
+        }
+        let is_valid = is_within && self.valid.get(at).copied().unwrap_or(true);
+        is_valid.then(|| self.values.get(at).copied()).flatten()
+    }
+
+    /// The cells in row-major order as an Arrow array, without a copy of the values.
+    #[must_use]
+    pub fn into_array(self) -> PrimitiveArray<T> {
+        let nulls =
+            (!self.valid.is_empty()).then(|| NullBuffer::new(BooleanBuffer::from(self.valid)));
+        PrimitiveArray::new(ScalarBuffer::from(self.values), nulls)
+    }
+}
+
+/// Memory for the selected cells of a variable, in row-major order.
+pub(super) struct Target<'a, T: ArrowPrimitiveType> {
+    pub(super) shape: &'a [usize],
+    pub(super) values: &'a mut [T::Native],
+    /// Whether each cell has a value; empty while all have one.
+    pub(super) valid: &'a mut Vec<bool>,
+}
+
+impl<T: ArrowPrimitiveType> Target<'_, T> {
     /// Copies the selected cells of a chunk to their places.
     pub(super) fn place(
         &mut self,
@@ -102,45 +156,6 @@ impl<T: ArrowPrimitiveType> Cells<T> {
             }
         }
         Ok(())
-    }
-
-    /// The number of cells along each dimension.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// All cells in row-major order. A NULL holds any value; see [`get`](Self::get).
-    #[must_use]
-    pub fn values(&self) -> &[T::Native] {
-        &self.values
-    }
-
-    /// The number of cells that are NULL.
-    #[must_use]
-    pub fn null_count(&self) -> usize {
-        self.valid.iter().filter(|valid| !**valid).count()
-    }
-
-    /// The cell at an index per dimension; `None` if it is NULL, or there is no such cell.
-    #[must_use]
-    pub fn get(&self, index: &[usize]) -> Option<T::Native> {
-        let is_within = index.len() == self.shape.len()
-            && index.iter().zip(&self.shape).all(|(index, len)| index < len);
-        let mut at = 0;
-        for (index, len) in index.iter().zip(&self.shape) {
-            at = at * len + index;
-        }
-        let is_valid = is_within && self.valid.get(at).copied().unwrap_or(true);
-        is_valid.then(|| self.values.get(at).copied()).flatten()
-    }
-
-    /// The cells in row-major order as an Arrow array, without a copy of the values.
-    #[must_use]
-    pub fn into_array(self) -> PrimitiveArray<T> {
-        let nulls =
-            (!self.valid.is_empty()).then(|| NullBuffer::new(BooleanBuffer::from(self.valid)));
-        PrimitiveArray::new(ScalarBuffer::from(self.values), nulls)
     }
 }
 

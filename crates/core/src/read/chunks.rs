@@ -51,6 +51,8 @@ pub(super) struct Chunks {
     read: HashMap<u32, HashSet<Arc<str>>>,
     /// Whether chunks were stored.
     found: FoundChunks,
+    /// The stored bytes of the chunks that were fetched.
+    bytes: u64,
 }
 
 impl Chunks {
@@ -85,6 +87,7 @@ impl Chunks {
             workspace: Workspace::default(),
             read: HashMap::new(),
             found: FoundChunks::default(),
+            bytes: 0,
         })
     }
 
@@ -108,6 +111,11 @@ impl Chunks {
             Some((task, stored, payloads)) => self.decode(task, stored, payloads).map(Some),
             None => self.finish().await.map(|()| None),
         }
+    }
+
+    /// The stored bytes of the chunks that were fetched.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Takes a chunk back to reuse its memory.
@@ -144,6 +152,7 @@ impl Chunks {
         let requests: Vec<Request> =
             chunks.iter().flat_map(|(_, stored)| Request::for_chunks(stored)).collect();
         let mut fetched = self.array.objects().fetch(&requests).await?.into_iter();
+        self.bytes = self.bytes.saturating_add(bytes);
         for (task, stored) in chunks {
             let own = fetched.by_ref().take(payloads(&stored).count()).collect();
             self.fetched.push_back((task, stored, own));

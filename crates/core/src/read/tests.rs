@@ -154,6 +154,12 @@ async fn selections_have_the_cells_that_were_written() {
         }
         let nulls = expected.iter().filter(|(_, cell)| cell.is_none()).count();
         assert_eq!(cells.null_count(), nulls, "case {case}");
+        let (mut values, mut valid) = (vec![0.5; count as usize], vec![]);
+        let read = reader.cells_into::<Float64Type>("v", &mut values, &mut valid).await.unwrap();
+        assert_eq!((read.0 > 0, valid.is_empty()), (count > 0, nulls == 0), "case {case}");
+        let valid = |at: usize| valid.get(at).copied().unwrap_or(true);
+        let found = values.iter().enumerate().map(|(at, value)| valid(at).then_some(*value));
+        assert!(found.eq(expected.iter().map(|(_, cell)| *cell)), "case {case}");
         let array = cells.into_array();
         assert!(array.iter().eq(expected.iter().map(|(_, cell)| *cell)), "case {case}");
 
@@ -213,4 +219,8 @@ async fn mistakes_are_explained() {
     assert!(error.contains("Float64, not Float32"), "{error}");
     let error = reader.cells::<Float64Type>("x0").await.unwrap_err().to_string();
     assert!(error.contains("`labels`"), "{error}");
+    let mut places = vec![0.0; shape.iter().product::<u64>() as usize + 1];
+    let into = reader.cells_into::<Float64Type>("v", &mut places, &mut vec![]).await;
+    let error = into.unwrap_err().to_string();
+    assert!(error.contains("places for cells of ["), "{error}");
 }
