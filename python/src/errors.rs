@@ -25,7 +25,7 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyT
     class.cast_into::<PyType>().map_err(|_| PyRuntimeError::new_err(format!("no class {name}")))
 }
 
-/// What a forked process is told.
+/// The message for a forked process.
 pub(crate) const FORKED: &str = "this process is a fork of one that has used gridfusion, whose threads it lacks; \
      start processes afresh, as in multiprocessing.get_context(\"spawn\")";
 

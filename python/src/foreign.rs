@@ -72,8 +72,8 @@ struct Memory(PyBuffer<u8>);
 impl AsRef<[u8]> for Memory {
     fn as_ref(&self) -> &[u8] {
         match self.0.as_slice_ptr() {
-            // SAFETY: the exporter neither moves nor frees the bytes while the buffer is held, which `self` does. That
-            // nobody writes them meanwhile is what `Connection.register` asks of its callers, as numpy cannot lock an array.
+            // SAFETY: the exporter neither moves nor frees the bytes while the buffer is held, which `self` does. It cannot
+            // lock them, so that `Connection.register` asks its callers not to change them.
             Some(bytes) => unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) },
             None => &[],
         }

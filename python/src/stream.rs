@@ -111,7 +111,7 @@ impl Feed {
     }
 }
 
-/// What another library takes, on any thread, with or without the interpreter.
+/// The batches for another library, which takes them on any thread, with or without the interpreter.
 impl Iterator for Feed {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 import gridfusion as gf
+from gridfusion._reopened import reopened
 
 np = pytest.importorskip("numpy")
 xr = pytest.importorskip("xarray")
@@ -57,7 +58,7 @@ def test_the_memory_is_shared(con):
     data = xr.Dataset({"v": (("x", "y"), values)})
     con.register("t", data)
     assert con.sql("SELECT sum(v) FROM t").fetchall() == [(400_000.0,)]
-    # What the notes of `register` forbid shows that there is no copy.
+    # Writing, which the notes of `register` forbid, shows that there is no copy.
     values[7, 3] = 5
     assert con.sql("SELECT sum(v) FROM t WHERE x = 7").fetchall() == [(1004.0,)]
 
@@ -189,10 +190,59 @@ def test_errors_of_dask_are_told(con):
         con.sql("SELECT sum(v) FROM t").fetchall()
 
 
+@pytest.fixture
+def opened(air):
+    pytest.importorskip("netCDF4")
+    with xr.open_dataset(air) as opened:
+        yield opened[["t2m", "tp"]]
+
+
+def test_a_file_that_xarray_opened_is_reopened(con, air, opened):
+    rows = reopened(con, opened)
+    assert rows is not None and rows.columns == ["time", "lat", "lon", "t2m", "tp"]
+    con.register("air", opened)
+    sql = "SELECT lat, avg(t2m), max(tp) FROM {} WHERE lon > 20 GROUP BY lat ORDER BY lat"
+    assert con.sql(sql.format("air")).fetchall() == con.sql(sql.format(f"'{air}'")).fetchall()
+    assert not opened["t2m"].variable._in_memory
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda it: it.isel(time=slice(2, 9)),
+        lambda it: it.isel(time=slice(None, None, -1)),
+        lambda it: it.assign(t2m=it["t2m"] + 1),
+        lambda it: it.rename(t2m="tp", tp="t2m"),
+        lambda it: it.assign_coords(lat=it["lat"] + 1),
+        lambda it: it.assign(t2m=it["t2m"].assign_attrs(units="degC")),
+        lambda it: it.transpose("lon", "time", "lat"),
+        lambda it: it.load(),
+    ],
+)
+def test_a_file_whose_dataset_was_changed_is_not_reopened(con, opened, change):
+    changed = change(opened)
+    assert reopened(con, changed) is None
+    con.register("changed", changed)
+    found = con.sql("SELECT lat, sum(t2m) AS t2m FROM changed GROUP BY lat").xarray()["t2m"].sortby("lat")
+    expected = changed["t2m"].astype("f8").sum(["time", "lon"]).sortby("lat")
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)
+    assert (found["lat"].values == expected["lat"].values).all()
+
+
+@pytest.mark.parametrize("options", [{"mask_and_scale": False}, {"decode_cf": False}, {"decode_times": False}])
+def test_a_file_that_is_not_decoded_is_not_reopened(con, air, options):
+    pytest.importorskip("netCDF4")
+    with xr.open_dataset(air, **options) as opened:
+        raw = opened[["t2m", "tp"]]
+        assert reopened(con, raw) is None
+        (row,) = con.register("raw", raw).sql("SELECT min(t2m), max(t2m), max(time) FROM raw").fetchall()
+        assert row[:2] == (raw["t2m"].min(), raw["t2m"].max())
+
+
 def test_files_that_xarray_has_not_loaded(con, air):
     pytest.importorskip("netCDF4")
     with xr.open_dataset(air) as opened:
-        con.register("air", opened[["t2m", "tp"]])
+        con.register("air", opened[["t2m", "tp"]].isel(lon=slice(0, 100)))
         assert not opened["t2m"].variable._in_memory
         means = con.sql("SELECT lat, avg(t2m) AS t2m FROM air GROUP BY lat")
         assert "GridReduceExec" in means.explain()

@@ -6,6 +6,7 @@
 //!                     └──▶ Outcome::Rows, Outcome::Nothing: the statement has run
 //! ```
 
+mod box_reader;
 mod cells;
 mod columns;
 mod cooperative;

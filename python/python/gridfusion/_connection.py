@@ -136,8 +136,12 @@ class Connection:
             Options of the format, as SQL has them.
         """
         if isinstance(location, (str, os.PathLike)) and variable is None and not options:
-            return self._rows_of(f"SELECT * FROM {quoted(os.fspath(location))}")
+            return self._rows_of(self._text_of_read(location))
         return self._call("read_array", location, *([] if variable is None else [variable]), **options)
+
+    @staticmethod
+    def _text_of_read(location: str | os.PathLike[str]) -> str:
+        return f"SELECT * FROM {quoted(os.fspath(location))}"
 
     def info(self, location: str | os.PathLike[str], **options: Any) -> Relation:
         """Return a row with facts per array or variable of a location: names, shapes, types, sizes."""
@@ -175,7 +179,8 @@ class Connection:
         -----
         Rows are read once, and share the memory of ``data``. A dataset stays an array, so that aggregations reduce it without making rows.
         Variables in memory and in row-major order are not copied: do not change them while the table is there. Those of dask, and those that
-        xarray has not loaded, are computed chunk by chunk, when a query reads them. NaN is NULL, as in files.
+        xarray has not loaded, are computed chunk by chunk, when a query reads them. A dataset that is just what ``open_dataset`` returned
+        for a file is read from the file instead. NaN is NULL, as in files.
 
         Returns
         -------
@@ -189,8 +194,13 @@ class Connection:
             session.register_rows(name, data._collect())
         elif type(data).__module__.partition(".")[0] == "xarray":
             from ._datasets import arrays
+            from ._reopened import reopened
 
-            session.register_arrays(name, *arrays(data))
+            rows = reopened(self, data)
+            if rows is None:
+                session.register_arrays(name, *arrays(data))
+            else:
+                session.create_view(name, rows._query)
         else:
             session.register(name, _stream(data))
         return self

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-#: What is called while a query runs: with the chunks that are done, all chunks or 0, and the bytes that were read.
+#: A function that is called while a query runs: with the chunks that are done, all chunks or 0, and the bytes that were read.
 Report = Callable[[int, int, int], object]
 
 #: The seconds of a query before it is reported.
