@@ -25,6 +25,9 @@ type Attributes = BTreeMap<String, String>;
 /// have a function, which returns those of a box.
 type Values<'py> = (String, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
 
+/// Values in memory, as [`Values`] has them.
+type Held = (String, Bytes, Option<Bytes>);
+
 /// A dimension: its name, its length, its labels and attributes.
 pub(crate) type GivenDimension<'py> = (String, u64, Option<Values<'py>>, Attributes);
 
@@ -36,7 +39,7 @@ const NOT_A_TIME: [u8; 8] = i64::MIN.to_le_bytes();
 
 /// A dataset whose memory is known.
 pub(crate) struct Given {
-    dims: Vec<(String, u64, Option<(String, Bytes, Option<Bytes>)>, Attributes)>,
+    dims: Vec<(String, u64, Option<Held>, Attributes)>,
     variables: Vec<(String, String, Attributes, Variable)>,
 }
 
@@ -74,12 +77,12 @@ impl Given {
     ///
     /// # Errors
     /// If a type is unknown, or parts do not fit together.
-    pub(crate) fn into_array(self, name: &str, chunks: &[Vec<u64>]) -> Result<GridArray> {
+    pub(crate) fn into_array(self, name: &str, chunks: Vec<Vec<u64>>) -> Result<GridArray> {
         let options = ReadOptions::default();
         let shape: Vec<u64> = self.dims.iter().map(|dim| dim.1).collect();
-        let axes = chunks.iter().map(|lens| {
-            let ends = lens.iter().scan(0_u64, |end, len| {
-                *end = end.saturating_add(*len);
+        let axes = chunks.into_iter().map(|lens| {
+            let ends = lens.into_iter().scan(0_u64, |end, len| {
+                *end = end.saturating_add(len);
                 Some(*end)
             });
             AxisChunks::At(std::iter::once(0).chain(ends).collect())

@@ -98,7 +98,7 @@ impl Session {
     ) -> PyResult<()> {
         runtime(py)?;
         let given = Given::try_new(dims, variables)?;
-        let array = py.detach(|| given.into_array(name, &chunks));
+        let array = py.detach(|| given.into_array(name, chunks));
         let array = array.map_err(|error| to_python(py, &DataFusionError::from(error)))?;
         self.replace(py, name, Arc::new(GridTable::new(Arc::new(array))))
     }
