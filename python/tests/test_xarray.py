@@ -251,3 +251,21 @@ print((peak() - before) / values.nbytes)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert float(done.stdout or "nan") < 1.5, done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u1", "f4", "f8", "datetime64[us]", "timedelta64[ns]", "bool", "U3"])
+@pytest.mark.parametrize("run", [1, 3, 40])
+def test_labels_are_numbered_as_numpy_does(dtype, run):
+    from gridfusion._xarray import _numbered
+
+    rng = np.random.default_rng(run)
+    for count in [0, 1, 2, 3, 500]:
+        values = np.repeat(rng.integers(0, 7, count), run).astype(dtype)
+        if dtype in ("f4", "f8"):
+            values[values == 3] = np.nan
+            values[values == 5] = -0.0
+        labels, codes = _numbered(values)
+        expected, numbers = np.unique(values, return_inverse=True)
+        np.testing.assert_array_equal(labels, expected)
+        np.testing.assert_array_equal(codes, numbers)
+        assert labels.dtype == values.dtype
