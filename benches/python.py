@@ -223,11 +223,18 @@ def row(query, ours, baseline="", theirs=None):
     return f"| {query} | {figure(statistics.median(ours))} | {baseline} | {' | '.join(other)} |"
 
 
+def imported(module):
+    """Milliseconds of an import in a new process."""
+    code = f"import time; start = time.perf_counter(); import {module}; print((time.perf_counter() - start) * 1e3)"
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
 def package(count):
     """The lines of the table of the package."""
     lines = ["| query | ms | compared with | ms | ratio |", "|---|---|---|---|---|"]
-    empty, imported = in_turns(11, *(lambda code=code: subprocess.run([sys.executable, "-c", code]) for code in ("", "import gridfusion")))
-    lines.append(row("Python, with `import gridfusion`", imported, "Python alone", empty))
+    modules = ["gridfusion", "numpy", "xarray"]
+    ours, *theirs = zip(*([imported(module) for module in modules] for _ in range(11)))
+    lines += [row("`import gridfusion`", ours, f"`import {module}`", taken) for module, taken in zip(modules[1:], theirs)]
     with tempfile.TemporaryDirectory() as folder:
         lines += group_by(Path(folder)) + large(Path(folder), count)
     return lines

@@ -1,12 +1,13 @@
 """The cells of a variable, which xarray reads when it needs them.
 
-An index of xarray becomes a query of the box around it. Numbers and times are read to their places. Texts and other values come as rows, with
-an index of 8 bytes per dimension beside each: read large ones in parts, as dask does.
+An index of xarray becomes a query of the box around it. Numbers and times are read to their places. Texts and other values come as rows, in
+batches: beside each value, an index per dimension tells the place of the cell. So a read needs little more memory than its box.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xarray.backends import BackendArray
@@ -16,6 +17,11 @@ import gridfusion
 
 from ._relation import numpy_column
 from ._sql import call, name as quoted_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ._internal import Rows, RowStream
 
 
 class Cells(BackendArray):
@@ -46,8 +52,9 @@ class Cells(BackendArray):
         if any(not len(it) for it in places):
             return np.empty([len(it) for at, it in enumerate(places) if at not in single], self.dtype)
         box = self._box([(int(it.min()), int(it.max())) for it in places])
-        inside = np.ix_(*(it - it.min() for it in places)) if places else ()
-        return box[inside].squeeze(axis=single) if places else box
+        if not all((np.diff(it) == 1).all() for it in places):
+            box = box[np.ix_(*(it - it.min() for it in places))]
+        return box.squeeze(axis=single)
 
     def _box(self, ranges: list[tuple[int, int]]) -> np.ndarray:
         """Read the cells from the first to the last place along each axis."""
@@ -63,21 +70,28 @@ class Cells(BackendArray):
         where = f" WHERE {' AND '.join(within)}" if within else ""
         query = con.sql(f"SELECT {', '.join([*names, quoted_name(self.column)])} FROM {table}{where}")
         shape = tuple(high - low + 1 for low, high in ranges)
-        found = query._cells(list(range(len(names))))
-        if found is not None:
+        box = query._cells(list(range(len(names))))
+        if box is not None:
             # The indices tell only what the ranges tell.
-            return self._typed(*numpy_column(dict(found[1])[len(names)], 0)).reshape(shape)
-        rows = query._collect()
-        values = self._typed(*numpy_column(rows, len(names)))
-        if len(values) != int(np.prod(shape, dtype=np.int64)):
-            raise gridfusion.DataError(f"{self.location}: {len(values)} cells of {self.dataset!r}, expected {shape}")
+            return self._typed(*numpy_column(dict(box[1])[len(names)], 0)).reshape(shape)
+        cells = np.empty(math.prod(shape), self.dtype)
+        found = 0
+        for rows in _batches(query._query.stream()):
+            if found + len(rows) <= len(cells):
+                self._put(rows, ranges, cells)
+            found += len(rows)
+        if found != len(cells):
+            raise gridfusion.DataError(f"{self.location}: {found} cells of {self.dataset!r}, expected {shape}")
+        return cells.reshape(shape)
+
+    def _put(self, rows: Rows, ranges: list[tuple[int, int]], cells: np.ndarray) -> None:
+        """Put the values of rows into their cells."""
+        values = self._typed(*numpy_column(rows, len(ranges)))
         places = np.zeros(len(values), np.intp)
         for at, (low, high) in enumerate(ranges):
             places *= high - low + 1
             places += numpy_column(rows, at)[0] - low
-        cells = np.empty(len(values), self.dtype)
         cells[places] = values
-        return cells.reshape(shape)
 
     def _typed(self, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         """Return values of the type of the variable, with its missing value in the place of NULL."""
@@ -86,6 +100,14 @@ class Cells(BackendArray):
         if mask is not None:
             values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
         return values
+
+
+def _batches(stream: RowStream) -> Iterator[Rows]:
+    try:
+        while (rows := stream.next()) is not None:
+            yield rows
+    finally:
+        stream.close()
 
 
 def _places(key: Any, length: int) -> np.ndarray:

@@ -265,7 +265,7 @@ class Relation:
         written; ``.copy(deep=True)`` makes others.
 
         The numbers and times of a query that shows a box of an array are read to their places. All other rows have the labels beside each
-        value. For ``float32`` over three dimensions, they and the arrays need some 25 times the memory of the arrays.
+        value. For ``float32`` over three dimensions, they and the arrays need some 20 times the memory of the arrays.
         """
         from ._xarray import dataset
 
