@@ -34,8 +34,8 @@ def test_a_file_is_what_netcdf4_reads(pair):
             assert (ours[name].values == theirs[name].values).all(), name
         else:
             np.testing.assert_allclose(ours[name].values, theirs[name].values, rtol=1e-6)
-    assert ours["t2m"].attrs["units"] == "K" and "scale_factor" not in ours["t2m"].attrs
-    assert set(ours.coords) == {"time", "lat", "lon"}
+        assert ours[name].attrs == theirs[name].attrs, name
+    assert set(ours.coords) == set(theirs.coords) and ours.attrs == theirs.attrs
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -202,3 +202,18 @@ def test_the_engine_is_known_by_name(data):
     with xr.open_dataset(data / "climate.tet") as opened:
         assert "t2m" in opened
     assert "gridfusion" in xr.backends.list_engines()
+
+
+@pytest.mark.parametrize("name", ["x.nc", "x.zarr"])
+def test_attributes_have_types(tmp_path, name):
+    pytest.importorskip("zarr" if name.endswith("zarr") else "netCDF4")
+    own = {"integer": 3, "float": 0.5, "integers": [1, 2], "floats": [0.5, 1.5], "text": "1, 2", "large": 2**60, "empty": ""}
+    made = xr.Dataset({"v": ("x", np.arange(3.0), own), "is_open": ("x", [True, False, True])}, attrs=own)
+    path = tmp_path / name
+    made.to_zarr(path) if name.endswith("zarr") else made.to_netcdf(path)
+    with xr.open_dataset(path, engine=GridfusionBackend) as ours:
+        assert ours.attrs == ours["v"].attrs == own
+        assert ours["is_open"].attrs == {}
+        ours.to_netcdf(tmp_path / "again.nc")
+    with xr.open_dataset(path, engine=GridfusionBackend, decode_coords=False) as ours:
+        assert ours.attrs == own

@@ -89,9 +89,15 @@ class GridfusionBackend(BackendEntrypoint):
         opened = _Opened(location, options, coordinates)
         for dataset in datasets:
             opened.add(dataset, dropped, is_only=len(datasets) == 1)
+        attributes = _attributes(location)
+        opened.complete_attributes(attributes)
         if decode_coords:
             opened.move_coordinates()
-        result = xr.Dataset(opened.variables, coords=opened.coords)
+        result = xr.Dataset(opened.variables, coords=opened.coords, attrs=attributes.get(None))
+        if decode_coords and isinstance(names := result.attrs.get("coordinates"), str):
+            # xarray writes coordinates without a variable of their own so.
+            del result.attrs["coordinates"]
+            result = result.set_coords([name for name in names.split() if name in result.variables])
         result.encoding["source"] = location
         return result
 
@@ -125,6 +131,25 @@ def _listed(location: str, dropped: set[str]) -> list[dict[str, Any]]:
     if any(row["shape"] is None for row in rows):
         raise ValueError(f"{location} is a sparse array; gridfusion.read(…).xarray() makes a dataset of some of its cells")
     return rows
+
+
+def _attributes(location: str) -> dict[str | None, dict[str, Any]]:
+    """Return the attributes of each variable, and of the file or store under ``None``."""
+    found: dict[str | None, dict[str, Any]] = {}
+    facts = gridfusion.default_connection().array_attributes(location)
+    for row in facts.fetchall():
+        fact = dict(zip(facts.columns, row))
+        if not fact["group_name"]:
+            found.setdefault(fact["variable"], {})[fact["key"]] = _typed(fact["type"], fact["value"])
+    return found
+
+
+def _typed(kind: str, value: str) -> Any:
+    """Return numbers as numbers."""
+    if kind not in ("integers", "floats") or not value:
+        return value
+    numbers = [int(it) if kind == "integers" else float(it) for it in value.split(", ")]
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _with_known(location: str, dataset: str, options: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +212,14 @@ class _Opened:
             text = f"{self.location}: {array!r} has other labels along {dim!r} than the variables before"
             raise ValueError(f"{text}; drop it with drop_variables")
         return dim
+
+    def complete_attributes(self, attributes: dict[str | None, dict[str, Any]]) -> None:
+        """Make numbers of attributes that are numbers, and keep the names of bounds, which are variables here too."""
+        for name, variable in [*self.variables.items(), *self.coords.items()]:
+            own = attributes.get(name, {})
+            variable.attrs = {key: own.get(key, value) for key, value in variable.attrs.items()}
+            if own.get("bounds") in self.variables:
+                variable.attrs["bounds"] = own["bounds"]
 
     def move_coordinates(self) -> None:
         """Make coordinates of the variables that others name so, as xarray does."""

@@ -105,7 +105,7 @@ def _advice(columns: list[str]) -> str:
 
 def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, str]:
     """Return the attributes that are true for values of a type. xarray itself writes the units of times."""
-    left_out = STORED | ({"units", "calendar"} if dtype.kind in "mM" else set())
+    left_out = STORED | ({"units", "calendar"} if dtype.kind in "mM" else set()) | ({"dtype"} if dtype.kind in "bm" else set())
     return {key: value for key, value in sorted(attributes.items()) if key not in left_out}
 
 
