@@ -34,6 +34,8 @@ def test_what_a_relation_is(means, con, air):
     assert means.shape == (3, 2)
     assert means.dims == ["lat"]
     assert con.sql(f"SELECT lon, time, t2m FROM '{air}'").dims == ["lon", "time"]
+    windows = con.sql(f"SELECT time, lat, lon, t2m, avg(t2m) OVER (PARTITION BY lat, lon ORDER BY time ROWS 2 PRECEDING) AS mean FROM '{air}'")
+    assert windows.dims == ["time", "lat", "lon"]
     assert con.sql("SELECT 1 AS one").dims == []
     assert repr(means) == f"<gridfusion.Relation: lat Float32 (dimension), t2m {means.types[1]}>"
 

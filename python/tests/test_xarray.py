@@ -64,6 +64,14 @@ def test_groups_are_those_of_xarray(con, air, opened):
     assert ours["t2m"].attrs["units"] == opened["t2m"].attrs["units"]
 
 
+def test_windows_keep_the_grid(con, air, opened):
+    sql = f"SELECT time, lat, lon, avg(t2m) OVER (PARTITION BY lat, lon ORDER BY time ROWS 2 PRECEDING) AS t2m FROM '{air}'"
+    ours, theirs = con.sql(sql).xarray(), opened["t2m"].astype("f8").rolling(time=3, min_periods=1).mean()
+    assert (ours["lat"].values == opened["lat"].values).all(), "in the order of the file, which is down"
+    np.testing.assert_allclose(ours["t2m"].transpose(*theirs.dims).values, theirs.values, rtol=1e-5)
+    assert ours["t2m"].attrs["units"] == opened["t2m"].attrs["units"]
+
+
 def test_a_selection_keeps_the_order_of_the_file(con, air, opened):
     relation = con.sql(f"SELECT lat, lon, t2m FROM '{air}' WHERE lat IN (36, 60, -12) AND time = '2023-03-01' ORDER BY random()")
     ours = relation.xarray()

@@ -16,19 +16,24 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
 use gridfusion::GridTable;
 use gridfusion_plot::{CalendarUnits, Role, Title};
 
-/// Aggregates whose results have the unit of their argument.
-const KEEP_UNIT: [&str; 11] = [
+/// Aggregates and window functions whose results have the unit of their argument.
+const KEEP_UNIT: [&str; 16] = [
     "approx_median",
     "approx_percentile_cont",
     "avg",
     "first_value",
+    "lag",
     "last_value",
+    "lead",
     "max",
     "median",
     "min",
+    "nth_value",
+    "percentile_cont",
     "stddev",
     "stddev_pop",
     "sum",
+    "weighted_avg",
 ];
 
 /// Returns the title of each column of a plan.
@@ -58,7 +63,7 @@ pub(crate) struct Trace<'a> {
     pub(crate) field: &'a Field,
     /// The table.
     pub(crate) scan: &'a TableScan,
-    /// The aggregate over the column; at most one.
+    /// The aggregate or window function over the column; at most one.
     pub(crate) aggregate: Option<&'a str>,
     /// Whether the column shows other values than the table: a cast may change them, their order and their number.
     pub(crate) is_cast: bool,
@@ -76,6 +81,10 @@ impl<'a> Trace<'a> {
                 let expr = node.group_expr.iter().chain(&node.aggr_expr).nth(at)?;
                 if is_grouping_set { None } else { Self::from_expr(expr, &node.input) }
             }
+            LogicalPlan::Window(node) => match at.checked_sub(node.input.schema().fields().len()) {
+                Some(at) => Self::from_expr(node.window_expr.get(at)?, &node.input),
+                None => Self::from_plan(&node.input, at),
+            },
             LogicalPlan::TableScan(scan) => Some(Self {
                 field: scan.projected_schema.fields().get(at)?,
                 scan,
@@ -120,12 +129,20 @@ impl<'a> Trace<'a> {
             }
             Expr::AggregateFunction(AggregateFunction { func, params }) => {
                 let AggregateFunctionParams { args, .. } = params;
-                let trace = Self::from_expr(args.first()?, input)?;
-                let name = KEEP_UNIT.into_iter().find(|name| *name == func.name())?;
-                trace.aggregate.is_none().then_some(Self { aggregate: Some(name), ..trace })
+                Self::from_function(func.name(), args, input)
+            }
+            Expr::WindowFunction(window) => {
+                Self::from_function(window.fun.name(), &window.params.args, input)
             }
             _ => None,
         }
+    }
+
+    /// Follows the first argument of a function that keeps its unit.
+    fn from_function(name: &str, args: &'a [Expr], input: &'a LogicalPlan) -> Option<Self> {
+        let name = KEEP_UNIT.into_iter().find(|it| *it == name)?;
+        let trace = Self::from_expr(args.first()?, input)?;
+        trace.aggregate.is_none().then_some(Self { aggregate: Some(name), ..trace })
     }
 
     /// Returns the title of the column. `name` is the name of the column in the query.
