@@ -17,6 +17,7 @@ use datafusion::arrow::datatypes::{
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use datafusion::common::resources_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use gridfusion::array::{ColumnSource, GridArray};
@@ -137,6 +138,11 @@ impl BoxReader {
     ) -> Result<PrimitiveArray<T>> {
         let cells = usize::try_from(self.selection.cells()).unwrap_or(usize::MAX);
         reservation.try_grow(cells.saturating_mul(size_of::<T::Native>()))?;
+        // Memory that the machine does not have is an error, and not the end of the process.
+        if Vec::<T::Native>::new().try_reserve_exact(cells).is_err() {
+            let bytes = cells.saturating_mul(size_of::<T::Native>());
+            return resources_err!("cannot allocate {bytes} bytes for the cells of \"{name}\"");
+        }
         let mut values = vec![T::Native::default(); cells];
         let (parts, cells_of) = self.parts();
         let mut marks: Vec<(usize, Vec<bool>)> = vec![];

@@ -10,12 +10,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, UInt64Array};
+use arrow::compute::{partition, take};
 use arrow::datatypes::{Field, Schema};
 use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_expr::{PhysicalExprRef, conjunction, split_conjunction};
-use datafusion::physical_plan::aggregates::group_values::new_group_values;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use crate::array::ColumnSource;
@@ -125,18 +126,41 @@ fn evaluate(
             Some(distinct) => {
                 let values =
                     keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
-                distinct.intern(&values.collect::<Result<Vec<_>>>()?, &mut of_batch)?;
+                number(distinct.as_mut(), &values.collect::<Result<Vec<_>>>()?, &mut of_batch)?;
             }
             None => of_batch = vec![0; batch.num_rows()],
         }
-        let number = |(at, group): (usize, &usize)| match &keep {
+        let counted = |(at, group): (usize, &usize)| match &keep {
             Some(keep) if !keep.value(at) => PlaneGroups::NONE,
             _ => *group as u32,
         };
-        numbers.extend(of_batch.iter().enumerate().map(number));
+        numbers.extend(of_batch.iter().enumerate().map(counted));
     }
     let count = distinct.as_ref().map_or(1, |distinct| distinct.len() as u32);
     let values = distinct.as_mut().map(|distinct| distinct.emit(EmitTo::All)).transpose()?;
     let groups = PlaneGroups { axes: first..last + 1, numbers: numbers.into(), groups: count };
     Ok(Some((groups, values.unwrap_or_default())))
+}
+
+/// Numbers rows by the values of their keys. Neighbours with the same values are looked up once.
+fn number(
+    distinct: &mut dyn GroupValues,
+    keys: &[ArrayRef],
+    numbers: &mut Vec<usize>,
+) -> Result<()> {
+    let Ok(runs) = partition(keys) else { return distinct.intern(keys, numbers) };
+    let runs = runs.ranges();
+    let rows = runs.last().map_or(0, |last| last.end);
+    if runs.len() * 2 > rows {
+        return distinct.intern(keys, numbers);
+    }
+    let firsts = UInt64Array::from_iter_values(runs.iter().map(|run| run.start as u64));
+    let firsts = keys.iter().map(|key| take(key, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
+    let mut of_runs = vec![];
+    distinct.intern(&firsts, &mut of_runs)?;
+    numbers.clear();
+    for (run, group) in runs.iter().zip(of_runs) {
+        numbers.resize(run.end, group);
+    }
+    Ok(())
 }
