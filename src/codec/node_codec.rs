@@ -139,8 +139,6 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             bytes.extend_from_slice(WEIGHTED_AVG);
         } else if is_own_aggregate(function) {
             bytes.extend_from_slice(OWN);
-        } else if mended::aggregate_functions().iter().any(|it| **it == *function) {
-            bytes.extend_from_slice(MENDED);
         }
         Ok(())
     }
@@ -149,10 +147,6 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         match bytes {
             WEIGHTED_AVG => Ok(weighted_avg_udaf()),
             OWN => own_aggregate_named(name).ok_or_else(|| no_function(name)),
-            MENDED => {
-                let mut functions = mended::aggregate_functions().into_iter();
-                functions.find(|it| it.name() == name).ok_or_else(|| no_function(name))
-            }
             _ => Err(no_function(name)),
         }
     }

@@ -12,36 +12,22 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, plan_err};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::dml::CopyTo;
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, TryCast, cast,
-};
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, TryCast, cast};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
 use super::Counted;
 use super::dates::has_counted;
-use super::function::{call, named, number_of_call};
-use crate::core::array::{Calendar, CountedTimes};
-use crate::exec::matching::known_scalar;
+use super::function::call;
+use super::origins::refuse_timestamps;
+use crate::core::array::CountedTimes;
 use crate::exec::mended::with_names;
-
-/// Functions that make times of numbers.
-const FUNCTIONS: [&str; 7] = [
-    "to_timestamp",
-    "to_timestamp_seconds",
-    "to_timestamp_millis",
-    "to_timestamp_micros",
-    "to_timestamp_nanos",
-    "to_date",
-    "from_unixtime",
-];
 
 /// The endings of files of text.
 const TEXT_FILES: [&str; 2] = ["csv", "json"];
@@ -53,18 +39,7 @@ pub(crate) struct CountedTimesRule;
 
 impl AnalyzerRule for CountedTimesRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.apply_with_subqueries(|node| {
-            let inputs = node.inputs();
-            let fields = inputs.iter().flat_map(|input| input.schema().fields().iter());
-            // Few tables have such numbers, so most plans are done here.
-            if fields.clone().all(|field| count(field).is_none()) {
-                return Ok(TreeNodeRecursion::Continue);
-            }
-            let schema = merge_schema(&inputs);
-            node.apply_expressions(|expr| {
-                expr.apply(|expr| check(expr, &schema).map(|()| TreeNodeRecursion::Continue))
-            })
-        })?;
+        refuse_timestamps(&plan)?;
         if !has_counted(&plan)? {
             return Ok(plan);
         }
@@ -123,60 +98,4 @@ fn copied(mut copy: CopyTo) -> Result<CopyTo> {
     let input = LogicalPlanBuilder::from(copy.input.as_ref().clone()).project(columns)?.build()?;
     copy.input = Arc::new(input);
     Ok(copy)
-}
-
-/// Refuses an expression that makes a time of a number.
-fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
-    let (number, what) = match expr {
-        Expr::Cast(Cast { expr: number, field })
-        | Expr::TryCast(TryCast { expr: number, field }) => {
-            let to = field.data_type();
-            if !matches!(to, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64) {
-                return Ok(());
-            }
-            (&**number, format!("a cast to {to}"))
-        }
-        Expr::ScalarFunction(ScalarFunction { func, args })
-            if FUNCTIONS.contains(&func.name()) && known_scalar(func).is_some() =>
-        {
-            let Some(number) = args.first() else { return Ok(()) };
-            (number, func.name().to_owned())
-        }
-        _ => return Ok(()),
-    };
-    // A time cast to numbers first is a number of the same count.
-    let number = number_of_call(without_casts(number));
-    let (_, field) = number.to_field(schema)?;
-    match count(&field) {
-        Some((units, calendar)) => plan_err!(
-            "{} is a number of {units} in the calendar {calendar}, and {what} would count from 1970; \
-             see docs/time.md#other-calendars",
-            named(number)
-        ),
-        None => Ok(()),
-    }
-}
-
-/// Returns a number without its casts to other numbers.
-fn without_casts(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Alias(alias) => without_casts(&alias.expr),
-        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })
-            if field.data_type().is_numeric() =>
-        {
-            without_casts(expr)
-        }
-        expr => expr,
-    }
-}
-
-/// Returns the units and the calendar of numbers that count time, unless the calendar is that of SQL.
-fn count(field: &Field) -> Option<(&str, &str)> {
-    let (units, calendar) = (field.metadata().get("units")?, field.metadata().get("calendar"));
-    let calendar = calendar.map_or("", String::as_str);
-    let is_shared =
-        matches!(Calendar::from_name(calendar), Some(Calendar::Mixed | Calendar::Proleptic));
-    let counts = field.data_type().is_numeric() && units.contains(" since ");
-    let is_other = counts && !is_shared || CountedTimes::from_field(field).is_some();
-    is_other.then_some((units.as_str(), calendar))
 }

@@ -17,6 +17,7 @@ use datafusion::optimizer::utils::NamePreserver;
 
 use super::Counted;
 use super::function::{What, call, named, number_of_time, text};
+use super::passed::passed;
 use crate::core::array::CountedTimes;
 use crate::exec::matching::known_scalar;
 use crate::exec::mended::with_names;
@@ -76,10 +77,11 @@ fn counted(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Between(between) => in_range(between, schema),
         Expr::InList(list) => in_list(list, schema),
         Expr::InSubquery(subquery) => in_subquery(subquery, schema),
-        Expr::ScalarFunction(function) => Ok(match of_time(&function, schema)? {
-            Some(date) => Transformed::yes(date),
-            None => Transformed::no(Expr::ScalarFunction(function)),
-        }),
+        Expr::ScalarFunction(function) => match of_time(&function, schema)? {
+            Some(date) => Ok(Transformed::yes(date)),
+            None => passed(Expr::ScalarFunction(function), schema),
+        },
+        Expr::Case(_) | Expr::WindowFunction(_) => passed(expr, schema),
         Expr::Cast(Cast { expr, field }) => {
             let (expr, is_replaced) = as_number(expr, &field, schema);
             Ok(Transformed::new_transformed(Expr::Cast(Cast { expr, field }), is_replaced))
@@ -171,7 +173,7 @@ fn is_comparison(operator: Operator) -> bool {
 ///
 /// # Errors
 /// If the calendar has no such date. If `text` counts time in another way.
-fn number(times: &Expr, text: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+pub(super) fn number(times: &Expr, text: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let Some(counted) = Counted::from_expr(times, schema) else { return Ok(None) };
     let Expr::Literal(text, _) = text else {
         if let Some(other) = Counted::from_expr(text, schema) {

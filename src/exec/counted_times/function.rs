@@ -6,6 +6,7 @@
 //! | `truncate` | `month` | the number of the first day of the month, which is a time again |
 //! | `text` | `%Y-%m`, or nothing for the whole date | text |
 //! | `number` | | the number, which is no time any more |
+//! | `time` | | the number, which is a time |
 
 use std::sync::{Arc, LazyLock};
 
@@ -42,6 +43,7 @@ pub(super) enum What {
     /// Text in a format, or else as results show it.
     Text(Option<String>),
     Number,
+    Time,
 }
 
 impl What {
@@ -85,6 +87,7 @@ impl What {
             Self::Truncate(_) => "truncate",
             Self::Text(_) => "text",
             Self::Number => "number",
+            Self::Time => "time",
         }
     }
 
@@ -95,6 +98,7 @@ impl What {
             "truncate" => Self::Truncate(TimePart::from_name(detail)?),
             "text" => Self::Text(Some(detail.to_owned()).filter(|it| !it.is_empty())),
             "number" => Self::Number,
+            "time" => Self::Time,
             _ => return None,
         })
     }
@@ -106,12 +110,14 @@ impl What {
             Self::Part(_) => DataType::Int32,
             Self::Truncate(_) => DataType::Float64,
             Self::Text(_) => DataType::Utf8,
-            Self::Number => number.data_type().clone(),
+            Self::Number | Self::Time => number.data_type().clone(),
         };
         // NaN is no time, and has no parts.
         let field = Field::new(NAME, data_type, true);
         Arc::new(match self {
-            Self::Truncate(_) => field.with_metadata(CountedTimes::metadata(units, calendar)),
+            Self::Truncate(_) | Self::Time => {
+                field.with_metadata(CountedTimes::metadata(units, calendar))
+            }
             _ => field,
         })
     }
@@ -187,7 +193,7 @@ impl ScalarUDFImpl for DateFunction {
                 Ok(what.field(number, units, calendar))
             }
             _ => plan_err!(
-                "{NAME} takes 'part', 'truncate', 'text' or 'number', a part or format, numbers, units and a calendar"
+                "{NAME} takes 'part', 'truncate', 'text', 'number' or 'time', a part or format, numbers, units and a calendar"
             ),
         }
     }
@@ -224,7 +230,7 @@ pub(super) fn text(value: Option<&ScalarValue>) -> &str {
 fn computed(what: &What, numbers: &ArrayRef, times: CountedTimes) -> Result<ArrayRef> {
     let all = || times.times(numbers.as_ref()).map_err(|why| exec_datafusion_err!("{why}"));
     Ok(match what {
-        What::Number => Arc::clone(numbers),
+        What::Number | What::Time => Arc::clone(numbers),
         What::Text(None) => {
             let texts = times.texts(numbers.as_ref());
             Arc::new(texts.map_err(|why| exec_datafusion_err!("{why}"))?)
@@ -251,25 +257,25 @@ fn computed(what: &What, numbers: &ArrayRef, times: CountedTimes) -> Result<Arra
     })
 }
 
-/// Returns an expression as users write it, if it is a call for the beginning of a part.
+/// Returns an expression as users write it.
 pub(super) fn named(expr: &Expr) -> String {
-    match expr {
-        Expr::ScalarFunction(function) if *function.func == *date_function() => {
+    match called(expr) {
+        Some(("truncate", number)) => {
+            let Expr::ScalarFunction(function) = expr else { return number.to_string() };
             let detail = text(function.args.get(1).and_then(Expr::as_literal));
-            let number = function.args.get(2).map(ToString::to_string).unwrap_or_default();
             format!("date_trunc('{detail}', {number})")
         }
-        expr => expr.to_string(),
+        Some((_, number)) => named(number),
+        None => expr.to_string(),
     }
 }
 
-/// Returns the time whose number a call returns; other expressions themselves.
-pub(super) fn number_of_call(expr: &Expr) -> &Expr {
+/// Returns what a call of the function computes, and of what number; `None` for other expressions.
+pub(super) fn called(expr: &Expr) -> Option<(&str, &Expr)> {
     match expr {
         Expr::ScalarFunction(function) if *function.func == *date_function() => {
-            let is_number = function.args.first() == Some(&lit("number"));
-            function.args.get(2).filter(|_| is_number).unwrap_or(expr)
+            Some((text(function.args.first()?.as_literal()), function.args.get(2)?))
         }
-        expr => expr,
+        _ => None,
     }
 }

@@ -13,7 +13,9 @@
 //! |---|---|
 //! | `function` | `gridfusion_date`, which later steps evaluate once per label, as other functions |
 //! | `dates` | the rule before DataFusion's `TypeCoercion`: comparisons, and calls of functions |
+//! | `passed` | expressions that pass times on, such as `CASE` |
 //! | `casts` | the rule behind it: casts to text and to timestamps, and files of text |
+//! | `origins` | the error for timestamps of such numbers, whatever a query computed with them |
 //! | `extract` | `EXTRACT`, as a call that the first rule sees |
 //! | `kept` | results of statistics keep the metadata |
 
@@ -22,6 +24,8 @@ mod dates;
 mod extract;
 mod function;
 mod kept;
+mod origins;
+mod passed;
 
 use std::sync::Arc;
 

@@ -44,6 +44,10 @@ enum AggregateKind {
     OfPairs,
     Least,
     Greatest,
+    /// DataFusion's, with the metadata of the values.
+    Listed,
+    /// As [`Self::Listed`], and never reversed: DataFusion reverses only the first of two stages.
+    Nth,
 }
 
 impl AggregateKind {
@@ -57,6 +61,8 @@ impl AggregateKind {
             "var_pop" => Self::Variance { is_sample: false, is_root: false },
             "stddev" => Self::Variance { is_sample: true, is_root: true },
             "stddev_pop" => Self::Variance { is_sample: false, is_root: true },
+            "array_agg" => Self::Listed,
+            "nth_value" => Self::Nth,
             of_pairs if PairFunction::named(of_pairs).is_some() => Self::OfPairs,
             _ => return None,
         })
@@ -77,6 +83,11 @@ impl OwnAggregate {
 
     fn inner(&self) -> &dyn AggregateUDFImpl {
         self.wrapped.inner().as_ref()
+    }
+
+    /// Whether the accumulators are those of DataFusion.
+    fn is_wrapper(&self) -> bool {
+        matches!(self.kind, AggregateKind::Listed | AggregateKind::Nth)
     }
 
     /// Returns our accumulator for a moving frame; `None` if that of DataFusion is right, as for integers and decimals.
@@ -104,7 +115,7 @@ impl OwnAggregate {
                 Box::new(SlidingRows::new(OfSteps(Variance { is_sample, is_root })))
             }
             AggregateKind::OfPairs => Box::new(SlidingRows::new(PairFunction::named(self.name())?)),
-            AggregateKind::Least | AggregateKind::Greatest => return None,
+            _ => return None,
         })
     }
 }
@@ -113,7 +124,7 @@ impl AggregateUDFImpl for OwnAggregate {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let data_type = args.return_field.data_type();
         match self.kind {
-            _ if !data_type.is_floating() => self.inner().accumulator(args),
+            _ if self.is_wrapper() || !data_type.is_floating() => self.inner().accumulator(args),
             AggregateKind::Least => Ok(Box::new(ExtremeOfAll::<Least>::new(data_type))),
             AggregateKind::Greatest => Ok(Box::new(ExtremeOfAll::<Greatest>::new(data_type))),
             _ => Ok(Box::new(OneNan(self.inner().accumulator(args)?))),
@@ -129,7 +140,7 @@ impl AggregateUDFImpl for OwnAggregate {
             Some(sliding) => sliding,
             None => self.inner().create_sliding_accumulator(args)?,
         };
-        Ok(if is_float { Box::new(OneNan(sliding)) } else { sliding })
+        Ok(if is_float && !self.is_wrapper() { Box::new(OneNan(sliding)) } else { sliding })
     }
 
     fn create_groups_accumulator(
@@ -138,7 +149,9 @@ impl AggregateUDFImpl for OwnAggregate {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let data_type = args.return_field.data_type();
         match self.kind {
-            _ if !data_type.is_floating() => self.inner().create_groups_accumulator(args),
+            _ if self.is_wrapper() || !data_type.is_floating() => {
+                self.inner().create_groups_accumulator(args)
+            }
             AggregateKind::Least => Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type))),
             AggregateKind::Greatest => Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type))),
             _ => {
@@ -173,9 +186,10 @@ impl AggregateUDFImpl for OwnAggregate {
     fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
         let field = self.inner().return_field(fields)?;
         Ok(match self.kind {
-            AggregateKind::Least | AggregateKind::Greatest => {
-                with_metadata_of(fields.first(), field)
-            }
+            AggregateKind::Least
+            | AggregateKind::Greatest
+            | AggregateKind::Listed
+            | AggregateKind::Nth => with_metadata_of(fields.first(), field),
             _ => field,
         })
     }
@@ -217,7 +231,10 @@ impl AggregateUDFImpl for OwnAggregate {
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        self.inner().reverse_expr()
+        match self.kind {
+            AggregateKind::Nth => ReversedUDAF::NotSupported,
+            _ => self.inner().reverse_expr(),
+        }
     }
 
     fn simplify(&self) -> Option<AggregateFunctionSimplification> {

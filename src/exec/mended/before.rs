@@ -11,7 +11,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::{
     copies, distinct_from, doubled_keys, empty_subquery, exists, in_null, intervals, key_columns,
-    nth_value, shift, time_of_day, zeros_in_lists,
+    shift, time_of_day, zeros_in_lists,
 };
 
 /// An analyzer rule for constructs that DataFusion plans wrongly. It belongs behind the coercion of types.
@@ -83,6 +83,5 @@ fn before_optimizer(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
         .transform_data(|expr| time_of_day::rewrite(expr, schema))?
         .transform_data(|expr| zeros_in_lists::rewrite(expr, schema))?
         .transform_data(|expr| Ok(shift::rewrite(expr)))?
-        .transform_data(|expr| Ok(doubled_keys::of_aggregate(expr)))?
-        .transform_data(|expr| Ok(nth_value::rewrite(expr)))
+        .transform_data(|expr| Ok(doubled_keys::of_aggregate(expr)))
 }

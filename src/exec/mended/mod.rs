@@ -35,7 +35,7 @@ mod zeros_in_lists;
 use std::sync::Arc;
 
 #[cfg(feature = "codec")]
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use datafusion::logical_expr::{ScalarUDF, WindowUDF};
 
 pub(crate) use at_end::MendedEnd;
 pub(crate) use before::{MendedLogic, with_names};
@@ -50,12 +50,6 @@ pub(crate) use when_executed::WhenExecuted;
 #[cfg(feature = "codec")]
 pub(crate) fn functions() -> [Arc<ScalarUDF>; 3] {
     [interval_length(), time_of_day(), super::date_function()]
-}
-
-/// Returns the aggregate functions that take the places of those of DataFusion with the same names.
-#[cfg(feature = "codec")]
-pub(crate) fn aggregate_functions() -> [Arc<AggregateUDF>; 1] {
-    [nth_value::function()]
 }
 
 /// Returns the window functions that take the places of those of DataFusion with the same names. They can be reversed.

@@ -3,7 +3,7 @@
 //! | calendar | timestamp of a time |
 //! |---|---|
 //! | `proleptic_gregorian` | the same date |
-//! | `standard`, `gregorian` | the same instant, and the same date since 1582-10-15; labels before that day stay numbers, shown as dates |
+//! | `standard`, `gregorian` | the same date; labels before 1582-10-15 stay numbers, shown as dates |
 //! | `noleap`, `365_day` | the same date: SQL has all dates of the calendar |
 //!
 //! Other calendars have dates that SQL lacks, and their times stay numbers. So do months and years, which have no fixed length.
@@ -15,6 +15,9 @@ use arrow::datatypes::{DataType, TimeUnit};
 
 use super::calendar::{Calendar, REFORM_DAY};
 use super::time_reference::{DAY, nanoseconds, nanoseconds_in, parse_reference, split_units};
+
+/// 1582-10-15, in nanoseconds since 1970.
+const REFORM: i128 = REFORM_DAY as i128 * DAY as i128;
 
 /// A map from numbers to timestamps: `epoch + number * unit`, and the same date of SQL.
 ///
@@ -66,6 +69,20 @@ impl TimeUnits {
         }
     }
 
+    /// Returns the units with SQL's date for the instant of each time, instead of the file's date.
+    pub(crate) fn of_instants(self) -> Self {
+        let calendar = self.calendar.map(|it| match it {
+            Calendar::Mixed => Calendar::Proleptic,
+            calendar => calendar,
+        });
+        Self { calendar, ..self }
+    }
+
+    /// Whether the calendar has leap days before 1582 that SQL lacks.
+    pub(crate) fn has_julian_dates(self) -> bool {
+        self.calendar == Some(Calendar::Mixed)
+    }
+
     /// Returns the nanoseconds per count of [`Self::data_type`].
     fn tick(self) -> i64 {
         if self.unit % 1_000 == 0 { 1_000 } else { 1 }
@@ -73,8 +90,7 @@ impl TimeUnits {
 
     /// Whether the file's calendar gives times other dates than SQL does, of which this is the first: it is Julian before 1582-10-15.
     pub(crate) fn precedes_reform(self, first: Option<i64>) -> bool {
-        let reform = i128::from(REFORM_DAY) * i128::from(DAY);
-        let is_before = first.is_some_and(|it| i128::from(it) * i128::from(self.tick()) < reform);
+        let is_before = first.is_some_and(|it| i128::from(it) * i128::from(self.tick()) < REFORM);
         self.calendar == Some(Calendar::Mixed) && is_before
     }
 
@@ -95,15 +111,20 @@ impl TimeUnits {
         self.timestamp(whole as i128 * i128::from(self.unit) + self.epoch + fraction)
     }
 
-    /// Returns the timestamp of nanoseconds since 1970 of the calendar.
+    /// Returns the timestamp of nanoseconds since 1970 of the calendar; `None` for a date that SQL lacks, such as the Julian 1500-02-29.
     fn timestamp(self, nanoseconds: i128) -> Option<i64> {
-        let shared = match self.calendar {
-            Some(Calendar::NoLeap) => {
-                let day = i64::try_from(nanoseconds.div_euclid(DAY.into())).ok()?;
-                let same = Calendar::Proleptic.day(Calendar::NoLeap.date(day)?)?;
+        let day = || i64::try_from(nanoseconds.div_euclid(DAY.into())).ok();
+        let of = match self.calendar {
+            Some(Calendar::NoLeap) => Some((Calendar::NoLeap, day()?)),
+            Some(Calendar::Mixed) if nanoseconds < REFORM => Some((Calendar::Julian, day()?)),
+            _ => None,
+        };
+        let shared = match of {
+            Some((calendar, day)) => {
+                let same = Calendar::Proleptic.day(calendar.date(day)?)?;
                 i128::from(same) * i128::from(DAY) + nanoseconds.rem_euclid(DAY.into())
             }
-            _ => nanoseconds,
+            None => nanoseconds,
         };
         let tick = i128::from(self.tick());
         shared.checked_add(tick / 2)?.div_euclid(tick).try_into().ok()
@@ -184,10 +205,25 @@ mod tests {
     #[test]
     fn the_standard_calendar_is_julian_before_1582() {
         let standard = Some("standard");
-        assert_eq!(epoch("days since 0001-01-01", standard), "0000-12-30 00:00:00");
-        assert_eq!(epoch("days since 1582-10-04", standard), "1582-10-14 00:00:00");
-        assert_eq!(epoch("days since 1582-10-15", standard), "1582-10-15 00:00:00");
-        assert_eq!(epoch("days since 1500-02-29", standard), "1500-03-10 00:00:00");
+        let instant = |text: &str| {
+            let units = units(text, standard).unwrap().of_instants();
+            shown(units.at_integer(0).unwrap())
+        };
+        for (date, of_sql) in [
+            ("0001-01-01", "0000-12-30"),
+            ("1582-10-04", "1582-10-14"),
+            ("1582-10-15", "1582-10-15"),
+        ] {
+            let text = format!("days since {date}");
+            assert_eq!(epoch(&text, standard), format!("{date} 00:00:00"));
+            assert_eq!(instant(&text), format!("{of_sql} 00:00:00"));
+        }
+        assert_eq!(instant("days since 1500-02-29"), "1500-03-10 00:00:00");
+        let days = units("days since 1500-02-28", standard).unwrap();
+        let at = |days_later: i128| days.at_integer(days_later).map(shown);
+        assert_eq!(at(1), None, "SQL has no 1500-02-29");
+        assert_eq!(at(2), Some("1500-03-01 00:00:00".to_owned()));
+        assert_eq!(days.at_float(2.5).map(shown), Some("1500-03-01 12:00:00".to_owned()));
         assert_eq!(
             epoch("days since 0001-01-01", Some("proleptic_gregorian")),
             "0001-01-01 00:00:00"

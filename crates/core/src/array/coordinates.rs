@@ -56,7 +56,7 @@ fn times(
             return None;
         }
     };
-    let Some(times) = timestamps(values, units) else {
+    let Some(times) = timestamps(values, units.of_instants()) else {
         odd.push("some times do not fit a timestamp; the labels stay numbers".to_owned());
         return None;
     };

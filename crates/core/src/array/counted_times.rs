@@ -8,8 +8,9 @@
 //! Without the mark, numbers are numbers, whatever their units are.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Float64Array, StringArray};
+use arrow::array::{Array, AsArray, Float64Array, ListArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, TimeUnit};
 
@@ -66,6 +67,14 @@ impl CountedTimes {
         }
         let calendar = metadata.get("calendar").map_or("", String::as_str);
         Self::from_attributes(metadata.get("units")?, calendar)
+    }
+
+    /// Returns the meaning of the numbers in a column of lists, as for [`Self::from_field`]: the field of the lists has the metadata.
+    pub fn from_lists(field: &Field) -> Option<Self> {
+        let (DataType::List(item) | DataType::LargeList(item)) = field.data_type() else {
+            return None;
+        };
+        Self::from_field(&item.as_ref().clone().with_metadata(field.metadata().clone()))
     }
 
     /// Returns the number that stands for a date, with or without a time: `2001-02-30`, `2001-02-30 12:00`, `2001-02`.
@@ -173,6 +182,20 @@ impl CountedTimes {
             Ok(time.map_or_else(|| number().to_string(), |it| it.to_string()))
         });
         Ok(texts?.into_iter().collect())
+    }
+
+    /// As [`Self::texts`], for an array of lists of numbers.
+    ///
+    /// # Errors
+    /// `Internal` if the array has no lists of numbers.
+    pub fn lists_of_texts(self, lists: &dyn Array) -> Result<ListArray> {
+        let lists = cast(lists, &DataType::new_list(DataType::Float64, true))
+            .map_err(failed_to("list times"))?;
+        let lists: &ListArray = lists.as_list();
+        let texts = self.texts(lists.values().as_ref())?;
+        let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
+        ListArray::try_new(item, lists.offsets().clone(), Arc::new(texts), lists.nulls().cloned())
+            .map_err(failed_to("list times"))
     }
 
     /// Applies a function to the time of each number. Integers are exact.

@@ -326,7 +326,8 @@ fn shown<T: Element>(array: PrimitiveArray<T>, meaning: &ColumnMeaning) -> Resul
 fn times<T: Element>(numbers: &PrimitiveArray<T>, units: TimeUnits) -> Result<ArrayRef> {
     let beyond = |number: f64| {
         Error::unsupported(format!(
-            "the time {number} is beyond {}; set decode_times = 'false' to read numbers",
+            "the time {number} is {} {}; set decode_times = 'false' to read numbers",
+            if units.has_julian_dates() { "a date that SQL lacks, or beyond" } else { "beyond" },
             units.data_type()
         ))
     };
