@@ -9,6 +9,7 @@
     FOLDER/argo/*.nc             profiles, and each file with a number of levels of its own
     FOLDER/stations/ragged.nc    time series of stations behind one another (CF, contiguous ragged)
     FOLDER/anndata/cells.h5ad    counts of genes in cells, as a matrix of compressed rows
+    FOLDER/soma/cells.soma       such counts as sparse arrays
 
 xarray and numpy answer each question, too. Also runs the commands of docs/archives.md, whose outputs --update writes. Fails if
 an answer or an output differs.
@@ -18,6 +19,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pandas as pd
+import soma as soma_store
 import xarray as xr
 
 LATS = np.arange(60.0, 48.0, -2.0, dtype="f4")
@@ -174,6 +177,11 @@ def anndata(folder, random):
         file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": counts.shape})
 
 
+def soma(folder, random):
+    """A store of the library tiledbsoma, which `soma.py` wrote."""
+    shutil.copytree(soma_store.STORE, folder / "cells.soma", dirs_exist_ok=True)
+
+
 # --------------------------------------------------------------------------------------------------- questions
 
 
@@ -293,6 +301,16 @@ def questions(folder):
     )
 
 
+    of_soma = soma_store.counts()
+    kinds = np.array([str(kind) for kind in soma_store.KINDS])
+    yield (
+        "the sum of each gene in cells of type T",
+        f"SELECT sum(soma_data) FROM '{folder}/soma/cells.soma/ms/RNA/X/data' AS x JOIN '{folder}/soma/cells.soma/obs' AS obs "
+        "ON x.soma_dim_0 = obs.soma_joinid WHERE cell_type = 'T' GROUP BY soma_dim_1 ORDER BY soma_dim_1",
+        of_soma[kinds == "T"].sum(axis=0),
+    )
+
+
 def asked(program, sql):
     """Returns the first column of an answer, or the text of the error."""
     command = [program, "-q", "--format", "json", "-c", sql]
@@ -343,7 +361,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     random = np.random.default_rng(1)
-    for write in (era5, cmip6, wrf, nemo, argo, stations, anndata):
+    for write in (era5, cmip6, wrf, nemo, argo, stations, anndata, soma):
         folder = arguments.folder / write.__name__
         folder.mkdir(parents=True, exist_ok=True)
         write(folder, random)
