@@ -74,7 +74,7 @@ impl VariableChunks {
             field.ok_or_else(|| Error::internal("a field that does not exist"))
         };
         let wanted: Vec<&RecordField> = values.iter().map(field).collect::<Result<_>>()?;
-        let has_width = |field: &&RecordField| field.cell.width().is_some();
+        let has_width = |field: &&RecordField| field.width().is_some();
         let mut located: Vec<Vec<StoredChunk>> = match wanted.iter().any(has_width) {
             false => vec![vec![StoredChunk::default(); wanted.len()]; chunks.len()],
             true => {

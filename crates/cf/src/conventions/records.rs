@@ -10,6 +10,8 @@
 //! | compounds, complex numbers | structs |
 //! | arrays | lists of fixed length, in row-major order |
 //! | lists of any length | lists |
+//!
+//! The cells of a struct in which texts or lists are have any length, and begin with the struct.
 
 use std::sync::Arc;
 
@@ -17,7 +19,9 @@ use super::options::HierarchyView;
 use super::parts::Part;
 use super::values::{kind, plain_column, value};
 use crate::hierarchy::{Attributes, CellType, Record, RecordField, Variable};
-use gridfusion_core::array::{CellColumn, CellKind, Remarks, Scalar, StructField, Temporal, Value};
+use gridfusion_core::array::{
+    CellColumn, CellKind, Remarks, Scalar, StructField, Temporal, Value, ValueColumn,
+};
 use gridfusion_core::{Error, Result};
 
 /// Returns a value per field. Attributes describe the variable as a whole, so they do not change the values.
@@ -38,11 +42,17 @@ pub(super) fn columns(
             variable.path.clone(),
             variable.axes.clone(),
             field.cell.clone(),
-            field.of(&variable.fill).unwrap_or_default().to_vec(),
+            field.of(&variable.fill).unwrap_or_default(),
         );
         own.attributes = Arc::clone(&of_text);
-        let column = plain_column(&own, view, remarks)?;
-        let width = field.cell.width().map(|width| width as usize);
+        let mut column = plain_column(&own, view, remarks)?;
+        let width = field.width().map(|width| width as usize);
+        if let (None, Some(whole), ValueColumn::Cells(cells)) =
+            (width, field.cell.bytes_in_cell(), &column)
+        {
+            let kind = CellKind::Packed(Box::new(cells.clone()), whole);
+            column = ValueColumn::Cells(CellColumn::new(kind, false, vec![]));
+        }
         Ok(value(field.name.clone(), column, width, own.fill.clone(), variable, view))
     };
     record.fields.iter().map(&mut column).collect()
@@ -99,7 +109,7 @@ fn scalar(cell: &CellType) -> Option<Scalar> {
 
 /// Returns a field as a part of its compound. A field in a heap has no bytes there.
 pub(super) fn part(field: &RecordField) -> Part {
-    let width = field.cell.width().unwrap_or_default() as usize;
+    let width = field.width().unwrap_or_default() as usize;
     Part { offset: field.offset as usize, width, missing: None }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::bits::Bits;
 use super::filters::Trim;
@@ -13,7 +14,7 @@ use gridfusion_core::format::codecs::StepDecoder;
 pub(super) struct StoredFields {
     /// The changes of each cell.
     pub(super) fixes: Vec<Fix>,
-    /// For each field, the values in the heap that it refers to; `None` for a field with a width.
+    /// For each field, the values in the heap that it refers to; `None` for a field that refers to none.
     pub(super) heap: Vec<Option<HeapField>>,
 }
 
@@ -34,10 +35,20 @@ pub(super) enum Change {
     Multiply(Multiples),
 }
 
-/// A field whose values are in the global heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A field whose values are in the global heap, or that has such values in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HeapField {
-    /// The first byte of the reference in a cell.
+    /// The bytes in a cell.
+    pub(super) bytes: Range<usize>,
+    /// Whether it is a reference, and not a compound or an array of them.
+    pub(super) is_single: bool,
+    pub(super) parts: Arc<[HeapPart]>,
+}
+
+/// A reference to a value in the global heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeapPart {
+    /// The first byte of the reference in the field.
     pub(super) offset: usize,
     pub(super) items: HeapItems,
 }
@@ -50,6 +61,13 @@ pub(super) struct HeapItems {
     /// Whether they are the bytes of a text, which ends before zeros.
     pub(super) is_text: bool,
     pub(super) is_big_endian: bool,
+}
+
+impl HeapPart {
+    /// Returns the reference in a larger value, in which this one begins at an offset.
+    pub(super) fn at(self, offset: usize) -> Self {
+        Self { offset: self.offset + offset, ..self }
+    }
 }
 
 impl HeapItems {

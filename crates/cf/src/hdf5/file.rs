@@ -47,7 +47,7 @@ impl Hdf5File {
         field: usize,
         chunks: Vec<Vec<u64>>,
     ) -> Result<LocateHdf5> {
-        let of_heap = self.stored(variable)?.heap.get(field).copied().flatten();
+        let of_heap = self.stored(variable)?.heap.get(field).cloned().flatten();
         let of_heap = of_heap.ok_or_else(|| Error::internal("a field that is not in the heap"))?;
         Ok(self.locate(variable, chunks)?.with_field(of_heap))
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::blocks::Replay;
-use super::field::{HeapField, HeapItems};
+use super::field::{HeapField, HeapItems, HeapPart};
 use super::file_bytes::FileBytes;
 use super::global_heap::{Collections, Reference};
 use super::index::{Entry, lookup};
@@ -46,8 +46,18 @@ enum LocateState {
     /// Reading the references of texts, of these payloads.
     References(Vec<StoredChunk>),
     /// Reading the texts of chunks.
-    Heaps(Vec<Vec<Reference>>, Collections),
+    Heaps(Vec<HeapCells>, Collections),
 }
+
+/// The cells of a chunk that refer to the heap.
+#[derive(Debug, Default)]
+struct HeapCells {
+    bytes: Vec<u8>,
+    references: Vec<Reference>,
+}
+
+/// The reference that a text is.
+const TEXT: &[HeapPart] = &[HeapPart { offset: 0, items: HeapItems::TEXT }];
 
 impl LocateHdf5 {
     pub(super) fn new(file: Arc<Inner>, variable: usize, chunks: Vec<Vec<u64>>) -> Self {
@@ -86,9 +96,9 @@ impl Machine for LocateHdf5 {
                 self.look_up()
             }
             LocateState::References(chunks) => self.read_references(&chunks, replies),
-            LocateState::Heaps(references, heaps) => {
+            LocateState::Heaps(cells, heaps) => {
                 self.replay.supply(replies)?;
-                self.read_heaps(references, heaps)
+                self.read_heaps(cells, heaps)
             }
         };
         step.map_err(|error| match self.parts() {
@@ -205,10 +215,10 @@ impl LocateHdf5 {
         let (stored, _) = self.parts()?;
         let mut scratch = Scratch::default();
         let mut replies = replies.into_iter();
-        let mut references = vec![];
+        let mut all = vec![];
         for (chunk, located) in self.chunks.iter().zip(located) {
             let Some(layer) = located.layers.first() else {
-                references.push(vec![]);
+                all.push(HeapCells::default());
                 continue;
             };
             let reply = replies.next().ok_or_else(|| Error::internal("a reply is missing"))?;
@@ -216,44 +226,46 @@ impl LocateHdf5 {
             let extents = stored.extents(chunk);
             // A piece of a contiguous dataset ends where the dataset ends.
             let tile_shape = layer.placement.as_ref().map_or(&extents, |it| &it.tile_shape);
-            let bytes = match self.field {
-                None => tile.bytes,
-                Some(field) => self.of_field(field, &tile.bytes, stored.width),
+            let (bytes, width) = match &self.field {
+                None => (tile.bytes, self.file.widths.reference()),
+                Some(field) => (of_field(field, &tile.bytes, stored.width), field.bytes.len()),
             };
-            let all = text::references(&bytes, tile_shape, &extents, self.file.widths)?;
-            references.push(all);
+            let bytes = text::cells(&bytes, tile_shape, &extents, width)?;
+            let references = text::references(&bytes, width, self.heap_parts(), self.file.widths)?;
+            all.push(HeapCells { bytes, references });
         }
         self.replay = Replay::new(self.file.blocks.fork());
-        self.read_heaps(references, Collections::default())
+        self.read_heaps(all, Collections::default())
     }
 
-    /// Returns the references of a field in compounds of `width` bytes.
-    fn of_field(&self, field: HeapField, records: &[u8], width: u64) -> Bytes {
-        let len = self.file.widths.reference();
-        let records = records.chunks_exact(width.max(1) as usize);
-        let reference = |record: &[u8]| record.get(field.offset..)?.get(..len).map(<[u8]>::to_vec);
-        records.filter_map(reference).flatten().collect()
+    /// Returns the references in each cell.
+    fn heap_parts(&self) -> &[HeapPart] {
+        self.field.as_ref().map_or(TEXT, |field| &field.parts)
     }
 
     /// Reads texts, and makes layers of them.
     fn read_heaps(
         &mut self,
-        references: Vec<Vec<Reference>>,
+        cells: Vec<HeapCells>,
         mut heaps: Collections,
     ) -> Result<Step<Vec<StoredChunk>>> {
         let file = self.bytes();
+        let references: Vec<&[Reference]> = cells.iter().map(|it| &*it.references).collect();
         let read = text::read_heaps(&file, &references, &mut heaps);
         let request = self.replay.request()?;
         if !request.is_empty() {
-            self.state = LocateState::Heaps(references, heaps);
+            self.state = LocateState::Heaps(cells, heaps);
             return Ok(Step::read(request));
         }
         read?;
-        let items = self.field.map_or(HeapItems::TEXT, |field| field.items);
-        let texts = text::texts(&file, &references, &mut heaps, items)?;
+        let texts = text::texts(&file, &references, &mut heaps, self.heap_parts())?;
         let (stored, variable) = self.parts()?;
         let mut located = vec![];
-        for (chunk, texts) in self.chunks.iter().zip(texts) {
+        for ((chunk, texts), cells) in self.chunks.iter().zip(texts).zip(&cells) {
+            let texts = match self.field.as_ref().filter(|field| !field.is_single) {
+                Some(field) => text::packed(&cells.bytes, field, &texts),
+                None => texts,
+            };
             let mut layers = vec![];
             if !texts.offsets.is_empty() {
                 let extents = stored.extents(chunk);
@@ -265,6 +277,12 @@ impl LocateHdf5 {
         }
         Ok(Step::Done(located))
     }
+}
+
+/// Returns the bytes of a field in compounds of `width` bytes.
+fn of_field(field: &HeapField, records: &[u8], width: u64) -> Bytes {
+    let records = records.chunks_exact(width.max(1) as usize);
+    records.filter_map(|record| record.get(field.bytes.clone())).flatten().copied().collect()
 }
 
 /// Returns the placement of the first `extents` cells per axis of a tile.

@@ -108,7 +108,9 @@ fn of_dataset(dataset: &Dataset) -> u64 {
     let cell = dataset.cell.as_ref();
     let names = cell.map_or(0, |cell| {
         let fixes = size_of_val(cell.fields.fixes.as_slice());
-        of_cell(&cell.cell) + (fixes + size_of_val(cell.fields.heap.as_slice())) as u64
+        let parts = cell.fields.heap.iter().flatten().map(|field| size_of_val(&*field.parts));
+        let heap = size_of_val(cell.fields.heap.as_slice()) + parts.sum::<usize>();
+        of_cell(&cell.cell) + (fixes + heap) as u64
     });
     let layout = match &dataset.layout {
         Layout::Compact { bytes, .. } => bytes.len() as u64,

@@ -22,7 +22,7 @@ pub(super) struct StoredVariable {
     pub(super) byte_order: ByteOrder,
     /// Whether cells are references to texts in the global heap.
     pub(super) is_text: bool,
-    /// For each field of compounds, the values in the global heap that it refers to; `None` for a field with a width.
+    /// For each field of compounds, the values in the global heap that it refers to; `None` for a field that refers to none.
     pub(super) heap: Vec<Option<HeapField>>,
     /// Whether the last axis of the dataset is part of the cell.
     pub(super) has_characters: bool,

@@ -38,11 +38,14 @@ pub enum CellType {
     },
     /// Several values with names.
     Record(Arc<Record>),
-    /// This number of values of a type with a width.
+    /// This number of values of a type.
     Array(Box<CellType>, u32),
     /// Any number of values of a type with a width.
     List(Box<CellType>),
 }
+
+/// The bytes of a reference in a compound to a value of any length.
+pub(super) const REFERENCE: u64 = 16;
 
 impl CellType {
     /// Returns the bytes of a cell; `None` if cells have any length.
@@ -58,6 +61,43 @@ impl CellType {
             Self::Array(item, len) => item.width()?.saturating_mul(u64::from(*len)),
             Self::Text | Self::Bytes | Self::List(_) => return None,
         })
+    }
+
+    /// Whether values refer to others, of any length: texts and lists, or arrays and compounds of them.
+    pub fn has_references(&self) -> bool {
+        match self {
+            Self::Text | Self::Bytes | Self::List(_) => true,
+            Self::Array(item, _) => item.has_references(),
+            Self::Record(record) => record.fields.iter().any(|field| field.cell.has_references()),
+            _ => false,
+        }
+    }
+
+    /// Returns the bytes before the values that others in a compound or an array refer to; `None` for a single value.
+    pub fn bytes_in_cell(&self) -> Option<u32> {
+        let is_single = matches!(self, Self::Text | Self::Bytes | Self::List(_));
+        let bytes = self.references(0, &mut vec![]);
+        u32::try_from(bytes).ok().filter(|_| !is_single)
+    }
+
+    /// Adds the places of references in a value that begins at `base`, and returns its bytes in a cell.
+    pub(super) fn references(&self, base: u64, places: &mut Vec<u64>) -> u64 {
+        match self {
+            Self::Text | Self::Bytes | Self::List(_) => {
+                places.push(base);
+                REFERENCE
+            }
+            Self::Array(item, len) if item.has_references() => {
+                (0..*len).fold(0, |width, _| width + item.references(base + width, places))
+            }
+            Self::Record(record) => {
+                for field in &record.fields {
+                    field.cell.references(base + u64::from(field.offset), places);
+                }
+                u64::from(record.width)
+            }
+            other => other.width().unwrap_or_default(),
+        }
     }
 
     /// Returns the bytes per word, which are reversed if they are stored big-endian; 1 if there are no words.

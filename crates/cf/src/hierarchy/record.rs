@@ -5,7 +5,7 @@
 //!          0           8       12      16         24         32
 //! ```
 
-use super::cell_type::CellType;
+use super::cell_type::{CellType, REFERENCE};
 
 /// The fields of a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,9 +44,19 @@ impl RecordField {
         Self { name, offset, cell }
     }
 
-    /// Returns the bytes of the value in a cell; `None` if it has any length.
-    pub fn of<'a>(&self, cell: &'a [u8]) -> Option<&'a [u8]> {
-        let width = usize::try_from(self.cell.width()?).ok()?;
-        cell.get(self.offset as usize..)?.get(..width)
+    /// Returns the bytes of a value; `None` if it has any length, or if a value in it does.
+    pub fn width(&self) -> Option<u64> {
+        self.cell.width().filter(|_| !self.cell.has_references())
+    }
+
+    /// Returns the bytes of the value in a cell, without the places of those that have any length; `None` if it has itself.
+    pub fn of(&self, cell: &[u8]) -> Option<Vec<u8>> {
+        let mut places = vec![];
+        let width = usize::try_from(self.cell.references(0, &mut places)).ok()?;
+        let mut value = cell.get(self.offset as usize..)?.get(..width)?.to_vec();
+        for place in places {
+            value.get_mut(place as usize..)?.get_mut(..REFERENCE as usize)?.fill(0);
+        }
+        self.cell.width().map(|_| value)
     }
 }

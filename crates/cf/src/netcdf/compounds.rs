@@ -42,7 +42,7 @@ async fn rows(dataset: &Dataset, name: &str, columns: &[&str]) -> Vec<Vec<String
 
 #[tokio::test]
 async fn fields_are_what_h5py_reads() {
-    for file in ["compounds.h5", "compounds.nc", "latest.h5"] {
+    for file in ["compounds.h5", "compounds.nc", "latest.h5", "nested.h5"] {
         let description = folder().join(format!("{}.json", file.replace('.', "_")));
         let expected: Value = serde_json::from_slice(&std::fs::read(description).unwrap()).unwrap();
         let opened = dataset(&folder().join(file)).await;

@@ -116,7 +116,7 @@ impl VariableStore for Hdf5Reader {
         let variable = self.file.hierarchy().variables.get(variable);
         variable.is_none_or(|variable| match &variable.cell {
             CellType::Record(record) => {
-                record.fields.first().is_none_or(|field| field.cell.width().is_some())
+                record.fields.first().is_none_or(|field| field.width().is_some())
             }
             cell => cell.width().is_some(),
         })

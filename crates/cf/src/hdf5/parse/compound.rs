@@ -11,7 +11,7 @@
 
 use hdf5_reader::messages::HdfMessage;
 
-use super::super::field::{Change, Fix, HeapField, HeapItems, StoredFields};
+use super::super::field::{Change, Fix, HeapField, HeapItems, HeapPart, StoredFields};
 use super::super::file_bytes::{Fields, Widths};
 use super::super::filters::Trim;
 use super::super::raw_header;
@@ -26,6 +26,9 @@ use gridfusion_core::format::ElementType;
 const MOST_DEPTH: usize = 16;
 /// The most bytes of a cell.
 const MOST_WIDTH: u64 = 64 << 10;
+
+/// The bytes of a reference to the heap, if addresses have 8 bytes: other references have no room for a place and a length.
+const HEAP_REFERENCE: usize = 16;
 
 /// Classes of types.
 const COMPOUND: u8 = 6;
@@ -68,7 +71,9 @@ struct StoredValue {
     /// Bytes in the cell.
     width: u64,
     fixes: Vec<Fix>,
-    /// The values in the heap: of the value itself, or of each field of a record.
+    /// The references to values in the heap.
+    parts: Vec<HeapPart>,
+    /// Those of each field of a record.
     heap: Vec<Option<HeapField>>,
 }
 
@@ -228,8 +233,9 @@ fn leaf(raw: &[u8], widths: Widths) -> Result<Readable<StoredValue>> {
     changes.extend(stored.after_text.map(trim));
     let fixes = changes.into_iter().map(|change| Fix { bytes: bytes.clone(), change }).collect();
     let is_text = stored.cell == CellType::Text;
-    let heap = is_text.then_some(HeapField { offset: 0, items: HeapItems::TEXT });
-    Ok(Ok(StoredValue { cell: stored.cell, width: stored.width, fixes, heap: vec![heap] }))
+    let part = is_text.then_some(HeapPart { offset: 0, items: HeapItems::TEXT });
+    let parts = part.into_iter().collect();
+    Ok(Ok(StoredValue { cell: stored.cell, width: stored.width, fixes, parts, heap: vec![] }))
 }
 
 /// Returns the type of a list of any length.
@@ -265,7 +271,8 @@ fn list(
         cell: CellType::List(Box::new(item.cell)),
         width: head.size,
         fixes: vec![],
-        heap: vec![Some(HeapField { offset: 0, items })],
+        parts: vec![HeapPart { offset: 0, items }],
+        heap: vec![],
     }))
 }
 
@@ -288,8 +295,8 @@ fn array(
         let message = format!("an array of {lengths:?} in {} bytes", head.size);
         return Err(head.fields.corrupt(message));
     }
-    if item.cell.width().is_none() {
-        return Ok(Err(format!("arrays of {}", item.cell)));
+    if !item.parts.is_empty() && widths.reference() != HEAP_REFERENCE {
+        return Ok(Err(format!("arrays of {} in a file of short addresses", item.cell)));
     }
     let count = count.filter(|_| (1..=MOST_WIDTH).contains(&head.size));
     let Some(count) = count.and_then(|count| u32::try_from(count).ok()) else {
@@ -310,8 +317,13 @@ fn array(
             (0..count).flat_map(at).collect()
         }
     };
+    let parts = |number: u32| item.parts.iter().map(move |it| it.at(number as usize * width));
+    let parts = match item.parts.is_empty() {
+        true => vec![],
+        false => (0..count).flat_map(parts).collect(),
+    };
     let cell = CellType::Array(Box::new(item.cell), count);
-    Ok(Ok(StoredValue { cell, width: head.size, fixes, heap: vec![None] }))
+    Ok(Ok(StoredValue { cell, width: head.size, fixes, parts, heap: vec![] }))
 }
 
 /// Returns the value of a member of `size` bytes.
@@ -327,8 +339,8 @@ fn value_of(
     };
     Ok(value.and_then(|value| match (value.width == size, depth) {
         (false, _) => Err(format!("{} in {size} bytes", value.cell)),
-        (true, 1..) if value.cell.width().is_none() => {
-            Err(format!("{} within another compound", value.cell))
+        (true, 1..) if !value.parts.is_empty() && widths.reference() != HEAP_REFERENCE => {
+            Err(format!("{} within another compound in a file of short addresses", value.cell))
         }
         (true, _) => Ok(value),
     }))
@@ -351,7 +363,7 @@ fn record<'a>(
     }
     let names: Vec<String> = members.iter().take(8).map(|member| member.name.clone()).collect();
     let (mut fields, mut left_out, mut taken) = (vec![], vec![], vec![]);
-    let (mut fixes, mut heap) = (vec![], vec![]);
+    let (mut fixes, mut parts, mut heap) = (vec![], vec![], vec![]);
     for member in members {
         let size = Head::new(member.raw)?.size;
         let end = member.offset.checked_add(size).filter(|end| *end <= width);
@@ -375,11 +387,12 @@ fn record<'a>(
         }
         let offset = member.offset as usize;
         fixes.extend(value.fixes.iter().map(|fix| fix.at(offset)));
-        let of_heap = value.heap.first().copied().flatten();
-        heap.push(match value.cell.width() {
-            Some(_) => None,
-            None => of_heap.map(|field| HeapField { offset, ..field }),
-        });
+        parts.extend(value.parts.iter().map(|part| part.at(offset)));
+        heap.push((!value.parts.is_empty()).then(|| HeapField {
+            bytes: offset..offset + size as usize,
+            is_single: value.cell.width().is_none() && !matches!(value.cell, CellType::Array(..)),
+            parts: value.parts.into(),
+        }));
         fields.push(RecordField::new(member.name, member.offset as u32, value.cell));
     }
     taken.sort_unstable();
@@ -394,7 +407,7 @@ fn record<'a>(
         return Ok(Err(format!("compounds ({})", names.join(", "))));
     }
     let record = Record::new(width as u32, fields, left_out);
-    Ok(Ok(StoredValue { cell: CellType::Record(record.into()), width, fixes, heap }))
+    Ok(Ok(StoredValue { cell: CellType::Record(record.into()), width, fixes, parts, heap }))
 }
 
 /// Returns the complex number that a compound of two floats is: h5py calls them `r` and `i`, and MATLAB `real` and `imag`.
@@ -425,7 +438,8 @@ fn complex(
         cell: CellType::Complex(element),
         width,
         fixes: fixes.into_iter().collect(),
-        heap: vec![None],
+        parts: vec![],
+        heap: vec![],
     })
 }
 

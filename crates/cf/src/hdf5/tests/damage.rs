@@ -33,6 +33,7 @@ fn files() -> Vec<Vec<u8>> {
         "external/cells.h5",
         "compounds/latest.h5",
         "compounds/compounds.nc",
+        "compounds/nested.h5",
     ];
     let names = FILES.iter().chain(&rare::FILES).chain(&elsewhere);
     names.map(|name| std::fs::read(folder().join(name)).unwrap()).collect()

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::composite::{StructField, fixed_lists, structs};
 use super::encoding::Encoding;
+use super::packed;
 use super::scalar::Scalar;
 use super::text;
 use crate::array::failed_to;
@@ -41,8 +42,11 @@ pub enum CellKind {
     List(Scalar),
     /// This number of values of a kind of fixed width.
     FixedItems(Box<CellColumn>, u32),
-    /// Values with names, in this number of bytes.
+    /// Values with names, in this number of bytes. Values of any length have 16 bytes of it, and only [`CellKind::Packed`] has such.
     Struct(Arc<[StructField]>, u32),
+    /// Cells of a kind that begin with this number of bytes. Values of any length follow: where there is one, the first 4 bytes are
+    /// the place of its bytes in the cell, and the next 4 their number.
+    Packed(Box<CellColumn>, u32),
     /// An index into a list of values; an index outside the list is NULL.
     Enumerated {
         /// The type of the index.
@@ -120,6 +124,7 @@ impl CellColumn {
             CellKind::Struct(fields, _) => {
                 DataType::Struct(fields.iter().map(StructField::field).collect())
             }
+            CellKind::Packed(cells, _) => cells.data_type(),
             CellKind::Enumerated { values, .. } => values.data_type().clone(),
             CellKind::Unreadable(cells) => cells.data_type.clone(),
         }
@@ -146,7 +151,7 @@ impl CellColumn {
             CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
             CellKind::FixedItems(item, len) => item.cell_bytes() * u64::from(*len),
-            CellKind::Struct(_, width) => u64::from(*width),
+            CellKind::Struct(_, width) | CellKind::Packed(_, width) => u64::from(*width),
             CellKind::Enumerated { index, .. } => index.size(),
             CellKind::Unreadable(cells) => cells.width,
         }
@@ -164,26 +169,37 @@ impl CellColumn {
         valid: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
         match &self.kind {
+            CellKind::Packed(cells, width) => {
+                let (spans, content) = tile.spans(selection)?;
+                let fixed = packed::fixed_parts(cells, *width as usize, &spans, content)?;
+                cells.fixed(fixed, content, valid)
+            }
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => {
                 let (spans, content) = tile.spans(selection)?;
                 let cell = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
                 let nulls = self.nulls(spans.iter().map(cell), valid);
-                match &self.kind {
-                    CellKind::Text(encoding) => {
-                        text::text(*encoding, &spans, content, nulls.as_ref())
-                    }
-                    CellKind::List(scalar) => {
-                        list(*scalar, &spans, content, nulls, self.missing_items)
-                    }
-                    _ => text::binary(&spans, content, nulls.as_ref()),
-                }
+                self.of_any_length(&spans, content, nulls)
             }
             _ => {
                 let cells = tile.gather(selection)?;
                 let width = self.cell_bytes().max(1) as usize;
                 let nulls = self.nulls(cells.chunks_exact(width), valid);
-                self.fixed(cells, nulls)
+                self.fixed(cells, &Bytes::new(), nulls)
             }
+        }
+    }
+
+    /// Returns the values that are at these places of `content`.
+    fn of_any_length(
+        &self,
+        spans: &[Range<u64>],
+        content: &Bytes,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match &self.kind {
+            CellKind::Text(encoding) => text::text(*encoding, spans, content, nulls.as_ref()),
+            CellKind::List(scalar) => list(*scalar, spans, content, nulls, self.missing_items),
+            _ => text::binary(spans, content, nulls.as_ref()),
         }
     }
 
@@ -210,17 +226,22 @@ impl CellColumn {
     ///
     /// # Errors
     /// As [`CellColumn::decode`].
-    pub(super) fn items(&self, cells: Buffer, hidden: Option<&NullBuffer>) -> Result<ArrayRef> {
+    pub(super) fn items(
+        &self,
+        cells: Buffer,
+        content: &Bytes,
+        hidden: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
         let width = self.cell_bytes().max(1) as usize;
         let mut nulls = self.nulls(cells.chunks_exact(width), hidden.cloned());
         if let (CellKind::Scalar(scalar), true) = (&self.kind, self.missing_items) {
             nulls = NullBuffer::union(nulls.as_ref(), scalar.present(&cells).as_ref());
         }
-        self.fixed(cells, nulls)
+        self.fixed(cells, content, nulls)
     }
 
-    /// Returns an array of cells of fixed width; `cells` holds them one after the other.
-    fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    /// Returns an array of cells of fixed width; `cells` holds them one after the other. References in them lead to `content`.
+    fn fixed(&self, cells: Buffer, content: &Bytes, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match &self.kind {
             CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
             CellKind::FixedBytes(width) => Arc::new(
@@ -249,10 +270,15 @@ impl CellColumn {
                 let indices = places(&indices, values.len())?;
                 take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
-            CellKind::FixedItems(item, len) => fixed_lists(item, *len, cells, nulls)?,
-            CellKind::Struct(fields, width) => structs(fields, *width as usize, &cells, nulls)?,
+            CellKind::FixedItems(item, len) => fixed_lists(item, *len, cells, content, nulls)?,
+            CellKind::Struct(fields, width) => {
+                structs(fields, *width as usize, &cells, content, nulls)?
+            }
+            CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => {
+                self.of_any_length(&packed::spans(&cells), content, nulls)?
+            }
             CellKind::Unreadable(cells) => return Err(cells.error.clone()),
-            _ => return Err(Error::internal("cells without a fixed width")),
+            CellKind::Packed(..) => return Err(Error::internal("packed cells within others")),
         })
     }
 }

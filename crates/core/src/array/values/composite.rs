@@ -10,12 +10,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeListArray, StructArray};
 use arrow::buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{Field, FieldRef};
+use bytes::Bytes;
 
 use super::cells::CellColumn;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
 
-/// A field of cells that are structs. Its values have a fixed width.
+/// A field of cells that are structs. Its values have a fixed width; those of any length have it in [`CellKind::Packed`](super::CellKind::Packed).
 #[derive(Debug, Clone, PartialEq)]
 pub struct StructField {
     /// The name.
@@ -41,6 +42,7 @@ pub(super) fn structs(
     fields: &[StructField],
     width: usize,
     cells: &Buffer,
+    content: &Bytes,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let mut columns = Vec::with_capacity(fields.len());
@@ -53,7 +55,7 @@ pub(super) fn structs(
                 value.ok_or_else(|| Error::internal("a field outside of its cell"))?,
             );
         }
-        columns.push(field.column.items(values.into(), nulls.as_ref())?);
+        columns.push(field.column.items(values.into(), content, nulls.as_ref())?);
     }
     let fields = fields.iter().map(StructField::field).collect();
     let structs = StructArray::try_new(fields, columns, nulls);
@@ -68,10 +70,11 @@ pub(super) fn fixed_lists(
     item: &CellColumn,
     len: u32,
     cells: Buffer,
+    content: &Bytes,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let hidden = nulls.as_ref().map(|nulls| nulls.expand(len as usize));
-    let items = item.items(cells, hidden.as_ref())?;
+    let items = item.items(cells, content, hidden.as_ref())?;
     let field = Arc::new(Field::new_list_field(item.data_type(), true));
     let lists = FixedSizeListArray::try_new(field, len as i32, items, nulls);
     Ok(Arc::new(lists.map_err(failed_to("make lists of fixed length"))?))
@@ -80,7 +83,6 @@ pub(super) fn fixed_lists(
 #[cfg(test)]
 mod tests {
     use arrow::util::display::array_value_to_string;
-    use bytes::Bytes;
 
     use super::super::encoding::Encoding;
     use super::super::{CellKind, Scalar};

@@ -10,6 +10,7 @@ mod composite;
 mod declarations;
 mod encoding;
 mod number;
+mod packed;
 mod properties;
 mod scalar;
 mod temporal;

@@ -99,6 +99,7 @@ impl CellColumn {
                 let at = fields.iter().map(|it| format!("{} at {}", it.name, it.offset));
                 format!("{} in {width} bytes", list(at, fields.len()))
             }
+            CellKind::Packed(cells, _) => return cells.properties(),
             CellKind::Enumerated { index, values } => {
                 let texts = (0..values.len()).map(|at| array_value_to_string(values, at));
                 named = list(texts.map(Result::unwrap_or_default), values.len());

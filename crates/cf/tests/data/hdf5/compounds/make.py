@@ -174,6 +174,32 @@ def versions(path):
         return {"latest": {"columns": list(dataset.dtype.names), "rows": rows(dataset, dataset.dtype.names)}}
 
 
+def nested(path):
+    """Texts and lists within inner compounds and arrays."""
+    item = np.dtype([("name", TEXT), ("n", ">i4"), ("values", LIST)])
+    inner = np.dtype([("x", "<f4"), ("label", TEXT), ("deep", item), ("codes", "S3")])
+    dtype = np.dtype([("id", "<i2"), ("inner", inner), ("items", item, (2,)), ("names", TEXT, (3,)), ("last", TEXT)])
+
+    def one(at):
+        return (f"n{at}" * (at % 3), at * 1000, np.arange(at % 4) - 0.5)
+
+    def cell(at):
+        of = (at + 0.5, "é" * (at % 4), one(at + 1), b"ab")
+        return (at, of, [one(at), one(at + 2)], [f"a{at}", "", "ü"], "end" * (at % 2))
+
+    data = np.array([cell(at) for at in range(25)], dtype)
+    expected = {}
+    with h5py.File(path, "w") as f:
+        f.create_dataset("contiguous", data=data)
+        f.create_dataset("chunked", data=data, chunks=(10,), shuffle=True, compression="gzip")
+        f.create_dataset("plane", data=data[:12].reshape(3, 4), chunks=(2, 3), compression="gzip")
+        f.create_dataset("unwritten", (5,), dtype, chunks=(2,))
+        f["unwritten"][:1] = data[1:2]
+        for name, dataset in f.items():
+            expected[name] = {"columns": list(dtype.names), "rows": rows(dataset, dtype.names)}
+    return expected
+
+
 def lists_first(path):
     """Compounds whose first field is a list, beside a virtual dataset of the same file."""
     with h5py.File(path, "w") as f:
@@ -188,7 +214,7 @@ def lists_first(path):
 
 
 lists_first(os.path.join(HERE, "lists_first.h5"))
-for name, write in (("compounds.h5", compounds), ("compounds.nc", netcdf), ("latest.h5", versions)):
+for name, write in (("compounds.h5", compounds), ("compounds.nc", netcdf), ("latest.h5", versions), ("nested.h5", nested)):
     expected = write(os.path.join(HERE, name))
     with open(os.path.join(HERE, os.path.splitext(name)[0] + name[-3:].replace(".", "_") + ".json"), "w") as f:
         json.dump(expected, f, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
