@@ -35,8 +35,10 @@ pub(super) fn variable(
     let cell = cell.map_err(|kind| Error::unsupported(format!("cells are {kind}")))?;
     check_readable(&dataset.attributes)?;
     let is_elsewhere = matches!(dataset.layout, Layout::Virtual(_)) || dataset.external.is_some();
-    if is_elsewhere && matches!(cell.cell, CellType::Record(_)) {
-        return Err(Error::unsupported("cells are compounds in other files or datasets"));
+    if is_elsewhere && matches!(cell.cell, CellType::Record(_)) && cell.cell.has_references() {
+        return Err(Error::unsupported(
+            "cells are compounds with texts or lists of any length, in other files or datasets",
+        ));
     }
     let axes = context.dimensions.axes(address, dataset);
     let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);

@@ -42,7 +42,7 @@ async fn rows(dataset: &Dataset, name: &str, columns: &[&str]) -> Vec<Vec<String
 
 #[tokio::test]
 async fn fields_are_what_h5py_reads() {
-    for file in ["compounds.h5", "compounds.nc", "latest.h5", "nested.h5"] {
+    for file in ["compounds.h5", "compounds.nc", "latest.h5", "nested.h5", "elsewhere.h5"] {
         let description = folder().join(format!("{}.json", file.replace('.', "_")));
         let expected: Value = serde_json::from_slice(&std::fs::read(description).unwrap()).unwrap();
         let opened = dataset(&folder().join(file)).await;
@@ -125,6 +125,14 @@ async fn chosen_compounds_have_columns_with_their_names() {
     assert_eq!(names, expected);
 }
 
+#[tokio::test]
+async fn texts_of_compounds_elsewhere_are_refused() {
+    let opened = dataset(&folder().join("elsewhere.h5")).await;
+    let error = opened.array("texts").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("compounds with texts or lists"), "{error}");
+}
+
 /// `make.py` writes a virtual dataset beside the compounds.
 #[tokio::test]
 async fn lists_are_read_to_locate_chunks_beside_virtual_datasets_too() {
@@ -141,8 +149,16 @@ async fn lists_are_read_to_locate_chunks_beside_virtual_datasets_too() {
 /// Each byte of a small file is changed: an error, or other values, and never a panic.
 #[tokio::test]
 async fn damaged_compounds_are_errors() {
-    let bytes = std::fs::read(folder().join("latest.h5")).unwrap();
-    let at = bytes.windows(8).position(|it| it == b"station\0").unwrap();
+    for (file, name, field) in
+        [("latest.h5", "latest", "station\0"), ("nested.h5", "contiguous", "inner\0")]
+    {
+        damaged(file, name, field).await;
+    }
+}
+
+async fn damaged(file: &str, name: &str, field: &str) {
+    let bytes = std::fs::read(folder().join(file)).unwrap();
+    let at = bytes.windows(field.len()).position(|it| it == field.as_bytes()).unwrap();
     let temporary = std::env::temp_dir().join(format!("compound-{}.h5", std::process::id()));
     let mut failed = 0;
     for place in at.saturating_sub(16)..at + 400 {
@@ -154,7 +170,7 @@ async fn damaged_compounds_are_errors() {
                 failed += 1;
                 continue;
             };
-            let Ok(reader) = opened.array("latest").await else {
+            let Ok(reader) = opened.array(name).await else {
                 failed += 1;
                 continue;
             };

@@ -200,6 +200,27 @@ def nested(path):
     return expected
 
 
+def elsewhere(path):
+    """Compounds that are those of other datasets and files."""
+    cells, folder = big(9), os.path.dirname(path)
+    cells.tofile(os.path.join(folder, "cells.raw"))
+    with h5py.File(path, "w") as f:
+        f.create_dataset("own", data=big(9)[::-1], chunks=(4,), compression="gzip")
+        layout = h5py.VirtualLayout((2, 10), cells.dtype)
+        layout[0, :9] = h5py.VirtualSource("compounds.h5", "big", (9,))
+        layout[1, :3] = h5py.VirtualSource(".", "own", (9,))[1:8:3]
+        f.create_virtual_dataset("joined", layout)
+        f.create_dataset("outside", (9,), cells.dtype, external=[("cells.raw", 0, cells.nbytes)])
+        texts = h5py.VirtualLayout((2,), readings(2).dtype)
+        texts[:] = h5py.VirtualSource("compounds.h5", "contiguous", (25,))[:2]
+        f.create_virtual_dataset("texts", texts)
+    with h5py.File(path) as f:
+        read = {name: f[name] for name in ("own", "joined", "outside")}
+        return {
+            name: {"columns": list(it.dtype.names), "rows": rows(it, it.dtype.names)} for name, it in read.items()
+        }
+
+
 def lists_first(path):
     """Compounds whose first field is a list, beside a virtual dataset of the same file."""
     with h5py.File(path, "w") as f:
@@ -214,7 +235,7 @@ def lists_first(path):
 
 
 lists_first(os.path.join(HERE, "lists_first.h5"))
-for name, write in (("compounds.h5", compounds), ("compounds.nc", netcdf), ("latest.h5", versions), ("nested.h5", nested)):
+for name, write in (("compounds.h5", compounds), ("compounds.nc", netcdf), ("latest.h5", versions), ("nested.h5", nested), ("elsewhere.h5", elsewhere)):
     expected = write(os.path.join(HERE, name))
     with open(os.path.join(HERE, os.path.splitext(name)[0] + name[-3:].replace(".", "_") + ".json"), "w") as f:
         json.dump(expected, f, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
