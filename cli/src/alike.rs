@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::utils::quote_identifier;
 
 /// Number of names that a hint lists if none is similar to the missing one.
@@ -55,9 +54,25 @@ pub(crate) fn is_like(name: &str, candidate: &str) -> bool {
     wrong <= length.div_ceil(3) && wrong < length
 }
 
-/// Returns how many letters must be added, removed or replaced to make one name the other, in any case.
+/// Returns how many letters must be added, removed, replaced or swapped with the next one to make one name the other, in any case.
 pub(crate) fn distance(name: &str, candidate: &str) -> usize {
-    levenshtein(&name.to_lowercase(), &candidate.to_lowercase())
+    let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
+    let (from, to) = (letters(name), letters(candidate));
+    // Row n has the distances of the first n letters of `from` to the first letters of `to`.
+    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
+    for (at, letter) in from.iter().enumerate() {
+        let mut row = vec![at + 1];
+        for (other, wanted) in to.iter().enumerate() {
+            let replaced = rows[at][other] + usize::from(letter != wanted);
+            let mut least = replaced.min(rows[at][other + 1] + 1).min(row[other] + 1);
+            if at > 0 && other > 0 && *letter == to[other - 1] && from[at - 1] == *wanted {
+                least = least.min(rows[at - 1][other - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]
@@ -69,6 +84,13 @@ mod tests {
         assert!(is_like("tempreture", "temperature") && is_like("TEMP", "temp"));
         assert!(is_like("tmie", "time") && is_like("t1", "t2"));
         assert!(!is_like("a", "b") && !is_like("", "a") && !is_like("abc", "axy"));
+        assert_eq!(closest("tm2", ["time", "t2m"].into_iter()), Some("t2m"));
+        for (name, candidate, expected) in
+            [("", "abc", 3), ("abc", "acb", 1), ("ca", "abc", 3), ("É", "é", 0), ("abcd", "abxd", 1)]
+        {
+            assert_eq!(distance(name, candidate), expected, "{name} {candidate}");
+            assert_eq!(distance(candidate, name), expected, "{candidate} {name}");
+        }
         let candidates = ["elevation", "temperatures", "temperature"];
         assert_eq!(closest("temperatur", candidates.into_iter()), Some("temperature"));
         assert_eq!(closest("rain", candidates.into_iter()), None);
