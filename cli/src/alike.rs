@@ -85,9 +85,13 @@ mod tests {
         assert!(is_like("tmie", "time") && is_like("t1", "t2"));
         assert!(!is_like("a", "b") && !is_like("", "a") && !is_like("abc", "axy"));
         assert_eq!(closest("tm2", ["time", "t2m"].into_iter()), Some("t2m"));
-        for (name, candidate, expected) in
-            [("", "abc", 3), ("abc", "acb", 1), ("ca", "abc", 3), ("É", "é", 0), ("abcd", "abxd", 1)]
-        {
+        for (name, candidate, expected) in [
+            ("", "abc", 3),
+            ("abc", "acb", 1),
+            ("ca", "abc", 3),
+            ("É", "é", 0),
+            ("abcd", "abxd", 1),
+        ] {
             assert_eq!(distance(name, candidate), expected, "{name} {candidate}");
             assert_eq!(distance(candidate, name), expected, "{candidate} {name}");
         }

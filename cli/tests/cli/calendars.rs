@@ -55,6 +55,74 @@ fn functions_take_dates_of_the_calendar() {
     }
 }
 
+/// Expressions that choose times return times.
+#[test]
+fn chosen_times_are_dates() {
+    let from = format!("FROM '{}'", file("360_day.nc"));
+    for (what, expected) in [
+        (
+            "CASE month WHEN 2 THEN time ELSE '1860-02-30' END AS d {} WHERE year = 1860 AND month < 3 ORDER BY time",
+            "d\n1860-02-30\n1860-02-16\n",
+        ),
+        (
+            "coalesce(nullif(time, '1860-01-16'), '1860-01-30') AS d {} WHERE year = 1860 AND month < 3 ORDER BY time",
+            "d\n1860-01-30\n1860-02-16\n",
+        ),
+        (
+            "greatest(time, '1860-02-01') AS g, least(time, '1860-02-01') AS l {} WHERE year = 1860 AND month IN (1, 3) ORDER BY time",
+            "g,l\n1860-02-01,1860-01-16\n1860-03-16,1860-02-01\n",
+        ),
+        (
+            "nvl(NULL, time) AS a, nvl2(month, time, time) AS b, ifnull(time, time) AS c {} WHERE time = '1860-01-16'",
+            "a,b,c\n1860-01-16,1860-01-16,1860-01-16\n",
+        ),
+        (
+            "lag(time, 1, '1859-01-30') OVER (ORDER BY time) AS d {} ORDER BY time LIMIT 2",
+            "d\n1859-01-30\n1859-12-16\n",
+        ),
+        (
+            "date_part('month', lag(time) OVER (ORDER BY time)) AS m {} ORDER BY time DESC LIMIT 1",
+            "m\n10\n",
+        ),
+        ("date_part('day', CASE WHEN true THEN time ELSE time END) AS d {} LIMIT 1", "d\n16\n"),
+        (
+            "array_agg(time ORDER BY time)[1] AS a, nth_value(time, 2 ORDER BY time) AS b {}",
+            "a,b\n1859-12-16,1860-01-16\n",
+        ),
+        (
+            "date_part('month', nth_value(time, 2 ORDER BY time)) AS m, date_part('year', first_value(time ORDER BY time)) AS y {}",
+            "m,y\n1,1859\n",
+        ),
+        (
+            "max(d) AS m FROM (SELECT CASE WHEN month = 1 THEN time END AS d {}) WHERE d > '1860-02-30'",
+            "m\n1861-01-16\n",
+        ),
+        (
+            "count(*) AS n FROM (SELECT coalesce(time, time) AS d {}) AS a JOIN (SELECT time {}) AS b ON a.d = b.time WHERE date_trunc('year', d) = '1860-01-01'",
+            "n\n12\n",
+        ),
+        (
+            "max(d) AS m FROM (SELECT time AS d {} UNION ALL SELECT least(time, '1860-01-30') {})",
+            "m\n1861-11-16\n",
+        ),
+        ("coalesce((SELECT max(time) {}), '1860-01-30') AS d", "d\n1861-11-16\n"),
+        (
+            "CASE WHEN month < 6 THEN time ELSE '1860-06-30' END AS d, count(*) AS n {} WHERE year = 1860 GROUP BY d HAVING d > '1860-05-01' ORDER BY d",
+            "d,n\n1860-05-16,1\n1860-06-30,7\n",
+        ),
+        ("x.a AS d FROM (SELECT named_struct('a', max(time)) AS x {})", "d\n16920.0\n"),
+        // Numbers that are no times are not mistaken for them.
+        ("coalesce(time, 0) AS n {} WHERE time = '1860-01-16'", "n\n1080.0\n"),
+    ] {
+        assert_eq!(shown(&format!("SELECT {}", what.replace("{}", &from))), expected, "{what}");
+    }
+    let lists = format!(
+        "WITH t AS (SELECT time AS d {from} WHERE time < '1860-02-01') SELECT array_agg(d ORDER BY d) AS d FROM t"
+    );
+    let outcome = run(&["-q", "--format", "line", "-c", &lists]);
+    assert_eq!(outcome.stdout, "d = [1859-12-16, 1860-01-16]\n", "{outcome:?}");
+}
+
 /// The functions are evaluated once per label: they select cells, and make the groups of a reduction.
 #[test]
 fn arrays_know_the_functions() {
@@ -187,10 +255,28 @@ fn casts_to_times_are_refused() {
         "to_timestamp(min(time))",
         "CAST(date_trunc('month', time) AS DATE)",
         "time AT TIME ZONE 'UTC'",
+        "CAST(time + 1 AS TIMESTAMP)",
+        "to_timestamp(2 * max(time))",
+        "to_timestamp(coalesce(time, 0))",
+        "arrow_cast(time / 2, 'Timestamp(Second, None)')",
+        "CAST((SELECT max(time) FROM t) + 1 AS DATE)",
+        "to_timestamp_millis(n) FROM (SELECT sum(time) AS n",
+        "CAST(n AS TIMESTAMP) FROM (SELECT month, avg(time) - 1 AS n FROM t GROUP BY 1 UNION ALL SELECT 1, 2",
+        "to_date(n::INT) FROM (SELECT lag(time) OVER (ORDER BY time) + 1 AS n",
+        "CASE WHEN month = 1 THEN time ELSE TIMESTAMP '2000-01-01' END",
     ] {
-        let sql = format!("SELECT {what} FROM '{}' AS t", file("360_day.nc"));
+        let open = what.matches('(').count() - what.matches(')').count();
+        let sql = format!(
+            "WITH t AS (SELECT * FROM '{}') SELECT {what} FROM t{}",
+            file("360_day.nc"),
+            ")".repeat(open)
+        );
         let message = failure(&[], &sql);
         let expected = "hours since 1859-12-01 00:00:00 in the calendar 360_day";
         assert!(message.contains(expected) && message.contains("1970"), "{sql}: {message}");
+    }
+    // Parts of dates and counts are numbers of their own.
+    for what in ["to_timestamp(date_part('year', time))", "CAST(count(time) AS TIMESTAMP)"] {
+        shown(&format!("SELECT {what} AS d FROM '{}' GROUP BY time LIMIT 1", file("360_day.nc")));
     }
 }

@@ -1,5 +1,5 @@
-"""Writes dates.csv: numbers of units in each calendar, and their dates by cftime (1.6). Timestamps have the Gregorian date of the
-same day for `standard`, and the same date for `noleap`."""
+"""Writes dates.csv: numbers of units in each calendar, and their dates by cftime (1.6). Timestamps have the same
+dates; before the year 1, SQL counts a year 0, which cftime lacks in `standard`."""
 
 import csv
 import warnings
@@ -23,9 +23,8 @@ CALENDARS = {
 
 
 def shown(date):
-    if date.calendar in ("standard", "gregorian"):
-        date = date.change_calendar("proleptic_gregorian", True)
-    year = f"-{-date.year:04}" if date.year < 0 else f"{date.year:04}"
+    year = date.year + (1 if date.year < 0 and date.calendar == "standard" else 0)
+    year = f"-{-year:04}" if year < 0 else f"{year:04}"
     text = f"{year}-{date.month:02}-{date.day:02}T{date.hour:02}:{date.minute:02}:{date.second:02}"
     micros = date.microsecond
     fraction = f".{micros // 1000:03}" if micros % 1000 == 0 else f".{micros:06}"

@@ -57,6 +57,22 @@ with netCDF4.Dataset("values.nc", "w") as file:
     obs.units = "days since 2000-01-01"
     obs[:2] = [0, 1.5]
 
+# Values whose dates SQL has under other days, or lacks; and times of one calendar in different units.
+with netCDF4.Dataset("old.nc", "w", format="NETCDF3_CLASSIC") as file:
+    file.createDimension("obs", 4)
+    for name, calendar, units, times in [
+        ("reform", "gregorian", "days since 1582-10-03", [0, 1, 2, 3.25]),
+        ("early", "standard", "days since 1500-02-27", [0, 1, 3, -400_000]),
+        ("leap", "standard", "days since 1500-02-28", [0, 1, 2, 3]),
+        ("a", "360_day", "days since 2000-02-30", [0, 1, 2, 3]),
+        ("b", "360_day", "hours since 2000-02-30", [0, 24, 48, 72]),
+        ("c", "366_day", "days since 2000-02-29", [0, 1, 2, 3]),
+    ]:
+        time = file.createVariable(name, "f8", ("obs",))
+        time.units, time.calendar = units, calendar
+        time[:] = times
+        print(name, *netCDF4.num2date(times, units, calendar))
+
 days = xr.date_range("2000-02-27", periods=4, calendar="noleap", use_cftime=True)
 store = xr.Dataset({"v": ("time", np.arange(4.0))}, coords={"time": days})
 store.to_zarr("noleap.zarr", zarr_format=2, consolidated=True, mode="w")

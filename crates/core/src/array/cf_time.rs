@@ -230,6 +230,23 @@ mod tests {
         );
     }
 
+    /// The dates of cftime, which `tests/data/calendars/dates.py` writes.
+    #[test]
+    fn times_of_the_standard_calendar_have_the_dates_of_cftime() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/calendars/dates.csv");
+        let dates = std::fs::read_to_string(path).unwrap();
+        let mut compared = 0;
+        for line in dates.lines() {
+            let [of, "standard", number, date] = line.split('|').collect::<Vec<_>>()[..] else {
+                continue;
+            };
+            let found = units(of, Some("standard")).unwrap().at_float(number.parse().unwrap());
+            assert_eq!(found.map(shown), Some(date.replace('T', " ")), "{line}");
+            compared += 1;
+        }
+        assert!(compared > 60, "{compared}");
+    }
+
     #[test]
     fn dates_that_a_calendar_does_not_have_are_refused() {
         let refused = |text: &str, calendar: &str| {
