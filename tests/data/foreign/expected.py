@@ -493,12 +493,7 @@ def cell_text(value):
         unit, step = np.datetime_data(value.dtype)
         return str(int(value.astype("i8")) * step * UNITS[unit])
     if isinstance(value, cftime.datetime):
-        # The same instant in SQL's calendar; the same date, if that calendar has all dates.
-        value = (
-            value.change_calendar("proleptic_gregorian")
-            if value.calendar not in ("proleptic_gregorian", "noleap")
-            else value
-        )
+        # SQL has all dates of the calendars whose times are shown, but for a few Julian ones.
         digits = f".{value.microsecond:06}" if value.microsecond else ""
         return value.strftime("%Y-%m-%dT%H:%M:%S").strip().rjust(19, "0") + digits
     if isinstance(value, (int, np.integer)):
