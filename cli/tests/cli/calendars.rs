@@ -177,7 +177,17 @@ fn files_of_text_have_dates() {
         let written = std::fs::read(path).unwrap();
         // Parquet keeps the number.
         match ending {
-            "parquet" => assert!(written.starts_with(b"PAR1")),
+            "parquet" => {
+                assert!(written.starts_with(b"PAR1"));
+                let path = folder.path().join("dates.parquet");
+                let read = format!(
+                    "SELECT t, date_part('day', t) AS d FROM '{}' WHERE t > '1861-02-30'",
+                    path.display()
+                );
+                let keep = "SET datafusion.execution.parquet.skip_metadata = false";
+                let outcome = run(&["-q", "--format", "csv", "-c", keep, "-c", &read]);
+                assert_eq!(outcome.stdout, "t,d\n1861-11-16,16\n", "{outcome:?}");
+            }
             _ => assert_eq!(String::from_utf8(written).unwrap(), expected),
         }
     }

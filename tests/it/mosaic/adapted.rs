@@ -16,7 +16,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-use crate::codec::sent::{bytes, plan, received};
+use crate::codec::sent::{bytes, plan, query_sent, received};
 use crate::sql::ways_in::copy_folder;
 use crate::support::{
     F64, I16, I32, Layout, TestDataset, positions, query, reducing, rows_from, rows_of, session,
@@ -42,8 +42,59 @@ struct Variable {
     nulls: Vec<bool>,
 }
 
+/// How the files of a table count days from 2000-02-16, which is day 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Clock {
+    Numbers,
+    Standard,
+    Days360,
+}
+
+/// How a file counts time: units, a calendar, the number of day 0 in days, and the number of units in a day.
+type Count = (&'static str, Option<&'static str>, i32, i32);
+
+impl Clock {
+    fn counts(self) -> &'static [Count] {
+        match self {
+            Self::Numbers => &[("1", None, 0, 1)],
+            Self::Standard => &[
+                ("days since 2000-01-01", None, 46, 1),
+                ("Hours Since 2000-03-01 00:00:00", Some("standard"), -14, 24),
+                ("days since 19991231", Some("gregorian"), 47, 1),
+            ],
+            Self::Days360 => &[
+                ("days since 2000-01-01", Some("360_day"), 45, 1),
+                ("hours since 2000-02-30", Some("360_day"), -14, 24),
+                ("days since 1999-12-30 00:00", Some("360_DAY"), 46, 1),
+            ],
+        }
+    }
+
+    /// The day of a label, in SQL.
+    fn day(self) -> &'static str {
+        match self {
+            Self::Numbers => "CAST(time AS INT)",
+            Self::Standard => "CAST(CAST(time AS DATE) AS INT) - 11003",
+            Self::Days360 => {
+                "CAST((date_part('year', time) - 2000) * 360 + date_part('month', time) * 30 + date_part('day', time) - 76 AS INT)"
+            }
+        }
+    }
+}
+
+/// Spellings of one unit.
+const UNITS: [&str; 4] = ["m s-1", "m/s", "m s**-1", "meters per second"];
+
+/// The name of a file that is damaged.
+const DAMAGED: &str = "part-9.tet";
+
 /// Files, and the rows of their table.
 struct Case {
+    clock: Clock,
+    /// How each file counts time, and whether in doubles.
+    counts: Vec<(Count, bool)>,
+    /// Whether one file more cannot be opened.
+    has_damaged: bool,
     variables: Vec<Variable>,
     /// The times of each file, in ascending order.
     times: Vec<Vec<i32>>,
@@ -92,7 +143,12 @@ impl Case {
         if !stacks {
             variables.push(variable("map", &[2, 1], true, all));
         }
-        Self { variables, times, order, overlap, stacks }
+        let clock = *[Clock::Numbers, Clock::Standard, Clock::Days360].choose(rng).unwrap();
+        let clock = if stacks { Clock::Numbers } else { clock };
+        let counts =
+            times.iter().map(|_| (*clock.counts().choose(rng).unwrap(), rng.random())).collect();
+        let has_damaged = rng.random_bool(0.3);
+        Self { clock, counts, has_damaged, variables, times, order, overlap, stacks }
     }
 
     /// The value of a variable in a file; `None` is NULL.
@@ -119,12 +175,13 @@ impl Case {
             }
             self.value(variable, file, cell)
         });
-        let (tag, attributes) = match (packs, nulls) {
+        let (tag, mut attributes) = match (packs, nulls) {
             (true, true) => (I16, json!({"scale_factor": "0.5", "_FillValue": "-9"})),
             (true, false) => (I16, json!({"scale_factor": "0.5"})),
             (false, true) => (I32, json!({"_FillValue": "-9"})),
             (false, false) => (I32, json!({})),
         };
+        attributes["units"] = (*UNITS.choose(rng).unwrap()).into();
         let bytes = values.flat_map(|value| match (packs, value) {
             (true, value) => value.map_or(-9, |it| it * 2).to_le_bytes()[..2].to_vec(),
             (false, value) => value.unwrap_or(-9).to_le_bytes().to_vec(),
@@ -134,6 +191,23 @@ impl Case {
         TestDataset::new(variable.name, tag, &shape, &chunk, bytes.collect())
             .with_zstd(rng.random())
             .with_metadata(json!({"dim_names": names, "attrs": attributes}))
+    }
+
+    /// The labels of a file.
+    fn time(&self, file: usize) -> TestDataset {
+        let ((units, calendar, first, per_day), are_doubles) = self.counts[file];
+        let numbers = self.times[file].iter().map(|day| (day + first) * per_day);
+        let bytes: Vec<u8> = match are_doubles {
+            true => numbers.flat_map(|it| f64::from(it).to_le_bytes()).collect(),
+            false => numbers.flat_map(i32::to_le_bytes).collect(),
+        };
+        let mut attributes = json!({"units": units});
+        if let Some(calendar) = calendar {
+            attributes["calendar"] = calendar.into();
+        }
+        let len = self.times[file].len() as u64;
+        TestDataset::new("time", if are_doubles { F64 } else { I32 }, &[len], &[len], bytes)
+            .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}))
     }
 
     /// Writes the files. Returns their places in the order of the list.
@@ -148,13 +222,7 @@ impl Case {
             }
             datasets.shuffle(rng);
             if !self.stacks {
-                let times: Vec<u8> =
-                    self.times[*file].iter().flat_map(|it| it.to_le_bytes()).collect();
-                let len = self.times[*file].len() as u64;
-                datasets.push(
-                    TestDataset::new("time", I32, &[len], &[len], times)
-                        .with_metadata(json!({"dim_names": ["time"]})),
-                );
+                datasets.push(self.time(*file));
             }
             places.push(write(folder, &format!("part-{file}.tet"), &datasets));
         }
@@ -162,6 +230,13 @@ impl Case {
             let name = format!("{}.tet", variable.name);
             let at = rng.random_range(0..=places.len());
             places.insert(at, write(folder, &name, &[self.dataset(rng, variable, 0)]));
+        }
+        if self.has_damaged {
+            let whole = std::fs::read(&places[0]).unwrap();
+            let path = folder.join(DAMAGED);
+            std::fs::write(&path, &whole[..rng.random_range(0..whole.len() / 2)]).unwrap();
+            let at = rng.random_range(0..=places.len());
+            places.insert(at, path.to_str().unwrap().to_owned());
         }
         places
     }
@@ -217,16 +292,21 @@ impl Case {
         RecordBatch::try_new(schema, columns.into_values().collect()).unwrap()
     }
 
-    fn options(&self) -> ArrayOptions {
+    fn options(&self, places: &[String]) -> ArrayOptions {
         let options = ArrayOptions::default()
             .with_union_by_name(true)
+            .with_skip_unreadable(self.has_damaged)
             .with_file_column(true)
             .with_overlap(self.overlap);
         if !self.stacks {
             return options;
         }
-        let labels: Vec<String> =
-            self.order.iter().map(|file| self.times[*file][0].to_string()).collect();
+        let mut files = self.order.iter();
+        let label = |place: &String| match place.ends_with(DAMAGED) {
+            true => "99".to_owned(),
+            false => self.times[*files.next().unwrap()][0].to_string(),
+        };
+        let labels: Vec<String> = places.iter().map(label).collect();
         options.with_stack(format!("time={}", labels.join(",")))
     }
 }
@@ -273,25 +353,36 @@ async fn random_files_are_the_rows_that_options_promise() {
         let folder = tempfile::tempdir().unwrap();
         let places = case.write(&mut rng, folder.path());
         let context = format!(
-            "case {number}, {places:?}, {:?}, stacks {}, {:?} {:?}",
-            case.overlap, case.stacks, case.times, case.variables
+            "case {number}, {places:?}, {:?}, stacks {}, {:?} {:?} {:?}",
+            case.overlap, case.stacks, case.times, case.counts, case.variables
         );
         let ours = reducing(rng.random_range(1..4), *[2, 8192].choose(&mut rng).unwrap());
-        ours.register_array("f", places, case.options())
+        let options = case.options(&places);
+        ours.register_array("f", places, options)
             .await
             .unwrap_or_else(|error| panic!("{context}: {error}"));
-        let view = "CREATE VIEW t AS SELECT *, regexp_replace(_file, '.*/(part-[0-9]+)[.]tet', '\\1') AS file FROM f";
-        query(&ours, view).await.unwrap();
+        let names: Vec<&str> = case.variables.iter().map(|it| it.name).collect();
+        let view = format!(
+            "CREATE VIEW t AS SELECT {} AS time, y, x, {}, regexp_replace(_file, '.*/(part-[0-9]+)[.]tet', '\\1') AS file FROM f",
+            case.clock.day(),
+            names.join(", ")
+        );
+        query(&ours, &view).await.unwrap();
         let theirs = session(1, 8192);
         let rows = case.rows();
         let table = MemTable::try_new(rows.schema(), vec![vec![rows]]).unwrap();
         theirs.register_table("t", Arc::new(table)).unwrap();
-        for sql in queries(&case, &mut rng) {
-            assert_eq!(
-                sorted(&ours, &sql, &context).await,
-                sorted(&theirs, &sql, &context).await,
-                "{context}: {sql}"
-            );
+        for (at, sql) in queries(&case, &mut rng).into_iter().enumerate() {
+            let expected = sorted(&theirs, &sql, &context).await;
+            assert_eq!(sorted(&ours, &sql, &context).await, expected, "{context}: {sql}");
+            // Another process opens the files by itself.
+            if at < 2 {
+                let sent = query_sent(&ours, &SessionContext::new(), &sql).await;
+                let mut found =
+                    rows_of(&sent.unwrap_or_else(|it| panic!("{context}: {sql}: {it}")));
+                found.sort();
+                assert_eq!(found, expected, "sent, {context}: {sql}");
+            }
         }
     }
 }
