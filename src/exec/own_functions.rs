@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::functions::{OwnAggregate, OwnScalar};
@@ -59,12 +60,27 @@ pub(crate) struct OwnFunctionsRule;
 impl AnalyzerRule for OwnFunctionsRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let in_plan = |plan: LogicalPlan| plan.map_expressions(|expr| expr.transform_up(replaced));
-        Ok(plan.transform_up_with_subqueries(in_plan)?.data)
+        let plan = plan.transform_up_with_subqueries(in_plan)?.data;
+        plan.apply_with_subqueries(|node| {
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| check(expr, node).map(|()| TreeNodeRecursion::Continue))
+            })
+        })?;
+        Ok(plan)
     }
 
     fn name(&self) -> &str {
         "gridfusion_functions"
     }
+}
+
+/// Refuses a function of ours over values that it does not take.
+fn check(expr: &Expr, node: &LogicalPlan) -> Result<()> {
+    let Expr::ScalarFunction(call) = expr else { return Ok(()) };
+    let Some(own) = call.func.inner().downcast_ref::<OwnScalar>() else { return Ok(()) };
+    let schema = merge_schema(&node.inputs());
+    let types: Result<Vec<_>> = call.args.iter().map(|arg| arg.get_type(&schema)).collect();
+    types.map_or(Ok(()), |types| own.check(&types))
 }
 
 /// Replaces the function of an expression.

@@ -37,7 +37,9 @@ pub(crate) use casts::CountedTimesRule;
 pub(crate) use dates::CountedDatesRule;
 pub(crate) use extract::ExtractPlanner;
 pub(crate) use function::date_function;
-pub(in crate::exec) use function::{date_field, number_of_time, with_metadata_of};
+pub(in crate::exec) use function::{
+    date_field, number_of_time, possible_date_field, with_metadata_of,
+};
 pub(in crate::exec) use kept::KeptMetadata;
 
 use crate::core::array::CountedTimes;

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use super::{date_bin, date_trunc};
-use crate::exec::counted_times::{date_field, number_of_time};
+use crate::exec::counted_times::{date_field, number_of_time, possible_date_field};
 
 /// A scalar function of DataFusion, for times of all years, or for times of all calendars.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -68,11 +68,21 @@ impl OwnScalar {
         self.wrapped.inner().as_ref()
     }
 
-    /// Returns the error of DataFusion for arguments of these types.
-    fn refuse(&self, types: &[DataType]) -> Result<FieldRef> {
+    fn takes_number<'a>(&self, mut types: impl Iterator<Item = &'a DataType>) -> bool {
+        self.kind != ScalarKind::Bin && types.any(DataType::is_numeric)
+    }
+
+    /// Refuses numbers, of which a rule has replaced those that count time.
+    ///
+    /// # Errors
+    /// That of DataFusion for arguments of these types.
+    pub(in crate::exec) fn check(&self, types: &[DataType]) -> Result<()> {
+        if !self.takes_number(types.iter()) {
+            return Ok(());
+        }
         let nulls = types.iter().map(|it| Ok(lit(ScalarValue::try_from(it)?)));
         let call = self.wrapped.call(nulls.collect::<Result<_>>()?);
-        call.to_field(&DFSchema::empty()).map(|(_, field)| field)
+        call.to_field(&DFSchema::empty()).map(|_| ())
     }
 
     /// Replaces a NULL in the place of a time by one of times: the signature takes it for a number, which needs no cast.
@@ -114,12 +124,11 @@ impl ScalarUDFImpl for OwnScalar {
         if let Some(field) = date_field(self.name(), &args)? {
             return Ok(field);
         }
-        let types: Vec<DataType> =
-            args.arg_fields.iter().map(|it| it.data_type().clone()).collect();
-        if self.kind != ScalarKind::Bin && types.iter().any(DataType::is_numeric) {
-            return self.refuse(&types);
+        // Times lose their metadata in expressions such as CASE, until a rule adds it again. `check` refuses other numbers behind it.
+        match self.takes_number(args.arg_fields.iter().map(|it| it.data_type())) {
+            true => possible_date_field(self.name(), &args),
+            false => self.inner().return_field_from_args(args),
         }
-        self.inner().return_field_from_args(args)
     }
 
     // All else is that of the function of DataFusion.
