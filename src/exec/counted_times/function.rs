@@ -8,7 +8,6 @@
 //! | `number` | | the number, which is no time any more |
 //! | `time` | | the number, which is a time |
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
@@ -141,21 +140,17 @@ pub(in crate::exec) fn date_field(
     Ok(Some(what.field(field, attribute("units"), attribute("calendar"))))
 }
 
-/// Returns the field of a function of DataFusion over a number that may count time, in a calendar that is not known yet.
-///
-/// # Errors
-/// As for [`What::from_call`].
-pub(in crate::exec) fn possible_date_field(
-    function: &str,
-    args: &ReturnFieldArgs<'_>,
-) -> Result<FieldRef> {
+/// Returns the field of a function of DataFusion over a number that may count time. It is not known yet whether it does.
+pub(in crate::exec) fn possible_date_field(function: &str, args: &ReturnFieldArgs<'_>) -> FieldRef {
     let at = number_of_time(function);
-    let Some(number) = args.arg_fields.get(at) else {
-        return internal_err!("{function} of no time");
-    };
     let detail = args.scalar_arguments.get(1 - at).copied().flatten();
-    let field = What::from_call(function, detail, "of a model")?.field(number, "", "");
-    Ok(Arc::new(field.as_ref().clone().with_metadata(HashMap::new())))
+    let data_type = match What::from_call(function, detail, "") {
+        Ok(What::Part(TimePart::Nanosecond)) => DataType::Int64,
+        Ok(What::Truncate(_)) => DataType::Float64,
+        Ok(What::Text(_)) => DataType::Utf8,
+        _ => DataType::Int32,
+    };
+    Arc::new(Field::new(NAME, data_type, true))
 }
 
 /// Returns the number of the argument that is the time.

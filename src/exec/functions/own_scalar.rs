@@ -126,7 +126,7 @@ impl ScalarUDFImpl for OwnScalar {
         }
         // Times lose their metadata in expressions such as CASE, until a rule adds it again. `check` refuses other numbers behind it.
         match self.takes_number(args.arg_fields.iter().map(|it| it.data_type())) {
-            true => possible_date_field(self.name(), &args),
+            true => Ok(possible_date_field(self.name(), &args)),
             false => self.inner().return_field_from_args(args),
         }
     }
