@@ -119,7 +119,7 @@ pub(super) fn texts(
 ) -> Result<Vec<Texts>> {
     let most = heaps.bytes().saturating_mul(MAX_RATIO).min(MAX_TEXT);
     let (mut all, mut total) = (vec![], 0_u64);
-    for references in chunks.iter().copied() {
+    for references in chunks {
         let mut texts = Texts::default();
         texts.offsets.reserve_exact(references.len());
         for (reference, part) in references.iter().zip(parts.iter().cycle()) {
