@@ -47,7 +47,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///   `weighted_avg(value, weight)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
-    /// - versions of `date_part` and `to_char` for times of all calendars
+    /// - versions of `date_part`, `to_char`, `array_agg` and `nth_value` for times of all calendars
     /// - rules for physical plans, in the places that [`gridfusion_rules`] gives them
     /// - a rule that casts columns of `COPY` to types that Parquet has
     /// - the function `nearest(dimension, value)`, and a rule that finds the labels of its dimension

@@ -8,6 +8,7 @@
 //! | `date_trunc` | fails outside the years 1677 to 2262 | any time |
 //! | `date_bin` | is NULL there | any time |
 //! | `date_part`, `date_trunc`, `to_char` | know no calendar but SQL's | rules replace calls for numbers that [count time](super::counted_times) |
+//! | `array_agg`, `nth_value` | lose the metadata of their argument | keep it, which makes the numbers times; `nth_value` is never reversed |
 //!
 //! Each of ours wraps the function of DataFusion, and has its name, types and states. So plans look the same, and states of
 //! either merge with those of the other.
