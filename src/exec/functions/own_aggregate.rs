@@ -230,6 +230,15 @@ impl AggregateUDFImpl for OwnAggregate {
         self.inner().order_sensitivity()
     }
 
+    fn with_beneficial_ordering(
+        self: Arc<Self>,
+        is_ordered: bool,
+    ) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        let wrapped = self.wrapped.as_ref().clone().with_beneficial_ordering(is_ordered)?;
+        let own = |wrapped| Self { wrapped: Arc::new(wrapped), kind: self.kind };
+        Ok(wrapped.map(|wrapped| Arc::new(own(wrapped)) as Arc<dyn AggregateUDFImpl>))
+    }
+
     fn reverse_expr(&self) -> ReversedUDAF {
         match self.kind {
             AggregateKind::Nth => ReversedUDAF::NotSupported,

@@ -73,7 +73,7 @@ struct StoredValue {
     fixes: Vec<Fix>,
     /// The references to values in the heap.
     parts: Vec<HeapPart>,
-    /// Those of each field of a record.
+    /// The references of each field of a record.
     heap: Vec<Option<HeapField>>,
 }
 
