@@ -112,7 +112,7 @@ fn chosen_times_are_dates() {
         ),
         ("x.a AS d FROM (SELECT named_struct('a', max(time)) AS x {})", "d\n1861-11-16\n"),
         // Numbers that are no times are not mistaken for them.
-        ("coalesce(time, 0) AS n {} WHERE time = '1860-01-16'", "n\n1080.0\n"),
+        ("greatest(time, 0) AS n {} WHERE time = '1860-01-16'", "n\n1080.0\n"),
     ] {
         assert_eq!(shown(&format!("SELECT {}", what.replace("{}", &from))), expected, "{what}");
     }
