@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringViewArray};
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::MemTable;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
@@ -250,7 +250,8 @@ impl Case {
         }
     }
 
-    fn rows(&self) -> RecordBatch {
+    /// The rows, of which the table has some as doubles.
+    fn rows(&self, is_double: impl Fn(&str) -> bool) -> RecordBatch {
         let cells: Vec<(usize, [i32; 3])> = (0..50)
             .filter_map(|time| Some((self.winner(time)?, time)))
             .flat_map(|(file, time)| {
@@ -270,7 +271,7 @@ impl Case {
             // Packed numbers are doubles.
             let packs = match variable.is_alone {
                 true => variable.packs[0],
-                // A file that loses all its labels does not matter.
+                // The type of a file that loses all its labels may be that of the column, and need not be.
                 false => {
                     let wins = |file: &usize| cells.iter().any(|(winner, _)| winner == file);
                     (0..variable.files.len())
@@ -278,7 +279,9 @@ impl Case {
                         .any(|file| variable.files[file] && variable.packs[file])
                 }
             };
-            let column: ArrayRef = match packs {
+            let may_pack =
+                variable.files.iter().zip(&variable.packs).any(|(has, packs)| *has && *packs);
+            let column: ArrayRef = match packs || may_pack && is_double(variable.name) {
                 true => Arc::new(values.map(|it| it.map(f64::from)).collect::<Float64Array>()),
                 false => Arc::new(values.collect::<Int32Array>()),
             };
@@ -369,7 +372,10 @@ async fn random_files_are_the_rows_that_options_promise() {
         );
         query(&ours, &view).await.unwrap();
         let theirs = session(1, 8192);
-        let rows = case.rows();
+        let schema = ours.table("f").await.unwrap().schema().as_arrow().clone();
+        let is_double =
+            |name: &str| *schema.field_with_name(name).unwrap().data_type() == DataType::Float64;
+        let rows = case.rows(is_double);
         let table = MemTable::try_new(rows.schema(), vec![vec![rows]]).unwrap();
         theirs.register_table("t", Arc::new(table)).unwrap();
         for (at, sql) in queries(&case, &mut rng).into_iter().enumerate() {
