@@ -20,7 +20,7 @@ const SOURCES: [&str; 10] = [
     "fuzz",
     "tests",
 ];
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 14] = [
     "docs",
     "benches",
     "src",
@@ -31,6 +31,10 @@ const PAGES: [&str; 10] = [
     "CHANGELOG.md",
     "SECURITY.md",
     "fuzz/README.md",
+    "cli",
+    "distributed",
+    "packaging",
+    "plot",
 ];
 
 const MOST_WORDS: usize = 25;
