@@ -24,12 +24,18 @@ pub(super) const COLUMNS: usize = 512;
 
 /// The states and counts of some columns.
 pub(super) struct Columns<T: Cell, S: Statistic<T>> {
-    pub(super) states: [S::State; COLUMNS],
-    pub(super) counts: [u64; COLUMNS],
+    states: [S::State; COLUMNS],
+    counts: [u64; COLUMNS],
 }
 
 impl<T: Cell, S: Statistic<T>> Columns<T, S> {
     pub(super) const EMPTY: Self = Self { states: [S::EMPTY; COLUMNS], counts: [0; COLUMNS] };
+
+    /// Returns the states and counts.
+    #[inline(always)]
+    pub(super) fn all(&mut self) -> (&mut [S::State], &mut [u64]) {
+        (&mut self.states, &mut self.counts)
+    }
 
     /// Adds the columns, which are those of `cells`, to the states of their groups, and empties them.
     #[inline(always)]

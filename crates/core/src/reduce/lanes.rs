@@ -70,10 +70,10 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
 ) {
     let width = opaque_lanes();
     let folded_first = batch.rows.are_folded_first(batch.inner);
-    let mut columns = Columns::<T, S>::EMPTY;
+    let mut columns = folded_first.then_some(Columns::<T, S>::EMPTY);
     for segments in batch.inner.chunk_by(|a, b| folded_first && a.end() == b.start) {
         let [segment, ..] = segments else { continue };
-        let (mut cells, mut first) = (segment.cells(), None);
+        let (mut cells, mut first) = (segment.cells(), 0);
         match &segment.places {
             _ if folded_first => cells.end = segments.last().map_or(cells.end, Segment::end),
             GroupPlaces::Fixed(place) => {
@@ -83,7 +83,7 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
                 }
                 continue;
             }
-            GroupPlaces::Steps { first: place, step: 1 } => first = Some(*place),
+            GroupPlaces::Steps { first: place, step: 1 } => first = *place,
             places => {
                 for (start, base) in batch.rows.each() {
                     for (at, cell) in batch.row(&cells, start).iter().enumerate() {
@@ -99,17 +99,17 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
             let cells = from..cells.end.min(from + step);
             for rows in batch.rows.by_place() {
                 let batch = Batch { rows, ..batch };
-                let (states, counts) = match first {
-                    Some(first) => {
+                let (states, counts) = match &mut columns {
+                    Some(columns) => columns.all(),
+                    None => {
                         let at = rows.place + first..rows.place + first + cells.len();
                         let counted = if S::COUNTS && K::MAY_FAIL { at.clone() } else { 0..0 };
                         (&mut states[at], &mut counts[counted])
                     }
-                    None => (columns.states.as_mut_slice(), columns.counts.as_mut_slice()),
                 };
                 fold_columns::<T, S, K>(states, counts, batch, &cells, test);
             }
-            if folded_first {
+            if let Some(columns) = &mut columns {
                 columns.hand_out::<K>(states, counts, segments, cells, batch.rows.place);
             }
         }
