@@ -115,8 +115,8 @@ impl Rows {
     }
 }
 
-/// Folds an axis into the axis before it, and returns the segments of both; `None` unless the cells of both follow one another
-/// in the table of groups. All `extent` cells of the axis must be selected.
+/// Folds an axis into the axis before it, and returns the segments of both. `None` unless their cells follow one another in the
+/// table of groups. All `extent` cells of the axis must be selected.
 ///
 /// An axis in no key lengthens runs of one group. An axis whose cells each have the next place lengthens an
 /// axis whose places are as far apart as it is long.
