@@ -277,3 +277,24 @@ def test_public_names_have_docs():
         for name, member in vars(owner).items():
             if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, (property, type))):
                 assert member.__doc__, f"{owner.__name__}.{name}"
+
+
+def test_settings_have_the_names_of_connect(con):
+    con.set("threads", 3)
+    name = "datafusion.execution.target_partitions"
+    assert con.sql(f"SHOW {name}").fetchall() == [(name, "3")]
+    with pytest.raises(gf.ProgrammingError, match="at least 1"):
+        con.set("threads", 0)
+    with pytest.raises(gf.ProgrammingError, match="connect\\(memory_limit"):
+        con.set("memory_limit", "1g")
+
+
+def test_advice_is_for_python(con, tmp_path):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("netCDF4")
+    xarray.Dataset({"a": ("x", [1.0]), "b": ("y", [1.0, 2.0])}).to_netcdf(tmp_path / "two.nc")
+    with pytest.raises(gf.ProgrammingError, match="choose one with variable,"):
+        con.read(tmp_path / "two.nc")
+    assert con.read(tmp_path / "two.nc", variable="b").shape[0] == 2
+    with pytest.raises(ValueError, match=r"or none with dims=\[\]"):
+        con.sql("SELECT avg(1.5) AS x").xarray()

@@ -216,3 +216,25 @@ def test_arguments_of_numpy(con, air):
     for wrong in [np.arange(2), None, np.datetime64("2001-01-01")]:
         with pytest.raises(gf.ProgrammingError, match="an argument is"):
             literal(wrong)
+
+
+def test_a_series_is_a_table_of_a_column(con):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    for data, columns in [
+        (pandas.Series([1, 2]), ["value"]),
+        (pandas.Series([1, 2], name="v", index=pandas.Index([4, 5], name="k")), ["k", "v"]),
+        (polars.Series([1, 2]), ["value"]),
+        (polars.Series("v", [1, 2]), ["v"]),
+    ]:
+        table = con.register("t", data).table("t")
+        assert table.columns == columns and [row[-1] for row in table.fetchall()] == [1, 2]
+    with pytest.raises(TypeError, match="ChunkedArray"):
+        con.register("t", pyarrow.chunked_array([[1]]))
+
+
+@pytest.mark.parametrize("value", ["INTERVAL '1 day'", "[INTERVAL '1 day']"])
+def test_polars_has_no_intervals(con, value):
+    pytest.importorskip("polars")
+    with pytest.raises(gf.NotSupportedError, match="'span'"):
+        con.sql(f"SELECT {value} AS span").pl()

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     Location = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
+#: The setting that ``threads`` is in SQL.
+THREADS = "datafusion.execution.target_partitions"
+
 
 def connect(
     *,
@@ -65,12 +68,16 @@ def connect(
     if workers is not None:
         given["workers"] = ",".join(workers)
     if threads is not None:
-        if threads < 1:
-            raise ProgrammingError(f"threads = {threads}, expected at least 1")
-        given["datafusion.execution.target_partitions"] = threads
+        given[THREADS] = _threads(threads)
     given = {name: value for name, value in given.items() if value is not None}
     given |= {**(options or {}), **more}
     return Connection(_internal.Session([(name, _text(value)) for name, value in given.items()]), progress)
+
+
+def _threads(value: int) -> int:
+    if value < 1:
+        raise ProgrammingError(f"threads = {value}, expected at least 1")
+    return value
 
 
 def _text(value: Any) -> str:
@@ -135,9 +142,16 @@ class Connection:
         **options
             Options of the format, as SQL has them.
         """
-        if isinstance(location, (str, os.PathLike)) and variable is None and not options:
-            return self._rows_of(self._text_of_read(location))
-        return self._call("read_array", location, *([] if variable is None else [variable]), **options)
+        try:
+            if isinstance(location, (str, os.PathLike)) and variable is None and not options:
+                return self._rows_of(self._text_of_read(location))
+            return self._call("read_array", location, *([] if variable is None else [variable]), **options)
+        except ProgrammingError as error:
+            # SQL has an option where Python has a parameter.
+            text = str(error).replace("the option 'dataset'", "variable").replace("option 'dataset'", "variable")
+            if text == str(error):
+                raise
+            raise ProgrammingError(text) from None
 
     @staticmethod
     def _text_of_read(location: str | os.PathLike[str]) -> str:
@@ -171,9 +185,9 @@ class Connection:
             The name of the table. In SQL, a name with capitals needs double quotes.
         data
             A :class:`Relation`, which becomes a view if it is of this connection and keeps no rows; an object with
-            ``__arrow_c_stream__``, such as tables of pyarrow, polars and DuckDB; a DataFrame of pandas, with a column per named level of
-            its index, which needs pyarrow; or an ``xarray.Dataset`` or ``DataArray``, with a column per dimension, variable and
-            coordinate.
+            ``__arrow_c_stream__``, such as tables of pyarrow, polars and DuckDB; a DataFrame or Series of pandas, with a column per named
+            level of its index, which needs pyarrow; or an ``xarray.Dataset`` or ``DataArray``, with a column per dimension, variable and
+            coordinate. A Series or ``DataArray`` without a name becomes the column ``value``.
 
         Notes
         -----
@@ -229,7 +243,11 @@ class Connection:
         return self._rows_of(f"SELECT * FROM {'.'.join(map(quoted_name, parts))}")
 
     def set(self, name: str, value: Any) -> None:
-        """Set a setting, such as ``reduce_memory`` or ``datafusion.execution.batch_size``, for this connection."""
+        """Set a setting, such as ``threads``, ``reduce_memory`` or ``datafusion.execution.batch_size``, for this connection."""
+        if name in ("memory_limit", "root", "workers"):
+            raise ProgrammingError(f"{name} is fixed when a connection is made: connect({name}=…)")
+        if name == "threads":
+            name, value = THREADS, _threads(value)
         self._session.set(name, _text(value))
 
     def table_functions(self) -> list[str]:
@@ -308,9 +326,11 @@ class Connection:
 def _stream(data: Any) -> Any:
     """Return an object with ``__arrow_c_stream__`` that has the rows of ``data``."""
     module = type(data).__module__.partition(".")[0]
+    if module in ("pandas", "polars") and type(data).__name__ == "Series":
+        data = data.to_frame("value" if data.name in (None, "") else data.name)
     if module == "pandas" and hasattr(data, "columns"):
         data = data.reset_index(drop=all(level is None for level in data.index.names))
-    if not hasattr(data, "__arrow_c_stream__"):
+    if not hasattr(data, "__arrow_c_stream__") or type(data).__name__ == "ChunkedArray":
         raise TypeError(
             f"a table cannot be made of {type(data).__qualname__}; give an object with __arrow_c_stream__, such as a table of pyarrow, "
             "polars or pandas, an xarray.Dataset, or a Relation"

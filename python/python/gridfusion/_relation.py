@@ -14,7 +14,7 @@ from . import _internal, _plot
 from ._plot import Plot
 from ._progress import reported
 from ._sql import literal, name as quoted_name, quoted
-from .errors import Error
+from .errors import Error, NotSupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -187,9 +187,12 @@ class Relation:
         return self.arrow().to_pandas()
 
     def pl(self) -> polars.DataFrame:
-        """Return the rows as a DataFrame of polars."""
+        """Return the rows as a DataFrame of polars. It has no type for intervals, and intervals are refused."""
         import polars
 
+        for column, kind in zip(self.columns, self.types):
+            if "Interval(" in kind:
+                raise NotSupportedError(f"polars has no type for the intervals of {column!r}; CAST({quoted_name(column)} AS VARCHAR)")
         return polars.DataFrame(self._collect())
 
     def fetchnumpy(self) -> dict[str, numpy.ndarray]:

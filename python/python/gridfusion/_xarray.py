@@ -100,7 +100,7 @@ def _dims(relation: Relation, columns: list[str], dims: list[str] | None) -> lis
 
 
 def _advice(columns: list[str]) -> str:
-    return f"name the dimensions, as in xarray(dims=[{columns[0]!r}])"
+    return f"name the dimensions, as in xarray(dims=[{columns[0]!r}]), or none with dims=[] for a single row"
 
 
 def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, str]:
