@@ -217,3 +217,69 @@ def test_attributes_have_types(tmp_path, name):
         ours.to_netcdf(tmp_path / "again.nc")
     with xr.open_dataset(path, engine=GridfusionBackend, decode_coords=False) as ours:
         assert ours.attrs == own
+
+
+def test_labels_that_no_variable_has(tmp_path):
+    labels = {"t": np.array(["2000-01-01", "NaT"], "M8[us]"), "x": [2.0, 1.0], "none": np.array([], "f4")}
+    xr.Dataset({"v": ("x", [1, 2])}, labels).to_netcdf(tmp_path / "x.nc")
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend) as ours:
+        assert ours.equals(xr.Dataset({"v": ("x", [1, 2])}, labels)), "a label that is missing is NaT"
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend, drop_variables=["t", "v"]) as ours:
+        assert set(ours.variables) == {"x", "none"}
+
+
+@pytest.mark.parametrize("name", ["x.nc", "x.zarr"])
+def test_groups(tmp_path, name):
+    pytest.importorskip("zarr" if name.endswith("zarr") else "netCDF4")
+    path = tmp_path / name
+    for group, values in [(None, [1.0]), ("inner", [1.0, 2.0]), ("inner/most", [1.0, 2.0, 3.0])]:
+        made = xr.Dataset({"v": ("x", values)}, {"x": np.arange(len(values))}, {"group": str(group)})
+        write = made.to_zarr if name.endswith("zarr") else made.to_netcdf
+        write(path, mode="a" if group else "w", group=group, **({"consolidated": False} if name.endswith("zarr") else {}))
+        with xr.open_dataset(path, engine=GridfusionBackend, group=group) as ours:
+            assert ours.identical(made)
+    with pytest.warns(gf.Warning, match="left out: inner/most"), xr.open_dataset(path, engine=GridfusionBackend, group="/inner/") as ours:
+        assert ours["v"].size == 2
+    with pytest.raises(OSError, match="'none'"):
+        xr.open_dataset(path, engine=GridfusionBackend, group="none")
+
+
+def test_a_file_is_written_as_it_was_stored(air, tmp_path):
+    with xr.open_dataset(air, engine=GridfusionBackend) as ours, xr.open_dataset(air, engine="netcdf4") as theirs:
+        # What bounds do not declare, a writer takes from the variable that has them.
+        for name in set(theirs.variables) - {"time_bnds"}:
+            for key in ["dtype", "_FillValue", "scale_factor", "add_offset", "units", "calendar"]:
+                assert ours[name].encoding.get(key) == theirs[name].encoding.get(key), (name, key)
+        assert ours["t2m"].encoding["preferred_chunks"] == theirs["t2m"].encoding["preferred_chunks"]
+        ours.to_netcdf(tmp_path / "again.nc")
+        raw = [xr.open_dataset(it, engine="netcdf4", decode_cf=False) for it in (air, tmp_path / "again.nc")]
+        for name in theirs.variables:
+            np.testing.assert_array_equal(*(it[name].values for it in raw), name)
+
+
+def test_what_is_missing_stays_missing(tmp_path):
+    """Integers without a declared value for what is missing are not written as integers."""
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(tmp_path / "x.nc", "w") as file:
+        file.createDimension("x", 2)
+        file.createVariable("v", "i4", ("x",))[0] = 5
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend) as ours:
+        expected = ours["v"].values.tolist()
+        ours.to_netcdf(tmp_path / "again.nc")
+    with xr.open_dataset(tmp_path / "again.nc", engine=GridfusionBackend) as again:
+        np.testing.assert_array_equal(again["v"].values, expected)
+
+
+def test_times_that_xarray_decodes(tmp_path):
+    cftime = pytest.importorskip("cftime")
+    times = xr.date_range("2000-02-28", periods=3, calendar="360_day", use_cftime=True)
+    spans = np.array([1, 2, 3], "m8[s]")
+    xr.Dataset({"v": ("t", times), "span": ("t", spans), "day": np.datetime64("2000-01-01", "ns")}).to_netcdf(tmp_path / "x.nc")
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend) as ours:
+        assert ours["v"].values.tolist() == times.tolist()
+        assert ours["span"].dtype.kind == "m" and ours["day"].dtype.kind == "M"
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend, decode_timedelta=False) as ours:
+        assert ours["span"].values.tolist() == [1, 2, 3] and ours["day"].dtype.kind == "M"
+    coder = xr.coders.CFDatetimeCoder(use_cftime=True)
+    with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend, decode_times=coder) as ours:
+        assert isinstance(ours["day"].item(), cftime.datetime)

@@ -94,12 +94,16 @@ class Cells(BackendArray):
         cells[places] = values
 
     def _typed(self, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        """Return values of the type of the variable, with its missing value in the place of NULL."""
-        if mask is not None or values.dtype != self.dtype:
-            values = values.astype(self.dtype)
-        if mask is not None:
-            values[mask] = None if self.dtype == object else np.array("NaT" if self.dtype.kind in "mM" else np.nan, self.dtype)
-        return values
+        return with_missing(values, mask, self.dtype)
+
+
+def with_missing(values: np.ndarray, mask: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
+    """Return values of a type, with its missing value in the place of NULL."""
+    if mask is not None or values.dtype != dtype:
+        values = values.astype(dtype)
+    if mask is not None:
+        values[mask] = None if dtype == object else np.array("NaT" if dtype.kind in "mM" else np.nan, dtype)
+    return values
 
 
 def _batches(stream: RowStream) -> Iterator[Rows]:
