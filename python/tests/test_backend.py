@@ -15,6 +15,7 @@ xr = pytest.importorskip("xarray")
 pytest.importorskip("netCDF4")
 
 from gridfusion._backend import GridfusionBackend, _absolute  # noqa: E402
+from gridfusion._encoding import _missing  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -283,3 +284,26 @@ def test_times_that_xarray_decodes(tmp_path):
     coder = xr.coders.CFDatetimeCoder(use_cftime=True)
     with xr.open_dataset(tmp_path / "x.nc", engine=GridfusionBackend, decode_times=coder) as ours:
         assert isinstance(ours["day"].item(), cftime.datetime)
+
+
+@pytest.mark.parametrize(
+    ("value", "stored", "missing"),
+    [
+        (-1, "i1", -1),
+        (255, "i1", -1),
+        (-1, "u1", 255),
+        (256, "i1", None),
+        (7.0, "i2", 7),
+        (7.5, "i2", None),
+        (float("nan"), "i2", None),
+        (float("inf"), "i2", None),
+        (2**64 - 1, "u8", 2**64 - 1),
+        (1e20, "f4", np.float32(1e20)),
+        ("AAAAAAAAFEA=", "f4", 5.0),
+        ("AAAAAAAAFEA=", "i4", None),
+        ([1, 2], "i4", None),
+    ],
+)
+def test_what_is_missing_fits_the_type(value, stored, missing):
+    found = _missing(value, np.dtype(stored))
+    assert found == missing and (found is None or found.dtype == stored)

@@ -19,19 +19,14 @@ def encoding_of(
     stored = _stored(row["element_type"])
     encoding = {key: attributes[key] for key in PACKED if key in attributes}
     for key in ("_FillValue", "missing_value"):
-        if key in encoding and stored is not None:
-            if isinstance(encoding[key], (int, float)):
-                encoding[key] = np.array(encoding[key]).astype(stored)[()]
-            elif stored.kind == "f" and re.fullmatch("[A-Za-z0-9+/]{11}=", str(encoding[key])):
-                # xarray writes those of Zarr as base64 of a double.
-                encoding[key] = stored.type(np.frombuffer(base64.b64decode(encoding[key]), "<f8")[0])
-            else:
-                del encoding[key]
+        if key in encoding and stored is not None and (value := _missing(encoding.pop(key), stored)) is not None:
+            encoding[key] = value
     if dtype.kind in "mM":
         encoding |= {key: attributes[key] for key in ("units", "calendar") if key in attributes}
-    # Integers have no NaN: without a value for what is missing, floats stay floats.
-    if dtype.kind != "b" and stored is not None and (stored.kind == "f" or not is_nullable or "_FillValue" in encoding or "missing_value" in encoding):
-        encoding["dtype"] = stored
+    if stored is not None and dtype.kind != "b":
+        # Integers have no NaN: without a value for what is missing, floats stay floats.
+        if stored.kind == "f" or not is_nullable or {"_FillValue", "missing_value"} & set(encoding):
+            encoding["dtype"] = stored
     shape, chunks = row["shape"], row["chunk_shape"]
     if chunks and len(chunks) == len(dims):
         encoding["original_shape"] = tuple(shape)
@@ -41,7 +36,23 @@ def encoding_of(
     return encoding
 
 
+def _missing(value: Any, stored: np.dtype) -> Any:
+    """Return the value of what is missing in the type of the variable; ``None`` for one that does not fit, and for several."""
+    if stored.kind == "f" and isinstance(value, str) and re.fullmatch("[A-Za-z0-9+/]{11}=", value):
+        # xarray writes those of Zarr as base64 of a double.
+        value = np.frombuffer(base64.b64decode(value), "<f8")[0]
+    if not isinstance(value, (int, float)):
+        return None
+    if stored.kind == "f":
+        return stored.type(value)
+    # Attributes of unsigned numbers may be signed, and the other way round.
+    bits = 8 * stored.itemsize
+    if not -(2 ** (bits - 1)) <= value < 2**bits or value != int(value):
+        return None
+    return np.array(int(value) % 2**bits, f"u{stored.itemsize}").view(stored)[()]
+
+
 def _stored(element: str | None) -> np.dtype | None:
     """Return the type of stored numbers, such as ``i16``."""
-    found = re.fullmatch(r"([iuf])(8|16|32|64)", element or "")
-    return np.dtype(f"{found[1]}{int(found[2]) // 8}") if found and element != "f8" else None
+    is_number = re.fullmatch(r"[iu](8|16|32|64)|f(16|32|64)", element or "")
+    return np.dtype(f"{element[0]}{int(element[1:]) // 8}") if element and is_number else None
