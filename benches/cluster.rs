@@ -3,30 +3,11 @@
 //! The coordinator is this process. Each worker is a process of its own, on one processor. The array has 2^20 hours x 256 stations of
 //! f32 (1 GiB) in chunks of 4096 x 256, uncompressed and with zstd. `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[path = "common/field.rs"]
-#[allow(dead_code, reason = "zarr_files names it")]
-mod field;
-#[allow(dead_code, reason = "shared with the bench formats, which uses more of it")]
-#[path = "common/zarr_files.rs"]
-mod zarr_files;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::figures::Figures;
-use common::support::{F32, Layout, TempTet, TestDataset, reducing, tet_bytes};
-use common::{file, is_small, run, runtime, values};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -39,7 +20,11 @@ use gridfusion_distributed::{Cluster, WorkerServer, with_worker_metrics};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use zarr_files::put_many_chunks;
+
+use crate::common::figures::Figures;
+use crate::common::support::{F32, Layout, TempTet, TestDataset, reducing, tet_bytes};
+use crate::common::zarr_files::put_many_chunks;
+use crate::common::{file, is_small, run, runtime, values};
 
 /// The environment variable that makes this program a worker.
 const WORKS: &str = "GRIDFUSION_BENCH_WORKS";
@@ -60,6 +45,7 @@ impl Worker {
         let mut process = Command::new("taskset")
             .args(["-c", &processor.to_string()])
             .arg(std::env::current_exe().unwrap())
+            .arg("cluster")
             .env(WORKS, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -109,7 +95,7 @@ fn register(runtime: &Runtime, ctx: &SessionContext, location: &str) {
     runtime.block_on(ctx.register_array("t", location, options)).unwrap();
 }
 
-fn main() {
+pub(crate) fn main() {
     if std::env::var_os(WORKS).is_some() {
         return work();
     }

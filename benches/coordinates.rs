@@ -7,33 +7,18 @@
 //!   curved     t (time, y, x)          lat (y, x) = 30 + y / 10 + (x - 200) / 100
 //! ```
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[allow(dead_code, reason = "shared with the bench of formats, which uses more of it")]
-#[path = "common/field.rs"]
-mod field;
-#[allow(dead_code, reason = "shared with the bench of formats, which uses more of it")]
-#[path = "common/zarr_files.rs"]
-mod zarr_files;
-
 use std::path::Path;
 
-use common::figures::Figures;
-use common::support::reducing;
-use common::{is_small, run, runtime};
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, json};
-use zarr_files::{node3, put_axis, put_nodes, raw};
+
+use crate::common::figures::Figures;
+use crate::common::support::reducing;
+use crate::common::zarr_files::{node3, put_axis, put_nodes, raw};
+use crate::common::{is_small, run, runtime};
 
 /// The times of a chunk, which has all rows and columns.
 const TIMES_PER_CHUNK: usize = 24;
@@ -91,7 +76,7 @@ async fn opened(store: &Path) -> SessionContext {
     ctx
 }
 
-fn main() {
+pub(crate) fn main() {
     let (runtime, folder) = (runtime(), tempfile::tempdir().unwrap());
     let [straight, curved] = [false, true].map(|is_curved| {
         let store = folder.path().join(format!("{is_curved}.zarr"));

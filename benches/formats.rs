@@ -8,23 +8,6 @@
 //! modules, the bench leaves them out. `GRIDFUSION_BENCH_LARGE=1` makes the field 1 GB, and
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-#![allow(unsafe_code, reason = "the loops read mapped files, as the library does")]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[path = "common/field.rs"]
-mod field;
-#[path = "common/stored_chunks.rs"]
-mod stored_chunks;
-#[path = "common/zarr_files.rs"]
-mod zarr_files;
-
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,17 +15,20 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
-use common::figures::{Figures, Query};
-use common::support::{query, reducing};
-use common::{is_small, run, runtime};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
-use field::{DAYS_SINCE, Field};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::{Map, Value, json};
-use stored_chunks::{Encoding, StoredChunks};
 use tokio::runtime::Runtime;
-use zarr_files::{Place, netcdf3, node3, put_axes, put_many_chunks, put_nodes, raw, zarr2, zarr3};
+
+use crate::common::field::{DAYS_SINCE, Field};
+use crate::common::figures::{Figures, Query};
+use crate::common::stored_chunks::{Encoding, StoredChunks};
+use crate::common::support::{query, reducing};
+use crate::common::zarr_files::{
+    Place, netcdf3, node3, put_axes, put_many_chunks, put_nodes, raw, zarr2, zarr3,
+};
+use crate::common::{is_small, run, runtime};
 
 /// The chunks that zarr-python 2 chooses for such an array: small, and cut on all axes.
 const RAGGED: [usize; 3] = [50, 46, 90];
@@ -291,7 +277,7 @@ fn open_and_plan(runtime: &Runtime, folder: &Path, ragged: &Variant, measured: &
     figures.finish();
 }
 
-fn main() {
+pub(crate) fn main() {
     let (runtime, folder) = (runtime(), tempfile::tempdir().unwrap());
     let folder = folder.path();
     let field = Field::new();

@@ -6,22 +6,13 @@
 //! Each query is measured from SQL text to result. The bench prints the table `joins` of `FIGURES.md`.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks both for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-
-use common::figures::Figures;
-use common::support::{F32, Layout, TempTet, TestDataset, query, reducing, tet_bytes};
-use common::{file, run, runtime, size, sst, table, values};
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::json;
+
+use crate::common::figures::Figures;
+use crate::common::support::{F32, Layout, TempTet, TestDataset, query, reducing, tet_bytes};
+use crate::common::{file, run, runtime, size, sst, table, values};
 
 /// A query over a join, and the plain aggregation by the same keys.
 struct Case {
@@ -139,7 +130,7 @@ async fn tables(ctx: &SessionContext) {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let (t, sst) = (file(values(), false), sst());
     let mut figures = Figures::new("joins");

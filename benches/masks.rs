@@ -6,24 +6,12 @@
 //! loops know the layout, the types and the number of threads, and are compiled for the same processors as the
 //! library's. The bench prints the table `masks` of `FIGURES.md`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
 #![allow(unsafe_code, reason = "the loops read a mapped file, as the library does")]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
 
 use std::hint::black_box;
 use std::io::Write;
 use std::sync::LazyLock;
 
-use common::figures::Figures;
-use common::support::{F32, F64, I16, I32, Layout, TempTet, TestDataset, reducing, tet_bytes};
-use common::{is_small, run, runtime, size, table, values};
 use datafusion::prelude::SessionContext;
 use memmap2::Mmap;
 use multiversion::multiversion;
@@ -31,6 +19,12 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+
+use crate::common::figures::Figures;
+use crate::common::support::{
+    F32, F64, I16, I32, Layout, TempTet, TestDataset, reducing, tet_bytes,
+};
+use crate::common::{is_small, run, runtime, size, table, values};
 
 const LOOP: &str = "a loop written by hand";
 const U8: u32 = 5;
@@ -491,7 +485,7 @@ fn stations(runtime: &Runtime, figures: &mut Figures) {
     );
 }
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let mut figures = Figures::new("masks");
     for field in fields() {

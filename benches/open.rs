@@ -4,29 +4,20 @@
 //! Memory is anonymous memory, without the page cache of a mapping. Without `/proc`, the bench gives only
 //! times.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::figures::Figures;
-use common::support::{F32, I32, Layout, TempTet, TestDataset, query, session, tet_bytes};
-use common::{is_small, run, runtime, table};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use gridfusion::gridfusion_rules;
 use tokio::runtime::Runtime;
+
+use crate::common::figures::Figures;
+use crate::common::support::{F32, I32, Layout, TempTet, TestDataset, query, session, tet_bytes};
+use crate::common::{is_small, run, runtime, table};
 
 /// An array of one axis, in chunks of one cell.
 fn many_chunks() -> TempTet {
@@ -117,7 +108,7 @@ fn rules(runtime: &Runtime) -> (f64, f64) {
     (own[turns / 2], added[turns / 2])
 }
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let (many, large) = (many_chunks(), large());
     let open = |file| runtime.block_on(table(file, session(2, 8192)));

@@ -1,26 +1,17 @@
 //! Compares gridfusion with DuckDB, xarray and xarray-sql.
 //!
-//! The array of [`common`] as a `.tet` file for gridfusion, as Parquet for DuckDB, and as Zarr for xarray, with two threads each. `peers.py` runs
+//! The array of `common` as a `.tet` file for gridfusion, as Parquet for DuckDB, and as Zarr for xarray, with two threads each. `peers.py` runs
 //! the other tools and leaves out those that are not installed. Without any, the bench measures nothing.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::figures::Figures;
-use common::support::{query, reducing};
-use common::{file, is_small, run, runtime, size, table, values};
 use serde_json::Value;
+
+use crate::common::figures::Figures;
+use crate::common::support::{query, reducing};
+use crate::common::{file, is_small, run, runtime, size, table, values};
 
 /// A query: its name in `FIGURES.md`, its name in `peers.py`, and its SQL.
 const CASES: [(&str, &str, &str); 5] = [
@@ -56,7 +47,7 @@ fn peers(directory: &Path) -> Option<Value> {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let (runtime, data) = (runtime(), values());
     let folder = tempfile::tempdir().unwrap();
     let (_, stations, _) = size();

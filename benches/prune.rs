@@ -7,35 +7,24 @@
 //! - `million`: plans over a grid of a million chunks.
 //!
 //! Queries are warm, on two partitions, and are measured from SQL text to the result.
-//! `GRIDFUSION_BENCH_SMALL=1` shrinks them for a smoke run. `cargo bench --bench prune -- alone` runs one
+//! `GRIDFUSION_BENCH_SMALL=1` shrinks them for a smoke run. `cargo bench -- prune alone` runs one
 //! part, and does not update `FIGURES.md`.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[path = "common/streamed.rs"]
-mod streamed;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::figures::{Baseline, Figures, Query};
-use common::support::{query, reducing, session};
-use common::{is_small, run, runtime};
 use datafusion::config::TableParquetOptions;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
-use streamed::{PEAK, Streamed};
 use tokio::runtime::Runtime;
+
+use crate::common::figures::{Baseline, Figures, Query};
+use crate::common::streamed::{PEAK, Streamed};
+use crate::common::support::{query, reducing, session};
+use crate::common::{is_small, run, runtime};
 
 /// Hours in a chunk of 1 MiB that spans the stations.
 fn hours() -> u64 {
@@ -268,11 +257,12 @@ fn million_chunks(bench: &mut Bench<'_>) {
 /// A part of the bench.
 type Part = fn(&mut Bench<'_>);
 
-fn main() {
+pub(crate) fn main() {
     // Cargo names a directory below the target directory.
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let directory = tempfile::tempdir_in(parent).unwrap();
-    let (runtime, figures) = (runtime(), Figures::with_chunks("prune"));
+    let (runtime, mut figures) = (runtime(), Figures::with_chunks("prune"));
+    let names = figures.take_texts();
     let mut bench = Bench { runtime: &runtime, directory: directory.path(), figures };
     let parts: [(&str, Part); 5] = [
         ("many", many_chunks),
@@ -281,8 +271,6 @@ fn main() {
         ("both", both_axes),
         ("million", million_chunks),
     ];
-    let names: Vec<String> =
-        std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
     for (name, part) in parts {
         if names.is_empty() || names.iter().any(|it| it == name) {
             part(&mut bench);

@@ -5,25 +5,19 @@
 //! labels, no NULLs, no planning. Each query is measured from SQL text to result. The bench prints the table
 //! `reduce` of `FIGURES.md`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
 #![allow(unsafe_code, reason = "the loops read a mapped file, as the library does")]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
 
 use std::hint::black_box;
 use std::io::Write;
 
-use common::figures::Figures;
-use common::support::{F32, F64, Layout, TempTet, TestDataset, reducing, session, tet_bytes};
-use common::{decompress, file, is_small, run, runtime, size, table, values};
 use memmap2::Mmap;
 use serde_json::json;
+
+use crate::common::figures::Figures;
+use crate::common::support::{
+    F32, F64, Layout, TempTet, TestDataset, reducing, session, tet_bytes,
+};
+use crate::common::{decompress, file, is_small, run, runtime, size, table, values};
 
 /// A query and the loop that does the same.
 struct Case {
@@ -212,7 +206,7 @@ fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
 const LOOP: &str = "a loop written by hand";
 const ROWS: &str = "DataFusion over rows of the same file";
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let data = values();
     let open = |file: &TempTet, reduce| {

@@ -7,33 +7,11 @@
 //! Each query is cold: it has a new session, and its time includes opening the array. Queries and baselines share the
 //! connections of one client per store. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../tests/it/support/object_server/mod.rs"]
-mod object_server;
-#[path = "common/remote_objects.rs"]
-mod remote_objects;
-#[path = "common/remote_server.rs"]
-mod remote_server;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "common/tiledb_support.rs"]
-mod support;
-
 use std::hint::black_box;
 use std::ops::Range;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use common::figures::{Baseline, Figures, Query};
-use common::{is_small, runtime};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
@@ -42,10 +20,13 @@ use object_store::aws::AmazonS3Builder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
-use remote_objects::{files, objects, tiledb_values, zarr_chunk, zarr_chunks};
-use remote_server::{Link, ServerProcess, Traffic, is_server, serve};
 use tokio::runtime::Runtime;
 use url::Url;
+
+use crate::common::figures::{Baseline, Figures, Query};
+use crate::common::remote_objects::{files, objects, tiledb_values, zarr_chunk, zarr_chunks};
+use crate::common::remote_server::{Link, ServerProcess, Traffic, is_server, serve};
+use crate::common::{is_small, runtime};
 
 const LINKS: [Link; 4] = [
     Link { name: "no latency", latency_ms: 0, bandwidth: 0 },
@@ -319,7 +300,8 @@ fn peak(before: Option<u64>, work: impl FnOnce()) -> Option<f64> {
 /// an allocator keeps of earlier queries would hide it.
 fn memory(array: &str) -> Option<f64> {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    let output = process.env(MEASURES, array).stderr(Stdio::inherit()).output().unwrap();
+    let output =
+        process.arg("remote").env(MEASURES, array).stderr(Stdio::inherit()).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().parse().ok()
 }
 
@@ -334,7 +316,7 @@ fn measure(array: &str) {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     if is_server() {
         return serve(objects());
     }

@@ -1,27 +1,18 @@
 //! Compares scans with the same rows in memory, and with the codec alone.
 //!
-//! Queries over the array of [`common`] are warm, on two partitions, and aggregate rows.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
+//! Queries over the array of `common` are warm, on two partitions, and aggregate rows.
 
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
-use common::figures::Figures;
-use common::support::session;
-use common::{decompress, file, run, runtime, size, table, values};
 use datafusion::datasource::MemTable;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::prelude::SessionContext;
+
+use crate::common::figures::Figures;
+use crate::common::support::session;
+use crate::common::{decompress, file, run, runtime, size, table, values};
 
 const CONSUME_ALL: &str = "SELECT max(time), max(station), max(value) FROM t";
 const COUNT_VALUES: &str = "SELECT count(value) FROM t";
@@ -59,7 +50,7 @@ async fn exploded(ctx: &SessionContext) -> SessionContext {
     memory
 }
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let data = values();
     let (_, stations, chunk) = size();

@@ -8,22 +8,18 @@
 //! Queries are warm, on two partitions, and are measured from SQL text to the result.
 //! `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-
 use std::path::Path;
 
-use common::figures::{Baseline, Figures};
-use common::support::{F32, I16, I32, Layout, TestDataset, reducing, tet_bytes};
-use common::{is_small, run, runtime};
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 use tokio::runtime::Runtime;
+
+use crate::common::figures::{Baseline, Figures};
+use crate::common::support::{F32, I16, I32, Layout, TestDataset, reducing, tet_bytes};
+use crate::common::{is_small, run, runtime};
 
 const STATIONS: u64 = 256;
 
@@ -227,7 +223,7 @@ fn days(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let folder = tempfile::tempdir().unwrap();
     let mut figures = Figures::new("side_by_side");

@@ -9,30 +9,11 @@
 //! Without TileDB-Py, the bench prints a message and measures nothing. `GRIDFUSION_BENCH_SMALL=1` shrinks the
 //! arrays for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[path = "common/peak_pool.rs"]
-mod peak_pool;
-#[path = "common/sparse_cases.rs"]
-mod sparse_cases;
-#[path = "common/tiledb_files.rs"]
-mod tiledb_files;
-
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use common::figures::{Baseline, Figures, Query};
-use common::support::reducing;
-use common::{is_small, runtime};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -41,11 +22,15 @@ use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
 use gridfusion::exec::SparseScanExec;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
-use peak_pool::PeakPool;
 use serde_json::Value;
-use sparse_cases::{Case, Reads, cases};
-use tiledb_files::{Frames, data_file, peer};
 use tokio::runtime::Runtime;
+
+use crate::common::figures::{Baseline, Figures, Query};
+use crate::common::peak_pool::PeakPool;
+use crate::common::sparse_cases::{Case, Reads, cases};
+use crate::common::support::reducing;
+use crate::common::tiledb_files::{Frames, data_file, peer};
+use crate::common::{is_small, runtime};
 
 /// The bytes of the memory pool that queries over overlapping fragments must do with.
 const POOL: usize = 200_000_000;
@@ -219,7 +204,7 @@ fn frames(case: &Case, array: &Path) -> Option<Frames> {
     Some(Frames::new(&files))
 }
 
-fn main() {
+pub(crate) fn main() {
     // Cargo names a directory below the target directory.
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let directory = tempfile::tempdir_in(parent).unwrap();

@@ -7,27 +7,16 @@
 //! result. Without TileDB-Py, the bench prints a message and measures nothing. `GRIDFUSION_BENCH_SMALL=1`
 //! shrinks the array for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-#[path = "common/tiledb_files.rs"]
-mod tiledb_files;
-
 use std::hint::black_box;
 
-use common::figures::Figures;
-use common::support::reducing;
-use common::{is_small, runtime};
 use futures::StreamExt;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::Value;
-use tiledb_files::{Frames, data_file, peer};
+
+use crate::common::figures::Figures;
+use crate::common::support::reducing;
+use crate::common::tiledb_files::{Frames, data_file, peer};
+use crate::common::{is_small, runtime};
 
 /// A query, its name in `FIGURES.md` and its name in `tiledb_peer.py`.
 struct Case {
@@ -98,7 +87,7 @@ async fn query(array: &str, sql: &str) {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let directory = tempfile::tempdir().unwrap();
     let peer = |arguments: &[&str]| peer("tiledb_peer.py", directory.path(), arguments);
     if peer(&["--make"]).is_none() {

@@ -4,20 +4,11 @@
 //! in four columns of chunks. Each query is measured from SQL text to result. The bench prints the table `windows` of
 //! `FIGURES.md`. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark stops where it fails"
-)]
-
-#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
-mod common;
-
-use common::figures::{Baseline, Figures};
-use common::support::{query, reducing};
-use common::{file, run, runtime, sst, table, values};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+use crate::common::figures::{Baseline, Figures};
+use crate::common::support::{query, reducing};
+use crate::common::{file, run, runtime, sst, table, values};
 
 /// The names of windows, what they compute, and whether they are over `sst`.
 const WINDOWS: [(&str, &str, &str); 12] = [
@@ -95,7 +86,7 @@ const OTHERS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-fn main() {
+pub(crate) fn main() {
     let runtime = runtime();
     let (t, z, sst) = (file(values(), false), file(values(), true), sst());
     let mut figures = Figures::new("windows");

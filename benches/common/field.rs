@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::common::is_small;
+use super::is_small;
 
 /// The first day, latitude and the steps of longitudes, by which queries name cells.
 pub(crate) const DAYS_SINCE: &str = "days since 2000-01-01";

@@ -17,7 +17,7 @@ use std::time::{Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 
-use super::is_small;
+use super::{is_small, words};
 
 /// Turns of a contest, unless they take longer than [`SECONDS`].
 const TURNS: usize = 21;
@@ -30,6 +30,8 @@ pub(crate) struct Figures {
     /// Whether rows have a second column: the chunks or tiles that a query read.
     has_chunks: bool,
     lines: Vec<String>,
+    /// Texts in the names of queries to measure; without any, all are measured.
+    texts: Vec<String>,
 }
 
 /// A query to measure, and for one column of the table how many chunks it read.
@@ -54,19 +56,16 @@ impl Figures {
     }
 
     /// A table with a column for the chunks that queries read.
-    #[allow(dead_code, reason = "not every bench counts chunks")]
     pub(crate) fn with_chunks(name: &'static str) -> Self {
         Self::with_header(name, Some("chunks read"))
     }
 
     /// A table with a column for the tiles that queries of TileDB arrays read.
-    #[allow(dead_code, reason = "not every bench counts tiles")]
     pub(crate) fn with_tiles(name: &'static str) -> Self {
         Self::with_header(name, Some("tiles read"))
     }
 
     /// A table with a column for the requests to an object store.
-    #[allow(dead_code, reason = "only one bench counts requests")]
     pub(crate) fn with_requests(name: &'static str) -> Self {
         Self::with_header(name, Some("requests"))
     }
@@ -74,7 +73,8 @@ impl Figures {
     fn with_header(name: &'static str, column: Option<&str>) -> Self {
         let chunks = column.map_or_else(String::new, |column| format!(" {column} |"));
         let rule = if column.is_some() { "|---" } else { "" };
-        let mut figures = Self { name, has_chunks: column.is_some(), lines: vec![] };
+        let texts = words().skip(1).collect();
+        let mut figures = Self { name, has_chunks: column.is_some(), lines: vec![], texts };
         figures.push(format!("| query |{chunks} ms | compared with | ms | ratio |"));
         figures.push(format!("|---{rule}|---|---|---|---|"));
         figures
@@ -88,7 +88,7 @@ impl Figures {
         baselines: Vec<Baseline<'_>>,
     ) {
         let query = query.into();
-        if !is_chosen(query.name) {
+        if !self.is_chosen(query.name) {
             return;
         }
         let (names, mut runs): (Vec<&str>, Vec<_>) = baselines.into_iter().unzip();
@@ -110,7 +110,6 @@ impl Figures {
     }
 
     /// Measures `ours`, and adds a row for each peer with the milliseconds that it took in a process of its own.
-    #[allow(dead_code, reason = "not every bench has such peers")]
     pub(crate) fn beside_peers<'q, 'p>(
         &mut self,
         query: impl Into<Query<'q>>,
@@ -124,6 +123,16 @@ impl Figures {
         }
     }
 
+    /// Whether a query is to be measured: `cargo bench -- masks latitude` chooses those with this text in their names.
+    fn is_chosen(&self, query: &str) -> bool {
+        self.texts.is_empty() || self.texts.iter().any(|text| query.contains(text))
+    }
+
+    /// Takes the texts that choose queries, for a bench where they choose parts. It measures all queries of a part.
+    pub(crate) fn take_texts(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.texts)
+    }
+
     fn row(&mut self, query: &Query<'_>, ms: f64, baseline: &str, other_ms: &str, ratio: &str) {
         let chunks = if self.has_chunks { format!(" {} |", query.chunks) } else { String::new() };
         let ms = figure(ms);
@@ -131,7 +140,6 @@ impl Figures {
     }
 
     /// Adds a paragraph below the table.
-    #[allow(dead_code, reason = "only one bench measures memory")]
     pub(crate) fn remark(&mut self, text: &str) {
         self.push(format!("\n{text}"));
     }
@@ -144,7 +152,7 @@ impl Figures {
     /// Writes the table into `benches/FIGURES.md`, if `UPDATE_FIGURES` is set.
     pub(crate) fn finish(self) {
         println!();
-        let is_part = std::env::args().skip(1).any(|argument| !argument.starts_with('-'));
+        let is_part = !self.texts.is_empty();
         if std::env::var_os("UPDATE_FIGURES").is_none() || is_small() || is_part {
             return;
         }
@@ -154,13 +162,6 @@ impl Figures {
         let figures = replace(&root.join("benches/FIGURES.md"), self.name, &text);
         copy_rows(&figures, &root.join("README.md"));
     }
-}
-
-/// Whether a query is to be measured: `cargo bench --bench masks -- latitude` chooses those with this text in their names.
-fn is_chosen(query: &str) -> bool {
-    let mut texts =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
-    texts.peek().is_none() || texts.any(|text| query.contains(&text))
 }
 
 /// Milliseconds of every contestant in every turn, after one turn that fills caches.

@@ -4,22 +4,18 @@
 //! stations have text labels. Its zone maps count NULLs, but have no bounds. `GRIDFUSION_BENCH_SMALL=1`
 //! shrinks the array for a smoke run.
 
+pub(crate) mod field;
 pub(crate) mod figures;
+pub(crate) mod peak_pool;
+pub(crate) mod remote_objects;
+pub(crate) mod remote_server;
+pub(crate) mod sparse_cases;
+pub(crate) mod stored_chunks;
+pub(crate) mod streamed;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../../tests/it/support/sql.rs"]
-mod sql;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../../tests/it/support/tet_writer.rs"]
-mod tet_writer;
-
-/// Helpers of the tests that benches use, too.
-#[allow(unused_imports, reason = "each bench needs a part of it")]
-pub(crate) mod support {
-    pub(crate) use super::sql::{query, reducing, session};
-    pub(crate) use super::tet_writer::{
-        F32, F64, I16, I32, Layout, TempTet, TestDataset, positions, tet_bytes,
-    };
-}
+pub(crate) mod support;
+pub(crate) mod tiledb_files;
+pub(crate) mod zarr_files;
 
 use std::hint::black_box;
 
@@ -34,6 +30,11 @@ use tokio::runtime::Runtime;
 /// Whether arrays are small, for a smoke run.
 pub(crate) fn is_small() -> bool {
     std::env::var_os("GRIDFUSION_BENCH_SMALL").is_some()
+}
+
+/// The arguments that are no options: the name of a bench, and texts that choose its queries.
+pub(crate) fn words() -> impl Iterator<Item = String> {
+    std::env::args().skip(1).filter(|argument| !argument.starts_with('-'))
 }
 
 /// A runtime with two threads, for DataFusion's two partitions.

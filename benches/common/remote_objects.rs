@@ -13,13 +13,13 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-use crate::common::support::{F32, I32, Layout, TestDataset, tet_bytes};
-use crate::common::{file, is_small, size, values};
-use crate::support::tiledb_statistics::no_statistics;
-use crate::support::tiledb_writer::{
+use super::support::tiledb_statistics::no_statistics;
+use super::support::tiledb_writer::{
     FLOAT32, Filters, INT64, TestAttribute, TestDimension, TestSchema, generic_tile, integer, uuid,
     words,
 };
+use super::support::{F32, I32, Layout, TestDataset, tet_bytes};
+use super::{file, is_small, size, values};
 
 /// The bytes of a part of a tile that TileDB filters on its own.
 const FILTERED: usize = 65_536;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use bytes::Bytes;
 
-use crate::object_server::ObjectServer;
+use super::support::object_server::ObjectServer;
 
 /// The variable that makes the program a server.
 const SERVES: &str = "GRIDFUSION_BENCH_SERVES";
@@ -52,6 +52,7 @@ impl ServerProcess {
     /// Starts this program again, as the server, and waits until it has its objects.
     pub(crate) fn start() -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
+            .arg("remote")
             .env(SERVES, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,5 +1,7 @@
 //! Stored chunks in mapped files, and loops that decode them with plain libraries.
 
+#![allow(unsafe_code, reason = "the loops read mapped files, as the library does")]
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::hint::black_box;

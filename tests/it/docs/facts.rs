@@ -175,11 +175,14 @@ fn features_crates_and_programs_are_listed() {
     let examples = first_cells(&library, "| program | shows |");
     assert_eq!(examples, programs("examples").iter().map(String::as_str).collect());
     let page = read("CONTRIBUTING.md");
-    let rows = page.lines().filter(|line| line.contains("cargo bench --bench"));
+    let rows = page.lines().filter(|line| line.contains("cargo bench -- "));
     let listed: BTreeSet<&str> =
-        rows.flat_map(code_spans).map(|it| it.trim_start_matches("cargo bench --bench ")).collect();
-    for bench in programs("benches") {
+        rows.flat_map(code_spans).map(|it| it.trim_start_matches("cargo bench -- ")).collect();
+    let program = read("benches/main.rs");
+    for bench in programs("benches").iter().filter(|file| *file != "main") {
         assert!(listed.contains(bench.as_str()), "CONTRIBUTING.md: no bench {bench}");
+        let row = format!("(\"{bench}\", {bench}::main),");
+        assert!(program.contains(&row), "benches/main.rs: no {row}");
     }
     let page = read("docs/arrays.md");
     let crates = fs::read_dir(shipped("crates")).unwrap().map(|entry| entry.unwrap().file_name());
