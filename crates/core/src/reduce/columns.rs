@@ -15,7 +15,6 @@ use std::ops::Range;
 
 use super::batch::{GroupPlaces, Rows, Segment};
 use super::cell::Cell;
-use super::keep::Test;
 use super::lanes::ROWS;
 use super::statistic::Statistic;
 
@@ -37,9 +36,10 @@ impl<T: Cell, S: Statistic<T>> Columns<T, S> {
         (&mut self.states, &mut self.counts)
     }
 
-    /// Adds the columns, which are those of `cells`, to the states of their groups, and empties them.
-    #[inline(always)]
-    pub(super) fn hand_out<K: Test<T>>(
+    /// Adds the columns, which are those of `cells`, to the states of their groups, and empties them. Adds the counts only to as many
+    /// groups as `counts` has.
+    #[inline(never)] // once per test and processor, it would take as much memory as the loops
+    pub(super) fn hand_out(
         &mut self,
         states: &mut [S::State],
         counts: &mut [u64],
@@ -54,8 +54,8 @@ impl<T: Cell, S: Statistic<T>> Columns<T, S> {
                 let column = at - cells.start;
                 S::join(&mut states[place], self.states[column]);
                 self.states[column] = S::EMPTY;
-                if S::COUNTS && K::MAY_FAIL {
-                    counts[place] += self.counts[column];
+                if let Some(count) = counts.get_mut(place) {
+                    *count += self.counts[column];
                     self.counts[column] = 0;
                 }
             }

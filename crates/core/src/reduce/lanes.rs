@@ -110,7 +110,8 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
                 fold_columns::<T, S, K>(states, counts, batch, &cells, test);
             }
             if let Some(columns) = &mut columns {
-                columns.hand_out::<K>(states, counts, segments, cells, batch.rows.place);
+                let counts = if S::COUNTS && K::MAY_FAIL { &mut *counts } else { &mut [] };
+                columns.hand_out(states, counts, segments, cells, batch.rows.place);
             }
         }
     }
