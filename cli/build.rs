@@ -1,4 +1,4 @@
-//! Strips the program of symbols and line tables, which are as large as its code.
+//! Strips the program of symbols and line tables, which are as large as its code, and lets it have each function once.
 //!
 //! Panic messages keep their file and line. To profile the program, build it with its symbols:
 //! `GRIDFUSION_KEEP_SYMBOLS=1 cargo build --release`.
@@ -13,5 +13,12 @@ fn main() {
     // Other systems keep symbols apart from the program, or have linkers with other options.
     if is("CARGO_CFG_TARGET_OS", "linux") && is("PROFILE", "release") && !keeps {
         println!("cargo:rustc-link-arg-bins=-s");
+        // Generic functions of different types are often the same code. Rust links with LLD on this system, unless told otherwise.
+        let has_own_linker = env::var("CARGO_ENCODED_RUSTFLAGS")
+            .is_ok_and(|it| it.contains("link"))
+            || env::var_os("RUSTC_LINKER").is_some();
+        if is("TARGET", "x86_64-unknown-linux-gnu") && !has_own_linker {
+            println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+        }
     }
 }
