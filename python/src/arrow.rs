@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatchIterator;
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::{ArrowError, Result};
 use datafusion::arrow::ffi::FFI_ArrowSchema;
@@ -75,9 +75,15 @@ fn common(schema: &SchemaRef, wanted: &Schema) -> Option<SchemaRef> {
     })
 }
 
+/// Returns the rows in other types.
+///
+/// # Errors
+/// If a value does not fit: it must not become NULL.
 fn in_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let exact = CastOptions { safe: false, ..CastOptions::default() };
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+    let columns =
+        columns.map(|(column, field)| cast_with_options(column, field.data_type(), &exact));
     RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)
 }
 

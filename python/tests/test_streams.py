@@ -101,3 +101,12 @@ def test_ctrl_c_ends_a_stream(con):
                 pass
     assert time.monotonic() - begin < 3
     assert con.sql("SELECT 1").fetchall() == [(1,)]
+
+
+def test_values_that_do_not_fit_a_requested_type_are_errors(con):
+    wanted = pa.schema([("x", pa.int8())])
+    rows = con.sql("SELECT * FROM (VALUES (1), (NULL)) AS t(x)")
+    assert pa.RecordBatchReader.from_stream(rows, schema=wanted).read_all()["x"].to_pylist() == [1, None]
+    rows = con.sql("SELECT * FROM (VALUES (300), (NULL)) AS t(x)")
+    with pytest.raises(pa.ArrowException, match="300"):
+        pa.RecordBatchReader.from_stream(rows, schema=wanted).read_all()
