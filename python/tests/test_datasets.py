@@ -216,6 +216,8 @@ def test_a_file_that_xarray_opened_is_reopened(con, air, opened):
         lambda it: it.assign_coords(lat=it["lat"] + 1),
         lambda it: it.assign(t2m=it["t2m"].assign_attrs(units="degC")),
         lambda it: it.transpose("lon", "time", "lat"),
+        lambda it: it.isel(lat=[0, 2]),
+        lambda it: it.isel(lat=it["lat"].values > 0),
         lambda it: it.load(),
     ],
 )
@@ -263,3 +265,10 @@ def test_what_is_refused(con):
     with pytest.raises(gf.DataError, match="'v' has values that Arrow lacks, such as builtins.dict"):
         con.register("t", xr.Dataset({"v": ("x", np.array([{}, None], object))}))
     assert con.tables() == []
+
+
+def test_texts_keep_all_their_letters(con):
+    con.register("kept", xr.Dataset({"v": ("x", np.array(["a\0b", "", None], object))}))
+    assert con.sql("SELECT v FROM kept").fetchall() == [("a\0b",), ("",), (None,)]
+    with pytest.raises(gf.DataError, match="'v' has texts that end with the character NUL"):
+        con.register("lost", xr.Dataset({"v": ("x", np.array(["a\0", "b"], object))}))

@@ -115,6 +115,8 @@ def _texts(name: str, values: np.ndarray) -> Values:
             advice = "; convert them with ds.convert_calendar('standard') before" if kind.__module__.startswith("cftime") else ""
             raise DataError(f"{name!r} has values that Arrow lacks, such as {kind.__module__}.{kind.__qualname__}{advice}")
     encoded = [b"" if is_missing else value.encode() for value, is_missing in zip(flat, is_null)]
+    if any(it.endswith(b"\0") for it in encoded):
+        raise DataError(f"{name!r} has texts that end with the character NUL, which texts of one width do not keep")
     width = max(map(len, encoded), default=0) or 1
     validity = ~np.array(is_null, bool) if any(is_null) else None
     return f"|S{width}", _bytes(np.array(encoded, f"S{width}")), None if validity is None else _bytes(validity)

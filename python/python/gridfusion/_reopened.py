@@ -55,7 +55,7 @@ def _is_of_file(variable: xarray.Variable, name: str, source: str) -> bool:
     array = getattr(variable, "_data", None)
     while type(array).__name__ in LAYERS:
         key = getattr(array, "key", None)
-        if key is not None and any(it != slice(None) for it in key.tuple):
+        if key is not None and any(not isinstance(it, slice) or it != slice(None) for it in key.tuple):
             return False
         array = getattr(array, "array", None)
     store = getattr(array, "datastore", None)
