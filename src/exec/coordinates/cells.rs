@@ -51,10 +51,6 @@ pub(super) async fn read_cells(
         let stored = array.locate(&reading.tasks(), &[value]).await?;
         let payloads = stored.iter().flatten().flat_map(|chunk| chunk.payloads());
         objects.extend(payloads.map(|it| (it.at.member, Arc::clone(&it.at.object))));
-        // Also those of the files that were read before.
-        objects.extend(array.known_objects());
-        objects.sort();
-        objects.dedup();
     }
     array.keep_cells(VariableCells { value, cells: Arc::clone(&cells), objects, files });
     Ok(cells)

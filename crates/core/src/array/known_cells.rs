@@ -66,9 +66,14 @@ impl KnownCells {
     }
 
     /// Keeps the cells of a variable. Leaves out those that were not used for longest if there are too many bytes.
-    pub(super) fn keep(&self, known: VariableCells) {
-        let mut all = self.all();
-        all.retain(|other| other.value != known.value);
+    pub(super) fn keep(&self, mut known: VariableCells) {
+        let (mut all, value) = (self.all(), known.value);
+        for other in all.extract_if(.., |other| other.value == value) {
+            // Cells of more files come from the objects of all of them.
+            if other.files.is_subset(&known.files) && !other.files.is_empty() {
+                known.objects.extend(other.objects);
+            }
+        }
         all.push(known);
         let mut held: usize = all.iter().map(|it| it.cells.get_array_memory_size()).sum();
         while held > MOST_BYTES && !all.is_empty() {
@@ -102,6 +107,13 @@ mod tests {
         keep(2, part);
         assert_eq!([0, 1, 2].map(|value| known.of(value).is_some()), [true, false, true]);
         assert_eq!(known.objects().len(), 2);
+        let of_files = |files: &[u64]| {
+            let (cells, files) = (known.of(2).unwrap(), files.iter().copied().collect());
+            known.keep(VariableCells { value: 2, cells, objects: vec![(1, "b".into())], files });
+        };
+        of_files(&[0]);
+        of_files(&[0, 5]);
+        assert_eq!(known.objects().len(), 3, "one of another variable, and one per file");
         keep(3, 2 * MOST_BYTES);
         assert!((0..4).all(|value| known.of(value).is_none()));
     }
