@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use datafusion::common::utils::quote_identifier;
+use strsim::osa_distance;
 
 /// Number of names that a hint lists if none is similar to the missing one.
 const LISTED: usize = 8;
@@ -56,23 +57,7 @@ pub(crate) fn is_like(name: &str, candidate: &str) -> bool {
 
 /// Returns how many letters must be added, removed, replaced or swapped with the next one to make one name the other, in any case.
 pub(crate) fn distance(name: &str, candidate: &str) -> usize {
-    let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
-    let (from, to) = (letters(name), letters(candidate));
-    // Row n has the distances of the first n letters of `from` to the first letters of `to`.
-    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
-    for (at, letter) in from.iter().enumerate() {
-        let mut row = vec![at + 1];
-        for (other, wanted) in to.iter().enumerate() {
-            let replaced = rows[at][other] + usize::from(letter != wanted);
-            let mut least = replaced.min(rows[at][other + 1] + 1).min(row[other] + 1);
-            if at > 0 && other > 0 && *letter == to[other - 1] && from[at - 1] == *wanted {
-                least = least.min(rows[at - 1][other - 1] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[from.len()][to.len()]
+    osa_distance(&name.to_lowercase(), &candidate.to_lowercase())
 }
 
 #[cfg(test)]
