@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::{partition, sort};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -88,6 +90,21 @@ impl ReadCounts {
 }
 
 impl GridBox {
+    /// Whether the steps of a query may show a box; others need no plan to tell that they do not.
+    pub(super) fn may_be_shown(query: &LogicalPlan) -> Result<bool> {
+        let hides_cells = |step: &LogicalPlan| {
+            !matches!(
+                step,
+                LogicalPlan::Projection(_)
+                    | LogicalPlan::Filter(_)
+                    | LogicalPlan::Sort(_)
+                    | LogicalPlan::SubqueryAlias(_)
+                    | LogicalPlan::TableScan(_)
+            )
+        };
+        Ok(!query.exists(|step| Ok(hides_cells(step)))?)
+    }
+
     /// Returns the box that a plan shows; `None` unless it does nothing else, in any order of the rows.
     pub(super) fn from_plan(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         if let Some(scan) = plan.downcast_ref::<GridScanExec>() {

@@ -270,6 +270,9 @@ impl EmbeddedSession {
         keeps_nulls: bool,
         begun: impl FnOnce(Watch),
     ) -> Result<Option<(GridCells, Figures)>> {
+        if !GridBox::may_be_shown(plan)? {
+            return Ok(None);
+        }
         let start = Instant::now();
         let remote = remote_of(self.ctx());
         let earlier = remote.counts();
