@@ -38,12 +38,12 @@ pub(crate) type GivenVariable<'py> = (String, Vec<usize>, Values<'py>, Attribute
 const NOT_A_TIME: [u8; 8] = i64::MIN.to_le_bytes();
 
 /// A dataset whose memory is known.
-pub(crate) struct Given {
+pub(crate) struct GivenDataset {
     dims: Vec<(String, u64, Option<Held>, Attributes)>,
     variables: Vec<(String, String, Attributes, Variable)>,
 }
 
-impl Given {
+impl GivenDataset {
     /// Takes the memory of a dataset.
     ///
     /// # Errors

@@ -11,10 +11,10 @@ use gridfusion::GridTable;
 use gridfusion_cli::embed::{EmbeddedSession, Outcome};
 use pyo3::prelude::*;
 
-use crate::arrays::{Given, GivenDimension, GivenVariable};
+use crate::arrays::{GivenDataset, GivenDimension, GivenVariable};
 use crate::arrow::read;
 use crate::errors::to_python;
-use crate::parameters::{Given as GivenValue, param_values};
+use crate::parameters::{Given, param_values};
 use crate::provider::TableFunction;
 use crate::query::Query;
 use crate::rows::Rows;
@@ -42,7 +42,7 @@ impl Session {
         &self,
         py: Python<'py>,
         sql: String,
-        values: Option<Vec<GivenValue<'py>>>,
+        values: Option<Vec<Given<'py>>>,
         is_named: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let session = Arc::clone(&self.0);
@@ -97,7 +97,7 @@ impl Session {
         chunks: Vec<Vec<u64>>,
     ) -> PyResult<()> {
         runtime(py)?;
-        let given = Given::try_new(dims, variables)?;
+        let given = GivenDataset::try_new(dims, variables)?;
         let array = py.detach(|| given.into_array(name, chunks));
         let array = array.map_err(|error| to_python(py, &DataFusionError::from(error)))?;
         self.replace(py, name, Arc::new(GridTable::new(Arc::new(array))))

@@ -19,16 +19,16 @@ use super::lanes::ROWS;
 use super::statistic::Statistic;
 
 /// The number of columns that are folded at a time.
-pub(super) const COLUMNS: usize = 512;
+pub(super) const WIDTH: usize = 512;
 
 /// The states and counts of some columns.
 pub(super) struct Columns<T: Cell, S: Statistic<T>> {
-    states: [S::State; COLUMNS],
-    counts: [u64; COLUMNS],
+    states: [S::State; WIDTH],
+    counts: [u64; WIDTH],
 }
 
 impl<T: Cell, S: Statistic<T>> Columns<T, S> {
-    pub(super) const EMPTY: Self = Self { states: [S::EMPTY; COLUMNS], counts: [0; COLUMNS] };
+    pub(super) const EMPTY: Self = Self { states: [S::EMPTY; WIDTH], counts: [0; WIDTH] };
 
     /// Returns the states and counts.
     #[inline(always)]

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::batch::{Batch, GroupPlaces, Segment};
 use super::cell::Cell;
-use super::columns::{COLUMNS, Columns};
+use super::columns::{Columns, WIDTH};
 use super::keep::Test;
 use super::statistic::Statistic;
 
@@ -94,7 +94,7 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
                 continue;
             }
         }
-        let step = if folded_first { COLUMNS } else { cells.len().max(1) };
+        let step = if folded_first { WIDTH } else { cells.len().max(1) };
         for from in cells.clone().step_by(step) {
             let cells = from..cells.end.min(from + step);
             for rows in batch.rows.by_place() {
