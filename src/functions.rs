@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunction, TableFunctionImpl};
 use datafusion::functions_aggregate::{
-    average, correlation, covariance, min_max, regr, stddev, sum, variance,
+    array_agg, average, correlation, covariance, min_max, nth_value, regr, stddev, sum, variance,
 };
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
@@ -99,6 +99,8 @@ own_aggregates! {
     regr_sxx_udaf, "regr_sxx(y, x)", regr::regr_sxx_udaf;
     regr_syy_udaf, "regr_syy(y, x)", regr::regr_syy_udaf;
     regr_sxy_udaf, "regr_sxy(y, x)", regr::regr_sxy_udaf;
+    array_agg_udaf, "array_agg(value)", array_agg::array_agg_udaf;
+    nth_value_udaf, "nth_value(value, n)", nth_value::nth_value_udaf;
 }
 
 /// Returns `date_trunc(part, time)` for times of all years. `None` if DataFusion is built without its feature
