@@ -1,12 +1,52 @@
-//! Strips the program of symbols and line tables, which are as large as its code, and lets it have each function once.
+//! Strips the program of symbols and line tables, which are as large as its code, lets it have each function once, and tells it
+//! its commit.
 //!
 //! Panic messages keep their file and line. To profile the program, build it with its symbols:
 //! `GRIDFUSION_KEEP_SYMBOLS=1 cargo build --release`.
 
-use std::env;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=GRIDFUSION_TARGET={}", env::var("TARGET").unwrap_or_default());
+    if let Some(commit) = commit() {
+        println!("cargo:rustc-env=GRIDFUSION_COMMIT={commit}");
+    }
+    strip();
+}
+
+/// Returns the commit that the sources are of: one that a package names, or that of the repository they are in.
+fn commit() -> Option<String> {
+    println!("cargo:rerun-if-env-changed=GRIDFUSION_COMMIT");
+    if let Ok(given) = env::var("GRIDFUSION_COMMIT") {
+        return Some(given);
+    }
+    // `cargo package` writes this file.
+    if let Ok(packed) = fs::read_to_string(".cargo_vcs_info.json") {
+        let (_, commit) = packed.split_once("\"sha1\": \"")?;
+        return Some(commit.split_once('"')?.0.to_owned());
+    }
+    // The repository may be one that has a copy of these sources.
+    if git(&["rev-parse", "--show-prefix"])? != "cli/" {
+        return None;
+    }
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    if Path::new(&log).exists() {
+        println!("cargo:rerun-if-changed={log}");
+    }
+    git(&["rev-parse", "HEAD"])
+}
+
+/// Runs Git, and returns what it prints; `None` if it is missing or fails.
+fn git(words: &[&str]) -> Option<String> {
+    let done = Command::new("git").args(words).output().ok().filter(|it| it.status.success())?;
+    Some(String::from_utf8(done.stdout).ok()?.trim().to_owned())
+}
+
+/// Asks the linker for a small program.
+fn strip() {
     println!("cargo:rerun-if-env-changed=GRIDFUSION_KEEP_SYMBOLS");
     let is = |variable: &str, value: &str| env::var(variable).is_ok_and(|it| it == value);
     let keeps = env::var_os("GRIDFUSION_KEEP_SYMBOLS").is_some();

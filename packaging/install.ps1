@@ -45,7 +45,7 @@ function Install-Gridfusion {
 
         Expand-Archive -Path $archive -DestinationPath $folder
         $program = Join-Path $folder "$name\gridfusion.exe"
-        $installed = & $program --version
+        $installed = & $program -V
         if ($LASTEXITCODE -ne 0) { Fail 'the program does not run on this system' }
         New-Item -ItemType Directory -Force -Path $into | Out-Null
         try { Copy-Item -Force $program (Join-Path $into 'gridfusion.exe') }

@@ -79,7 +79,7 @@ main() {
 
     tar -xzf "$folder/archive.tar.gz" -C "$folder" || fail "the archive cannot be unpacked"
     program=$folder/$name/gridfusion
-    installed=$("$program" --version) || installed=
+    installed=$("$program" -V) || installed=
     case $installed in
         "gridfusion $version"*) ;;
         *) fail "the program does not run. The C library may be too old, or $folder may forbid programs: then set TMPDIR" ;;

@@ -15,6 +15,7 @@ use crate::plot::args::PlotArgs;
 use crate::print::{Format, MaxRows};
 use crate::stdin::is_stdin;
 use crate::store::is_of_store;
+use crate::version::LONG_VERSION;
 use crate::worker::WorkerArgs;
 
 const AFTER_HELP: &str = r#"Examples:
@@ -112,6 +113,7 @@ Exit status:
 #[command(
     name = "gridfusion",
     version,
+    long_version = LONG_VERSION.as_str(),
     after_long_help = AFTER_HELP,
     args_conflicts_with_subcommands = true, // after a path, every word is a path
 )]

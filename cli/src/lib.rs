@@ -23,7 +23,7 @@
 //! - Exports: with [`staging`], a written file appears only when it is complete.
 //! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
 //!   [`calendars`], [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error. [`secrets`] are hidden in them.
-//! - A memory limit: [`memory`].
+//! - A memory limit: [`memory`]. The [`version`], for bug reports.
 //!
 //! The Python package uses the same session, through [`embed`], and has the program as a command.
 
@@ -81,6 +81,7 @@ mod tables;
 mod timing;
 mod unique_names;
 mod verify;
+mod version;
 mod worker;
 
 use std::ffi::OsString;

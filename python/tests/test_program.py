@@ -26,7 +26,7 @@ def run(*words: str, **more) -> subprocess.CompletedProcess:
 
 
 def test_the_version_is_that_of_the_package():
-    done = run("--version")
+    done = run("-V")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"gridfusion {gf.__version__}\n", "")
 
 

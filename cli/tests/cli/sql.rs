@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{
     NOT_TET, Outcome, STATIONS, failure, gridfusion, package, run, run_with_input, tiledb,
@@ -304,9 +305,18 @@ fn limits_reach_the_engine() {
 
 #[test]
 fn the_command_line_explains_itself() {
-    let version = run(&["--version"]);
+    let version = run(&["-V"]);
     assert_eq!((version.code, version.stderr.as_str()), (Some(0), ""));
     assert_eq!(version.stdout.trim_end(), concat!("gridfusion ", env!("CARGO_PKG_VERSION")));
+    let long = run(&["--version"]).stdout;
+    assert_eq!(long.lines().next(), version.stdout.lines().next());
+    // Sources without a repository, or inside another one, have no commit.
+    let git = Command::new("git").args(["rev-parse", "--show-prefix", "HEAD"]).output();
+    let head = git.map(|it| String::from_utf8(it.stdout).unwrap()).unwrap_or_default();
+    let commit = format!("commit: {}\n", head.strip_prefix("cli/\n").unwrap_or("unknown").trim());
+    for line in [&commit, "formats: netcdf, tet, tiledb, zarr\n", "DataFusion: 55.", "target: "] {
+        assert!(long.contains(line), "{line}: {long}");
+    }
     let help = run(&["--help"]);
     assert_eq!(help.code, Some(0));
     for part in [
