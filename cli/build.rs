@@ -1,5 +1,5 @@
-//! Strips the program of symbols and line tables, which are as large as its code, lets it have each function once, and tells it
-//! its commit.
+//! Tells the program its commit, and makes it small: without symbols and line tables, which are as large as its code, and with each
+//! function once.
 //!
 //! Panic messages keep their file and line. To profile the program, build it with its symbols:
 //! `GRIDFUSION_KEEP_SYMBOLS=1 cargo build --release`.

@@ -1,4 +1,4 @@
-//! What `gridfusion --version` says of the program: its commit, its formats, its DataFusion and its target.
+//! The output of `gridfusion --version`: the commit, the formats, the version of DataFusion and the target.
 
 use std::sync::LazyLock;
 
