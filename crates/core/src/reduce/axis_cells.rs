@@ -12,7 +12,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::batch::{GroupPlaces, Segment};
-use super::columns::are_scattered;
+use super::columns::{are_scattered, are_short_runs};
+use super::lanes::ROWS;
 
 /// The cells of a batch: few enough to stay in cache while several statistics pass over them.
 pub(super) const BATCH_CELLS: usize = 8192;
@@ -26,6 +27,7 @@ pub(super) struct AxisCells {
     segments: Vec<Segment>,
     strips: OnceLock<Vec<Vec<Segment>>>,
     columns: OnceLock<Vec<Vec<Segment>>>,
+    runs: OnceLock<Vec<Vec<Segment>>>,
 }
 
 impl AxisCells {
@@ -46,6 +48,14 @@ impl AxisCells {
     /// Returns the cells in pieces of a batch at most. Usually there is one strip, the whole row.
     pub(super) fn strips(&self) -> &[Vec<Segment>] {
         self.strips.get_or_init(|| strips(&self.segments, BATCH_CELLS))
+    }
+
+    /// Returns the cells in pieces of which a batch has [`ROWS`] rows; none unless they are short runs of one group each.
+    pub(super) fn short_runs(&self) -> &[Vec<Segment>] {
+        self.runs.get_or_init(|| match are_short_runs(&self.segments) {
+            true => strips(&self.segments, BATCH_CELLS / ROWS),
+            false => vec![],
+        })
     }
 
     /// Returns the cells in pieces of [`COLUMNS`], for rows that share their groups; none if many neighbours are in one group.

@@ -21,6 +21,16 @@ use super::statistic::Statistic;
 /// The number of columns that are folded at a time.
 pub(super) const WIDTH: usize = 512;
 
+/// The length of a run from which its end does not matter.
+const SHORT_RUN: usize = 512;
+
+/// Whether runs of one group are short, on average.
+pub(super) fn are_short_runs(segments: &[Segment]) -> bool {
+    let cells: usize = segments.iter().map(|segment| segment.len).sum();
+    segments.len() * SHORT_RUN > cells
+        && segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
+}
+
 /// The states and counts of some columns.
 pub(super) struct Columns<T: Cell, S: Statistic<T>> {
     states: [S::State; WIDTH],
@@ -64,6 +74,13 @@ impl<T: Cell, S: Statistic<T>> Columns<T, S> {
 }
 
 impl Rows {
+    /// Whether runs of `len` cells of the rows are to be folded four rows at a time: because the rows share their groups, and because
+    /// the end of a run takes as long as some of its cells.
+    #[inline(always)]
+    pub(super) fn have_runs_side_by_side(self, len: usize) -> bool {
+        self.step == 0 && self.count >= ROWS && len < SHORT_RUN
+    }
+
     /// Whether the rows are to be folded column by column, because they share their groups, which `segments` scatter.
     #[inline(always)]
     pub(super) fn are_folded_first(self, segments: &[Segment]) -> bool {

@@ -77,7 +77,17 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
         match &segment.places {
             _ if folded_first => cells.end = segments.last().map_or(cells.end, Segment::end),
             GroupPlaces::Fixed(place) => {
-                for (start, base) in batch.rows.each() {
+                let fours = if batch.rows.have_runs_side_by_side(cells.len()) {
+                    batch.rows.count / ROWS
+                } else {
+                    0
+                };
+                for four in 0..fours {
+                    let (lane, kept) =
+                        fold_runs::<T, S, K>(batch, &cells, four * ROWS, test, width);
+                    add::<T, S, K>(states, counts, batch.rows.place + place, lane, kept);
+                }
+                for (start, base) in batch.rows.each().skip(fours * ROWS) {
                     let (lane, kept) = fold_run::<T, S, K>(batch.row(&cells, start), test, width);
                     add::<T, S, K>(states, counts, base + place, lane, kept);
                 }
@@ -213,6 +223,36 @@ pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
         lanes[at] = S::fold(lanes[at], lane);
         kept[at] = kept[at].wrapping_add(count);
     });
+    folded::<T, S>(lanes, kept)
+}
+
+/// Folds the same run of [`ROWS`] rows from row number `first` on. Lanes are folded once for all of them.
+#[inline(always)]
+fn fold_runs<T: Cell, S: Statistic<T>, K: Test<T>>(
+    batch: Batch<'_, T>,
+    cells: &Range<usize>,
+    first: usize,
+    test: K,
+    width: usize,
+) -> (S::Lane, u32) {
+    let mut lanes = [S::NEUTRAL; LANES];
+    let mut kept = [0_u32; LANES];
+    let row = |at| batch.row(cells, batch.rows.start + (first + at) * batch.rows.stride);
+    let [a, b, c, d] = std::array::from_fn(row);
+    for from in (0..cells.len()).step_by(width) {
+        let block = from..cells.len().min(from + width);
+        let [a, b, c, d] = [a, b, c, d].map(|row| &row[block.clone()]);
+        columns!(block.len(), test, [a, b, c, d], |at, lane, count| {
+            lanes[at] = S::fold(lanes[at], lane);
+            kept[at] = kept[at].wrapping_add(count);
+        });
+    }
+    folded::<T, S>(lanes, kept)
+}
+
+/// Folds the lanes into one, and adds up their counts.
+#[inline(always)]
+fn folded<T: Cell, S: Statistic<T>>(lanes: [S::Lane; LANES], kept: [u32; LANES]) -> (S::Lane, u32) {
     let lanes: [S::Lane; 8] = halved(lanes, S::fold);
     let lanes: [S::Lane; 4] = halved(lanes, S::fold);
     let [a, b]: [S::Lane; 2] = halved(lanes, S::fold);

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::axis_cells::{AxisCells, BATCH_CELLS};
 use super::batch::{GroupPlaces, Rows, Segment};
 use super::grouped_chunk::ChunkAxis;
+use super::lanes::ROWS;
 
 /// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
@@ -82,6 +83,16 @@ impl Walk {
             }
             match self.inner.strips() {
                 [strip] => rows.batches(strip, &mut visit),
+                // Four rows at a time, piece by piece, so that memory is read in four streams.
+                _ if rows.step == 0
+                    && rows.count >= ROWS
+                    && !self.inner.short_runs().is_empty() =>
+                {
+                    for first in (0..rows.count).step_by(ROWS) {
+                        let rows = rows.part(first..rows.count.min(first + ROWS));
+                        self.inner.short_runs().iter().for_each(|strip| visit(rows, strip));
+                    }
+                }
                 // Rows longer than a batch come one at a time, so that the pieces of a row follow one
                 // another.
                 strips => {
