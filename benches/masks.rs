@@ -203,6 +203,27 @@ fn exceedances(part: &[u8]) -> Vec<u32> {
     counts
 }
 
+/// The sums of a trend per grid point: the count, and those of x, y, x² and x y. Times are counted from the first one.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn trends(part: &[u8]) -> [Vec<f64>; 5] {
+    let len = plane();
+    let mut sums: [Vec<f64>; 5] = std::array::from_fn(|_| vec![0.0; len]);
+    for (time, row) in cells::<Masked>(part).chunks_exact(len).enumerate() {
+        let x = time as f64;
+        let [count, sum_x, sum_y, xx, xy] = sums.each_mut().map(|sums| &mut sums[..len]);
+        for at in 0..len {
+            let is_counted = Masked::counts(row[at]);
+            let (x, y) = (if is_counted { x } else { 0.0 }, value::<Masked>(row[at], is_counted));
+            count[at] += if is_counted { 1.0 } else { 0.0 };
+            sum_x[at] += x;
+            sum_y[at] += y;
+            xx[at] += x * x;
+            xy[at] += x * y;
+        }
+    }
+    sums
+}
+
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn exceeding_map(part: &[u8]) -> (Vec<f64>, Vec<u32>) {
     let (mut sums, mut counts) = (vec![0.0; plane()], vec![0_u32; plane()]);
@@ -428,6 +449,16 @@ fn queries() -> Vec<(&'static str, &'static str, Loop)> {
             "`avg(value) WHERE value > 293`, a map",
             "SELECT lat, lon, avg(value) FROM t WHERE value > 293 GROUP BY lat, lon",
             |bytes| planes(bytes, |part| drop(black_box(exceeding_map(part)))),
+        ),
+        (
+            "`avg(CASE WHEN value > 293 THEN value END)`, a map",
+            "SELECT lat, lon, avg(CASE WHEN value > 293 THEN value END) FROM t GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(exceeding_map(part)))),
+        ),
+        (
+            "trends, `regr_slope(value, date_part('epoch', time))`, a map",
+            "SELECT lat, lon, regr_slope(value, date_part('epoch', time)) FROM t GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(trends(part)))),
         ),
         (
             "`avg(value - 273.15)`, a map",

@@ -35,4 +35,5 @@ mod sliding_rows;
 
 pub(in crate::exec) use own_aggregate::OwnAggregate;
 pub(in crate::exec) use own_scalar::OwnScalar;
+pub(in crate::exec) use pairs::PairFunction;
 pub(in crate::exec) use sliding_rows::{SlidingFunction, SlidingRows};

@@ -1,4 +1,4 @@
-//! [`PairFunction`]: `corr`, `covar` and `regr_…` of the pairs of a frame that moves.
+//! [`PairFunction`]: `corr`, `covar` and `regr_…` of pairs, such as those of a frame that moves.
 
 use std::sync::Arc;
 
@@ -7,68 +7,23 @@ use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 
 use super::sliding_rows::SlidingFunction;
-use crate::reduce::Fold;
-
-/// The count, the means and the spreads of pairs of numbers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Pairs {
-    count: u64,
-    mean_x: f64,
-    mean_y: f64,
-    /// The sum of the squared distances from the mean.
-    xx: f64,
-    yy: f64,
-    /// The sum of the products of the distances from the means.
-    xy: f64,
-}
-
-impl Pairs {
-    fn from_x(x: f64, y: f64) -> Self {
-        // The spread of a single infinite number is NaN.
-        let spread = |a: f64, b: f64| (a * 0.0) * (b * 0.0);
-        Self {
-            count: 1,
-            mean_x: x,
-            mean_y: y,
-            xx: spread(x, x),
-            yy: spread(y, y),
-            xy: spread(x, y),
-        }
-    }
-}
+use crate::reduce::{Fold, Pairs};
 
 /// The union of pairs, by Chan's formula.
-pub(super) struct Union;
+pub(in crate::exec) struct Union;
 
 impl Fold for Union {
     type Item = Pairs;
-    const IDENTITY: Pairs = Pairs { count: 0, mean_x: 0.0, mean_y: 0.0, xx: 0.0, yy: 0.0, xy: 0.0 };
+    const IDENTITY: Pairs = Pairs::NONE;
 
     fn combine(earlier: Pairs, later: Pairs) -> Pairs {
-        // The mean of no pair must not count.
-        match (earlier.count, later.count) {
-            (0, _) => return later,
-            (_, 0) => return earlier,
-            _ => {}
-        }
-        let (a, b) = (earlier.count as f64, later.count as f64);
-        let count = a + b;
-        let (dx, dy) = (later.mean_x - earlier.mean_x, later.mean_y - earlier.mean_y);
-        let weight = a * b / count;
-        Pairs {
-            count: earlier.count + later.count,
-            mean_x: earlier.mean_x + dx * (b / count),
-            mean_y: earlier.mean_y + dy * (b / count),
-            xx: earlier.xx + later.xx + dx * dx * weight,
-            yy: earlier.yy + later.yy + dy * dy * weight,
-            xy: earlier.xy + later.xy + dx * dy * weight,
-        }
+        earlier.and(later)
     }
 }
 
 /// A function of pairs. The first argument of `corr` and `covar` is x, and that of `regr_…` is y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PairFunction {
+pub(in crate::exec) enum PairFunction {
     Correlation,
     Covariance { is_sample: bool },
     Slope,
@@ -83,7 +38,7 @@ pub(super) enum PairFunction {
 
 impl PairFunction {
     /// Returns the function of a name; `None` for other names.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(in crate::exec) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "corr" => Self::Correlation,
             "covar_samp" => Self::Covariance { is_sample: true },
@@ -101,7 +56,7 @@ impl PairFunction {
     }
 
     /// Returns the value of pairs, by the rules of DataFusion; `None` for NULL.
-    fn of(self, pairs: &Pairs) -> Option<f64> {
+    pub(in crate::exec) fn of(self, pairs: &Pairs) -> Option<f64> {
         let Pairs { count, mean_x, mean_y, xx, yy, xy } = *pairs;
         let n = count as f64;
         let slope = xy / xx;
@@ -129,7 +84,7 @@ impl PairFunction {
     }
 
     /// Whether the first argument is y.
-    fn begins_with_y(self) -> bool {
+    pub(in crate::exec) fn begins_with_y(self) -> bool {
         !matches!(self, Self::Correlation | Self::Covariance { .. })
     }
 }
@@ -147,8 +102,8 @@ impl SlidingFunction for PairFunction {
             return internal_err!("a function of pairs has arguments of type Float64");
         };
         let pair = |(first, second): (Option<f64>, Option<f64>)| match (first, second) {
-            (Some(y), Some(x)) if self.begins_with_y() => Pairs::from_x(x, y),
-            (Some(x), Some(y)) => Pairs::from_x(x, y),
+            (Some(y), Some(x)) if self.begins_with_y() => Pairs::from_pair(x, y),
+            (Some(x), Some(y)) => Pairs::from_pair(x, y),
             _ => Union::IDENTITY,
         };
         Ok(first.iter().zip(&second).map(pair).collect())

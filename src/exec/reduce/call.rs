@@ -9,6 +9,7 @@
 //!   min(v) max(v)  mins, maxs           extreme            extreme
 //!   variances      spreads              count, mean, m2    m2 / count or m2 / (count - 1), or its root
 //!   weighted_avg   weighted             sum, weights       sum / weights
+//!   regr_… corr    pairs                as the function's  as the function's
 //! ```
 //!
 //! Partial states have the columns and types of the functions themselves, because DataFusion's final stage
@@ -25,6 +26,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::number::{is_never_null, number_of, plain_value};
+use super::pair::PairCall;
 use super::query::Aggregate;
 use crate::exec::GridScanExec;
 use crate::exec::matching::known_aggregate;
@@ -47,6 +49,7 @@ pub(super) enum Call {
     Max,
     Variance { sample: bool, root: bool },
     WeightedAverage,
+    Pairs(PairCall),
 }
 
 impl Call {
@@ -63,6 +66,7 @@ impl Call {
             min: self == Self::Min,
             max: self == Self::Max,
             spread: matches!(self, Self::Variance { .. }),
+            pairs: matches!(self, Self::Pairs(_)),
         }
     }
 
@@ -146,6 +150,7 @@ impl Call {
                 let counts = UInt64Array::from(stats.counts.clone());
                 vec![Arc::new(counts), column(sums), column(weights)]
             }
+            Self::Pairs(call) => call.state(computed(stats.pairs.as_deref())?),
             // The state of the other calls is their value.
             _ => vec![self.value(stats, rows, false)?],
         })
@@ -184,6 +189,7 @@ impl Call {
                 let averages = sums.iter().zip(weights).map(|(sum, weights)| sum / weights);
                 Arc::new(Float64Array::new(averages.collect::<Vec<_>>().into(), nulls))
             }
+            Self::Pairs(call) => call.value(computed(stats.pairs.as_deref())?),
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;

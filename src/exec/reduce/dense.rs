@@ -21,6 +21,7 @@ use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
 use super::keys::Keys;
 use super::linear::{Linear, Quantity, Term, linear, weighted};
+use super::pair::{LabelFunctions, ParsedPair};
 use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
 use crate::array::{GridArray, ValueColumn};
@@ -89,6 +90,7 @@ pub(super) struct DenseMember {
 enum ParsedCall {
     Plain { call: Call, quantity: Quantity, masks: Vec<FactorId> },
     Linear { call: Call, linear: Linear },
+    Pair(ParsedPair),
 }
 
 impl DensePlan {
@@ -113,10 +115,16 @@ impl DensePlan {
             return None;
         }
         let rows = predicate.and_then(|predicate| predicate.value);
-        let mut factors = Factors::default();
+        let mut functions =
+            Functions { factors: Factors::default(), of_pairs: LabelFunctions::default() };
         let mut parsed = Vec::new();
         for aggregate in &query.aggregates {
-            parsed.push(ParsedCall::of(aggregate, rows, scan, &mut factors, weighs)?);
+            parsed.push(functions.parse(aggregate, rows, query, scan, weighs)?);
+        }
+        let factors = functions.factors;
+        let has_pairs = parsed.iter().any(|call| matches!(call, ParsedCall::Pair(_)));
+        if has_pairs && keys.plane.is_some() {
+            return None; // the axes of a plane are one
         }
         let is_linear = |call: &ParsedCall| matches!(call, ParsedCall::Linear { .. });
         let refinement = match factors.is_empty() && !parsed.iter().any(is_linear) {
@@ -127,8 +135,14 @@ impl DensePlan {
         };
         let mut members =
             Members { list: vec![], weights: vec![], refinement: refinement.as_ref(), scan };
-        let rows =
-            rows.map(|(value, range)| members.add(value, range, RequestedStats::default(), None));
+        let rows = rows.map(|(value, range)| {
+            members.add(value, RequestedMember { range, ..RequestedMember::default() })
+        });
+        let of_pair = |call: &ParsedCall| match call {
+            ParsedCall::Pair(pair) => Some(Arc::clone(&pair.label)),
+            _ => None,
+        };
+        let labels: Vec<PhysicalExprRef> = parsed.iter().filter_map(of_pair).collect();
         let calls = parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
         let members = members.list;
         let mut variables: Vec<usize> = Vec::new();
@@ -137,7 +151,7 @@ impl DensePlan {
                 variables.push(member.value);
             }
         }
-        let functions = factors.expressions().cloned().collect();
+        let functions = factors.expressions().cloned().chain(labels).collect();
         let plan = Self { calls, members, variables, rows, refinement, functions };
         // Makes reducers without groups, only to learn whether the kernels support the columns.
         for value in &plan.variables {
@@ -182,15 +196,23 @@ impl DensePlan {
     }
 }
 
-impl ParsedCall {
-    /// Translates an aggregate; `rows` are the values that pass the predicate of the query.
-    fn of(
+/// The functions of labels that calls need so far.
+struct Functions {
+    factors: Factors,
+    of_pairs: LabelFunctions,
+}
+
+impl Functions {
+    /// Translates an aggregate of `query`; `rows` are the values that pass the predicate.
+    fn parse(
+        &mut self,
         aggregate: &Aggregate,
         rows: Option<(usize, ValueRange)>,
+        query: &Query,
         scan: &GridScanExec,
-        factors: &mut Factors,
         weighs: bool,
-    ) -> Option<Self> {
+    ) -> Option<ParsedCall> {
+        let factors = &mut self.factors;
         let function = &aggregate.function;
         if function.is_distinct() || (aggregate.filter.is_some() && !weighs) {
             return None;
@@ -217,7 +239,7 @@ impl ParsedCall {
                 (Call::CountRows, Quantity::Count { .. }) => Call::Count,
                 (call, _) => call,
             };
-            return Some(Self::Plain { call, quantity, masks });
+            return Some(ParsedCall::Plain { call, quantity, masks });
         }
         if !weighs {
             return None;
@@ -226,7 +248,11 @@ impl ParsedCall {
         if name == "weighted_avg" {
             let [value, weight] = aggregate.args.as_slice() else { return None };
             let linear = weighted(value, weight, &base, scan, factors)?;
-            return Some(Self::Linear { call: Call::WeightedAverage, linear });
+            return Some(ParsedCall::Linear { call: Call::WeightedAverage, linear });
+        }
+        let has_keys = !query.keys.is_empty();
+        if let Some(pair) = self.of_pairs.parse(name, aggregate, &base, scan, has_keys) {
+            return Some(ParsedCall::Pair(pair));
         }
         let [arg] = aggregate.args.as_slice() else { return None };
         let linear = linear(arg, &base, scan, factors)?;
@@ -237,7 +263,7 @@ impl ParsedCall {
             (DataType::Float64, "avg") => Call::Average,
             _ => return None,
         };
-        Some(Self::Linear { call, linear })
+        Some(ParsedCall::Linear { call, linear })
     }
 }
 
@@ -252,32 +278,27 @@ struct Members<'a> {
 
 impl Members<'_> {
     /// Returns the number of a member with these statistics; an existing one gets those that it lacks.
-    fn add(
-        &mut self,
-        value: usize,
-        range: ValueRange,
-        requested: RequestedStats,
-        weights: Option<Arc<CellWeights>>,
-    ) -> usize {
+    fn add(&mut self, value: usize, member: RequestedMember) -> usize {
+        let are_one = |old: &Option<Arc<CellWeights>>, new: &Option<Arc<CellWeights>>| {
+            old.as_ref().zip(new.as_ref()).is_none_or(|(old, new)| Arc::ptr_eq(old, new))
+        };
         let serves = |existing: &DenseMember| {
-            let member = &existing.member;
-            let both_sums = member.requested.or(requested);
+            let old = &existing.member;
+            let both_sums = old.requested.or(member.requested);
             existing.value == value
-                && member.range == range
+                && old.range == member.range
                 && !(both_sums.sum && both_sums.wide_sum)
-                && match (&member.weights, &weights) {
-                    (Some(old), Some(new)) => Arc::ptr_eq(old, new),
-                    _ => true,
-                }
+                && are_one(&old.weights, &member.weights)
+                && are_one(&old.numbers, &member.numbers)
         };
         match self.list.iter_mut().enumerate().find(|(_, existing)| serves(existing)) {
-            Some((at, existing)) => {
-                existing.member.requested = existing.member.requested.or(requested);
-                existing.member.weights = existing.member.weights.take().or(weights);
+            Some((at, DenseMember { member: old, .. })) => {
+                old.requested = old.requested.or(member.requested);
+                old.weights = old.weights.take().or(member.weights);
+                old.numbers = old.numbers.take().or(member.numbers);
                 at
             }
             None => {
-                let member = RequestedMember { requested, range, weights };
                 self.list.push(DenseMember { value, member });
                 self.list.len() - 1
             }
@@ -291,10 +312,20 @@ impl Members<'_> {
                 let input = match quantity {
                     Quantity::Rows => Input::Rows,
                     Quantity::Count { value, range } | Quantity::Sum { value, range } => {
-                        Input::Member(self.add(value, range, call.requested(), None))
+                        let requested = call.requested();
+                        let member =
+                            RequestedMember { requested, range, ..RequestedMember::default() };
+                        Input::Member(self.add(value, member))
                     }
                 };
                 DenseCall { call, input, masks }
+            }
+            ParsedCall::Pair(ParsedPair { call, value, range, numbers, .. }) => {
+                let call = Call::Pairs(call);
+                let (requested, numbers) = (call.requested(), Some(numbers));
+                let member = RequestedMember { requested, range, weights: None, numbers };
+                let input = Input::Member(self.add(value, member));
+                DenseCall { call, input, masks: vec![] }
             }
             ParsedCall::Linear { call, linear } => {
                 let Linear { sum, count, weights } = linear;
@@ -335,12 +366,14 @@ impl Members<'_> {
             Quantity::Rows if is_weighted => return None,
             Quantity::Rows => Source::Rows,
             Quantity::Count { value, range } => {
-                let member = self.add(value, range, RequestedStats::default(), weights);
+                let member = RequestedMember { range, weights, ..RequestedMember::default() };
+                let member = self.add(value, member);
                 if is_weighted { Source::Weights(member) } else { Source::Counts(member) }
             }
             Quantity::Sum { value, range } => {
-                let sum = RequestedStats { sum: !is_weighted, ..RequestedStats::default() };
-                let member = self.add(value, range, sum, weights);
+                let requested = RequestedStats { sum: !is_weighted, ..RequestedStats::default() };
+                let member = RequestedMember { requested, range, weights, numbers: None };
+                let member = self.add(value, member);
                 if is_weighted { Source::WeightedSums(member) } else { Source::Sums(member) }
             }
         };

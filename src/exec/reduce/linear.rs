@@ -20,10 +20,9 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::{
-    BinaryExpr, CaseExpr, CastExpr, Literal, NegativeExpr, lit,
-};
+use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, NegativeExpr, lit};
 
+use super::case_filter::is_null;
 use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
 use super::number::{number, number_of};
@@ -163,14 +162,15 @@ fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<LinearTerm>
         return Some(vec![LinearTerm { sign: 1.0, condition: None, polynomial }]);
     };
     let [(when, then)] = case.when_then_expr() else { return None };
+    let is_cast = inner.is_some();
     let condition = Condition::try_new(when, scan)?;
     let mut pieces = Vec::new();
     if !is_null(then) {
-        let polynomial = Polynomial::from_branch(then, scan)?;
+        let polynomial = Polynomial::from_branch(then, is_cast, scan)?;
         pieces.push(LinearTerm { sign: 1.0, condition: Some(condition.clone()), polynomial });
     }
     if let Some(otherwise) = case.else_expr().filter(|otherwise| !is_null(otherwise)) {
-        let polynomial = Polynomial::from_branch(otherwise, scan)?;
+        let polynomial = Polynomial::from_branch(otherwise, is_cast, scan)?;
         if polynomial.value.is_some() {
             return None; // a difference of two infinite sums would be NaN
         }
@@ -178,10 +178,6 @@ fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<LinearTerm>
         pieces.push(LinearTerm { sign: -1.0, condition: Some(condition), polynomial });
     }
     Some(pieces)
-}
-
-fn is_null(expr: &PhysicalExprRef) -> bool {
-    expr.downcast_ref::<Literal>().is_some_and(|literal| literal.value().is_null())
 }
 
 impl LinearTerm {
@@ -228,15 +224,20 @@ impl LinearTerm {
 }
 
 impl Polynomial {
-    /// Translates a branch of a `CASE`, which may be an integer.
-    fn from_branch(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+    /// Translates a branch of a `CASE`, which may be an integer, or a single where the `CASE` is cast to doubles.
+    fn from_branch(expr: &PhysicalExprRef, is_cast: bool, scan: &GridScanExec) -> Option<Self> {
         match number(expr) {
             // Larger ones would make sums inexact.
             Some(Number::Integer(number)) if number.unsigned_abs() < 1 << 20 => {
                 Self::constant(number as f64)
             }
             Some(Number::Integer(_)) => None,
-            _ => Self::from_expr(expr, scan),
+            Some(Number::Float(number)) => Self::constant(number),
+            None if is_cast && number_of(expr, scan).is_some() => {
+                let double = CastExpr::new(Arc::clone(expr), DataType::Float64, None);
+                Self::from_expr(&(Arc::new(double) as PhysicalExprRef), scan)
+            }
+            None => Self::from_expr(expr, scan),
         }
     }
 

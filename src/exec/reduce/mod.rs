@@ -17,6 +17,7 @@
 //! There are three tiers. Tests compare each with the next:
 //!
 //! 1. *Dense kernels*: `count`, `sum`, `avg`, `min`, `max` and variances of a variable, at most through a widening cast.
+//!    Functions of pairs, such as `regr_slope`, of a variable and a function of one dimension.
 //!    Also `sum`, `avg`, `count` and `weighted_avg` of sums of products of a variable and functions of single dimensions.
 //!    Predicates, `FILTER` and the condition of a `CASE` are an interval of values and conditions on single dimensions.
 //! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
@@ -34,6 +35,7 @@
 mod account;
 mod accumulate;
 mod call;
+mod case_filter;
 mod condition;
 mod contract;
 mod dense;
@@ -45,6 +47,7 @@ mod keys;
 mod linear;
 mod node;
 mod number;
+mod pair;
 mod partitions;
 mod plane;
 mod query;

@@ -85,7 +85,8 @@ impl Query {
                 args.push(below.over_scan(&arg)?);
             }
             let filter = filter.as_ref().map(|filter| below.over_scan(filter)).transpose()?;
-            aggregates.push(Aggregate { function: Arc::clone(function), args, filter });
+            let aggregate = Aggregate { function: Arc::clone(function), args, filter };
+            aggregates.push(aggregate.with_case_as_filter(&below.scan));
         }
         let ScanBelow { scan, operators } = below;
         let query = Self { scan, keys, aggregates, predicate: operators.predicate };

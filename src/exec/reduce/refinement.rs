@@ -285,13 +285,7 @@ impl RefinedAxis {
     fn by_label(&self, id: FactorId, labels: u64) -> Option<Arc<[f64]>> {
         let (_, numbers) = self.factors.iter().find(|(of, _)| *of == id)?;
         let number = |group: usize| Some(numbers[group]).filter(|it| !it.is_nan()).unwrap_or(0.0);
-        Some(match &self.groups {
-            AxisGroups::One => vec![number(0); labels as usize].into(),
-            AxisGroups::Each => (0..labels as usize).map(number).collect(),
-            AxisGroups::Numbered { numbers: groups, .. } => {
-                groups.iter().map(|group| number(*group as usize)).collect()
-            }
-        })
+        Some(self.groups.of_labels(labels, number))
     }
 }
 

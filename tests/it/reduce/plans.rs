@@ -142,7 +142,9 @@ async fn other_aggregates_use_accumulators() {
         ("avg(value * value)", ""),
         ("avg(abs(value))", ""),
         ("sum(value * (time_idx + station_idx))", ""),
-        ("corr(value, time_idx)", ""),
+        ("corr(value, value * time_idx)", ""),
+        ("regr_slope(value, time_idx + station_idx)", ""),
+        ("regr_slope(value, time_idx) FILTER (WHERE station > 'S1')", ""),
         ("median(value)", ""),
         ("count(DISTINCT value), stddev(value)", ""),
         ("sum(value) FILTER (WHERE time_idx > station_idx)", ""),
@@ -193,6 +195,50 @@ async fn weights_and_conditions_are_dense() {
         RepartitionExec: partitioning=Hash([station@0], 2), input_partitions=2
           GridReduceExec: mode=partial, gby=[station], aggr=[count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))], tier=accumulators, groups=6, dataset=t, chunks=8/8
     "#);
+}
+
+/// Trends are dense, if they are over a function of one dimension. So are conditions of a `CASE`.
+#[tokio::test]
+async fn pairs_and_cases_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    let sql = "SELECT station, regr_slope(value, date_part('epoch', time)), corr(time_idx, value) FROM t GROUP BY station";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    let sql = "SELECT time, avg(CASE WHEN value > 300 THEN value END), sum(CASE WHEN value > 300 THEN value ELSE 0 END), \
+               count(CASE WHEN value > 9 AND station = 'S1' THEN 1 END), regr_count(value, station_idx) FROM t GROUP BY time";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+}
+
+/// The functions of pairs of a line are those of the line, in one stage and in two, with keys and without, and over rows.
+#[tokio::test]
+async fn trends_of_lines_are_exact() {
+    // Within a station, y is 2 x + station + 12 × 10⁹, in 84 of 96 hours.
+    let line = "(SELECT station, station_idx, value AS y, 3 * (time_idx - 2e9) AS x FROM t)";
+    let by_station = format!(
+        "SELECT regr_slope(y, x), regr_slope(x, y), regr_intercept(y, x) - station_idx, regr_count(y, x), \
+         round(regr_r2(y, x), 9), round(corr(x, y), 9), round(covar_samp(x, y) / var_samp(x), 9), \
+         round(covar_pop(y, x) / var_pop(x), 9), regr_avgy(y, x) - avg(y), \
+         round(regr_sxx(y, x) / regr_syy(x, y), 9), round(regr_sxy(y, x) / regr_sxx(y, x), 9) \
+         FROM {line} GROUP BY station_idx"
+    );
+    let all = format!(
+        "SELECT regr_slope(y, x), regr_count(y, x), round(covar_pop(x, y) / regr_sxx(y, x) * 504, 9), \
+         round(corr(y, x), 3) FROM {line}"
+    );
+    for (partitions, reduce) in [(1, true), (3, true), (3, false)] {
+        let (ctx, file) = (reducing(partitions, 16), file(false));
+        register(&ctx, &file).await;
+        let set = format!("SET gridfusion.optimizer.enable_reduce = {reduce}");
+        query(&ctx, &set).await.unwrap();
+        for sql in [&by_station, &all] {
+            assert_eq!(explain(&ctx, sql).await.contains("tier=dense"), reduce, "{sql}");
+        }
+        let row =
+            ["2.0", "0.5", "12000000000.0", "84", "1.0", "1.0", "2.0", "2.0", "0.0", "1.0", "2.0"];
+        let row: Vec<String> = row.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(rows_from(&ctx, &by_station).await, vec![row; 6]);
+        assert_eq!(rows_from(&ctx, &all).await, [["2.0", "504", "2.0", "1.0"]]);
+    }
 }
 
 /// Aggregates of dimensions alone read no chunk, also with weights and conditions.

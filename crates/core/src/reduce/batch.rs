@@ -105,6 +105,14 @@ pub(super) struct Batch<'a, T: Cell> {
 }
 
 impl<'a, T: Cell> Batch<'a, T> {
+    /// Whether each column is a group, and several rows share these groups.
+    #[inline(always)]
+    pub(super) fn is_of_columns(&self) -> bool {
+        let is_column =
+            |segment: &Segment| matches!(segment.places, GroupPlaces::Steps { step: 1, .. });
+        self.rows.step == 0 && self.rows.count > 1 && self.inner.iter().all(is_column)
+    }
+
     /// Returns some cells of the row that begins at `start`.
     #[inline(always)]
     pub(super) fn row(&self, cells: &Range<usize>, start: usize) -> &'a [T] {

@@ -11,6 +11,7 @@ use arrow::datatypes::{ArrowPrimitiveType, Int64Type, UInt64Type};
 
 use super::group_stats::{GroupStats, RequestedStats};
 use super::moments::Moments;
+use super::pairs::Pairs;
 use crate::error::{Error, Result};
 
 /// How groups are added up: each has a coarser group, or does not count.
@@ -48,13 +49,14 @@ impl Coarser<'_> {
     /// # Errors
     /// `Internal` if extremes are not numbers.
     pub fn stats(self, stats: &GroupStats, requested: RequestedStats) -> Result<GroupStats> {
-        let RequestedStats { sum, wide_sum, min, max, spread } = requested;
+        let RequestedStats { sum, wide_sum, min, max, spread, pairs } = requested;
         let extreme = |array: Option<&ArrayRef>, is_max: bool| {
             array.map(|array| self.extremes(array, &stats.counts, is_max)).transpose()
         };
         let sums = stats.sums.as_deref().filter(|_| sum);
         let wide_sums = stats.wide_sums.as_ref().filter(|_| wide_sum);
         let spreads = stats.spreads.as_deref().filter(|_| spread);
+        let pairs = stats.pairs.as_deref().filter(|_| pairs);
         Ok(GroupStats {
             counts: self.counts(&stats.counts),
             sums: sums.map(|sums| self.fold(0.0, sums, |sum, other| *sum += other)),
@@ -63,6 +65,8 @@ impl Coarser<'_> {
             maxs: extreme(stats.maxs.as_ref().filter(|_| max), true)?,
             spreads: spreads.map(|all| self.fold(Moments::default(), all, Moments::merge)),
             weighted: None,
+            pairs: pairs
+                .map(|all| self.fold(Pairs::NONE, all, |pairs, more| *pairs = pairs.and(more))),
         })
     }
 
@@ -109,7 +113,14 @@ mod tests {
     use super::*;
 
     fn all() -> RequestedStats {
-        RequestedStats { sum: true, wide_sum: true, min: true, max: true, spread: true }
+        RequestedStats {
+            sum: true,
+            wide_sum: true,
+            min: true,
+            max: true,
+            spread: true,
+            pairs: true,
+        }
     }
 
     /// Groups 0, 2 and 3 become one, and group 4 another; group 1 does not count, and nothing becomes the last one.
@@ -130,6 +141,9 @@ mod tests {
             maxs: Some(Arc::new(Float32Array::from(vec![1.0, 90.0, 3.0, 70.0, 5.0]))),
             spreads: Some(vec![one(1.0), one(100.0), one(3.0), Moments::default(), one(5.0)]),
             weighted: None,
+            pairs: Some(
+                (0..5).map(|at| Pairs::from_pair(f64::from(at), f64::from(2 * at))).collect(),
+            ),
         };
         let found = coarser.stats(&stats, all()).unwrap();
         assert_eq!(found.counts, [2, 1, 0]);
@@ -141,6 +155,10 @@ mod tests {
         assert_eq!(found.maxs.unwrap().as_ref(), &Float32Array::from_iter(maxs) as &dyn Array);
         let spread = Moments { count: 2, mean: 2.0, m2: 2.0 };
         assert_eq!(found.spreads.unwrap(), [spread, one(5.0), Moments::default()]);
+        let pairs = found.pairs.unwrap();
+        assert!(pairs[0].count == 3 && (pairs[0].mean_x - 5.0 / 3.0).abs() < 1e-12);
+        assert!(pairs[0].xx > 4.0 && (pairs[0].xy - 2.0 * pairs[0].xx).abs() < 1e-12);
+        assert_eq!(pairs[1..], [Pairs::from_pair(4.0, 8.0), Pairs::NONE]);
         let none = coarser.stats(&stats, RequestedStats::default()).unwrap();
         assert!(none.sums.is_none() && none.mins.is_none() && none.spreads.is_none());
     }

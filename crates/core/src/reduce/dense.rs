@@ -16,12 +16,11 @@ use super::cell::Cell;
 use super::group_stats::{GroupStats, RequestedMember};
 use super::grouped_chunk::GroupedChunk;
 use super::keep::Keep;
-use super::member::Member;
+use super::member::{LabelNumbers, Member};
 use super::packing::Packing;
 use super::reducer::Reducer;
 use super::rows::add_products;
 use super::walk::Walk;
-use super::weighted::RowWeights;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
 use crate::format::{ElementType, Zone, ZoneBound, bound};
@@ -138,18 +137,18 @@ where
             }
             keeps.push(keep);
         }
-        let all_weights: Vec<_> =
-            self.members.iter().map(|member| member.weights.clone()).collect();
-        let weights: Vec<Option<RowWeights<'_>>> = all_weights
-            .iter()
-            .map(|weights| Some(weights.as_ref()?.of_rows(chunk.grid, chunk.task)))
-            .collect();
-        let apart =
-            |axis: usize| all_weights.iter().flatten().any(|weights| weights.axes[axis].is_some());
+        let of_members = |member: &Member<T>| (member.weights.clone(), member.numbers.clone());
+        let all: Vec<_> = self.members.iter().map(of_members).collect();
+        let labels: Vec<_> = all.iter().map(|it| LabelNumbers::of_chunk(it, chunk)).collect();
+        let apart = |axis: usize| {
+            let mut weights =
+                all.iter().flat_map(|(weights, numbers)| [weights, numbers]).flatten();
+            weights.any(|weights| weights.axes[axis].is_some())
+        };
         Walk::new(axes, apart).each(|rows, inner| {
             let batch = Batch { cells, rows, inner };
-            for ((member, keep), weights) in self.members.iter_mut().zip(&keeps).zip(&weights) {
-                member.add(batch, *keep, weights.as_ref());
+            for ((member, keep), labels) in self.members.iter_mut().zip(&keeps).zip(&labels) {
+                member.add(batch, *keep, labels);
             }
         });
         if let Cow::Owned(converted) = elements {

@@ -13,6 +13,7 @@ use arrow::datatypes::{
 
 use super::group_stats::{GroupStats, RequestedMember};
 use super::moments::Moments;
+use super::pairs::Pairs;
 use super::weighted::WeightedStates;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ pub(super) struct FormStats {
     maxs: Option<Box<dyn Numbers>>,
     spreads: Option<Vec<Moments>>,
     weighted: Option<WeightedStates>,
+    pairs: Option<Vec<Pairs>>,
 }
 
 impl FormStats {
@@ -52,6 +54,7 @@ impl FormStats {
             maxs: numbers(requested.max, data_type)?,
             spreads: requested.spread.then(|| vec![Moments::default(); groups]),
             weighted: member.weights.is_some().then(|| WeightedStates::new(groups)),
+            pairs: requested.pairs.then(|| vec![Pairs::NONE; groups]),
         })
     }
 
@@ -82,6 +85,9 @@ impl FormStats {
         if let (Some(own), Some(more)) = (&mut self.spreads, more.spreads) {
             own[places.clone()].iter_mut().zip(more).for_each(|(own, more)| own.merge(more));
         }
+        if let (Some(own), Some(more)) = (&mut self.pairs, more.pairs) {
+            own[places.clone()].iter_mut().zip(more).for_each(|(own, more)| *own = own.and(more));
+        }
         counts.iter_mut().zip(more.counts).for_each(|(own, more)| *own += more);
         Ok(())
     }
@@ -95,6 +101,7 @@ impl FormStats {
             maxs: self.maxs.map(Numbers::finish),
             spreads: self.spreads,
             weighted: self.weighted,
+            pairs: self.pairs,
         }
     }
 }

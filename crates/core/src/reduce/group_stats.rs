@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 
 use super::moments::Moments;
+use super::pairs::{PairStates, Pairs};
 use super::value_range::ValueRange;
 use super::weighted::{CellWeights, WeightedStates};
 
@@ -17,6 +18,8 @@ pub struct RequestedMember {
     pub range: ValueRange,
     /// The weights of the cells, if weighted sums are requested.
     pub weights: Option<Arc<CellWeights>>,
+    /// The numbers of the labels, if pairs of them and the values are requested. NaN is no number.
+    pub numbers: Option<Arc<CellWeights>>,
 }
 
 impl RequestedMember {
@@ -40,6 +43,8 @@ pub struct RequestedStats {
     pub max: bool,
     /// The mean, and the sum of squared distances from it.
     pub spread: bool,
+    /// The means and spreads of the pairs of a value and the number of its label.
+    pub pairs: bool,
 }
 
 impl RequestedStats {
@@ -51,10 +56,11 @@ impl RequestedStats {
             min: self.min | other.min,
             max: self.max | other.max,
             spread: self.spread | other.spread,
+            pairs: self.pairs | other.pairs,
         }
     }
 
-    /// Returns the bytes of state that a group needs: words of 8 bytes, of which [`Moments`] has three.
+    /// Returns the bytes of state that a group needs: words of 8 bytes. A spread has [`Moments`] of three words, and pairs.
     /// Extremes may take less.
     pub fn bytes_per_group(self) -> u64 {
         let words = |is_requested: bool, count: u64| if is_requested { 8 * count } else { 0 };
@@ -62,7 +68,8 @@ impl RequestedStats {
             + words(self.wide_sum, 1)
             + words(self.min, 1)
             + words(self.max, 1)
-            + words(self.spread, 3)
+            + words(self.spread, 3 + PairStates::WORDS)
+            + words(self.pairs, PairStates::WORDS)
     }
 }
 
@@ -84,4 +91,6 @@ pub struct GroupStats {
     pub spreads: Option<Vec<Moments>>,
     /// The sums of weight × value, and of the weights.
     pub weighted: Option<WeightedStates>,
+    /// The pairs of a label's number (x) and a value (y).
+    pub pairs: Option<Vec<Pairs>>,
 }

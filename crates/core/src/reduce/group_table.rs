@@ -47,6 +47,17 @@ impl AxisGroups {
             Self::Numbered { groups, .. } => u64::from(*groups),
         }
     }
+
+    /// Returns the number of each of the `selected` indices, from that of its group.
+    pub fn of_labels(&self, selected: u64, number: impl Fn(usize) -> f64) -> Arc<[f64]> {
+        match self {
+            Self::One => vec![number(0); selected as usize].into(),
+            Self::Each => (0..selected as usize).map(number).collect(),
+            Self::Numbered { numbers, .. } => {
+                numbers.iter().map(|group| number(*group as usize)).collect()
+            }
+        }
+    }
 }
 
 /// The ranks of an axis' selected indices: their numbers in ascending order, from 0.

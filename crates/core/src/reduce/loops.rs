@@ -1,6 +1,6 @@
 //! The inner loops, which add the cells of a batch to the states of their groups.
 //!
-//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`]), and the fastest one that the
+//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`]), and the fastest one that the
 //! machine supports is chosen once per batch. All of them execute the same additions in the same order, so
 //! results do not depend on the machine.
 //!
@@ -16,6 +16,7 @@ use super::cell::Cell;
 use super::keep::Test;
 use super::lanes::fold_batch;
 use super::moments::{Moments, add_moments};
+use super::pairs::{PairStates, add_pairs};
 use super::statistic::Statistic;
 use super::weighted::{RowWeights, WeightedStates, add_weighted};
 
@@ -59,6 +60,20 @@ pub(super) fn weighted<T: Cell, K: Test<T>>(
     add_weighted::<T, K>(states, counts, batch, weights, test);
 }
 
+/// Adds the cells of `batch` that pass `test`, with the numbers of their labels, to the pairs of their groups.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+pub(super) fn pairs<T: Cell, K: Test<T>>(
+    states: &mut PairStates,
+    batch: Batch<'_, T>,
+    numbers: &RowWeights<'_>,
+    test: K,
+) {
+    add_pairs::<T, K>(states, batch, numbers, test);
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
@@ -99,6 +114,16 @@ mod tests {
         test: K,
     ) {
         add_weighted::<T, K>(states, counts, batch, weights, test);
+    }
+
+    #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+    fn pairs_avx2<T: Cell, K: Test<T>>(
+        states: &mut PairStates,
+        batch: Batch<'_, T>,
+        numbers: &RowWeights<'_>,
+        test: K,
+    ) {
+        add_pairs::<T, K>(states, batch, numbers, test);
     }
 
     /// Five rows of 150 cells: runs, columns, or places in any order; some rows share their groups.
@@ -154,6 +179,12 @@ mod tests {
             let (mut states, mut counts) = (WeightedStates::new(groups), vec![0; groups]);
             pass(&mut states, &mut counts, batch, &weights, test);
             format!("{states:?} {counts:?}")
+        });
+        assert!(all.iter().all(|other| *other == all[0]));
+        let all = [add_pairs::<T, K>, pairs_avx2::<T, K>, pairs::<T, K>].map(|pass| {
+            let mut states = PairStates::new(groups);
+            pass(&mut states, batch, &weights, test);
+            format!("{:?}", states.finish())
         });
         assert!(all.iter().all(|other| *other == all[0]));
     }

@@ -15,6 +15,7 @@ use super::keep::{Keep, KeepAll, Numbers, Test};
 use super::loops;
 use super::moments::Moments;
 use super::packing::Packing;
+use super::pairs::{PairStates, Pairs};
 use super::statistic::{Count, Max, Min, Statistic, Sum, WideSum};
 use super::weighted::{CellWeights, RowWeights, WeightedStates};
 use crate::array::Element;
@@ -34,16 +35,39 @@ where
     /// Whether a condition on the value applies.
     pub(super) has_range: bool,
     pub(super) weights: Option<Arc<CellWeights>>,
+    pub(super) numbers: Option<Arc<CellWeights>>,
     /// The counts of values. They are always kept, because they decide which groups are NULL.
     pub(super) counts: Vec<u64>,
     sums: Vec<f64>,
     wide_sums: Vec<<T::Native as Cell>::Wide>,
     mins: Vec<T::Native>,
     maxs: Vec<T::Native>,
+    /// The spreads of runs.
     moments: Vec<Moments>,
+    /// The spreads of columns, as pairs with a constant.
+    spreads: PairStates,
     weighted: WeightedStates,
+    pairs: PairStates,
     /// The states of a pass that only counts: they take no memory.
     nothing: Vec<()>,
+}
+
+/// The numbers of the labels of a chunk that a member needs.
+pub(super) struct LabelNumbers<'a> {
+    weights: Option<RowWeights<'a>>,
+    /// The numbers of the pairs.
+    numbers: Option<RowWeights<'a>>,
+}
+
+impl<'a> LabelNumbers<'a> {
+    /// Returns those of a chunk, from the weights and the numbers of a member.
+    pub(super) fn of_chunk(
+        (weights, numbers): &'a (Option<Arc<CellWeights>>, Option<Arc<CellWeights>>),
+        chunk: GroupedChunk<'_>,
+    ) -> Self {
+        let of_rows = |weights: &'a Arc<CellWeights>| weights.of_rows(chunk.grid, chunk.task);
+        Self { weights: weights.as_ref().map(of_rows), numbers: numbers.as_ref().map(of_rows) }
+    }
 }
 
 impl<T: Element> Member<T>
@@ -77,13 +101,16 @@ where
             packing,
             has_range: !member.range.is_unbounded(),
             weights: member.weights.clone(),
+            numbers: member.numbers.clone(),
             counts: vec![0; groups],
             sums: vec![0.0; places(requested.sum)],
             wide_sums: vec![<WideSum as Statistic<T::Native>>::EMPTY; places(requested.wide_sum)],
             mins: vec![<Min as Statistic<T::Native>>::EMPTY; places(requested.min)],
             maxs: vec![<Max as Statistic<T::Native>>::EMPTY; places(requested.max)],
             moments: vec![Moments::default(); places(requested.spread)],
+            spreads: PairStates::new(places(requested.spread)),
             weighted: WeightedStates::new(places(member.weights.is_some())),
+            pairs: PairStates::new(places(requested.pairs)),
             nothing: vec![(); groups],
         }
     }
@@ -99,16 +126,16 @@ where
         &mut self,
         batch: Batch<'_, T::Native>,
         keep: Keep<T::Native>,
-        weights: Option<&RowWeights<'_>>,
+        labels: &LabelNumbers<'_>,
     ) {
         match keep {
             Keep::Nothing => {}
-            Keep::All => self.fold(batch, KeepAll, weights),
+            Keep::All => self.fold(batch, KeepAll, labels),
             // No integer is NaN; the condition leaves out the code for that.
-            Keep::Numbers if T::Native::IS_FLOAT => self.fold(batch, Numbers, weights),
-            Keep::Numbers => self.fold(batch, KeepAll, weights),
-            Keep::Between(between) => self.fold(batch, between, weights),
-            Keep::Interval(interval) => self.fold(batch, interval, weights),
+            Keep::Numbers if T::Native::IS_FLOAT => self.fold(batch, Numbers, labels),
+            Keep::Numbers => self.fold(batch, KeepAll, labels),
+            Keep::Between(between) => self.fold(batch, between, labels),
+            Keep::Interval(interval) => self.fold(batch, interval, labels),
         }
     }
 
@@ -117,8 +144,9 @@ where
         &mut self,
         batch: Batch<'_, T::Native>,
         test: K,
-        weights: Option<&RowWeights<'_>>,
+        labels: &LabelNumbers<'_>,
     ) {
+        let weights = labels.weights.as_ref();
         let counts = &mut self.counts;
         if self.requested.sum {
             loops::pass::<T::Native, Sum, K>(&mut self.sums, counts, batch, test);
@@ -134,7 +162,11 @@ where
             loops::pass::<T::Native, Max, K>(&mut self.maxs, &mut [], batch, test);
         }
         if self.requested.spread {
-            loops::moments::<T::Native, K>(&mut self.moments, batch, test);
+            if batch.is_of_columns() {
+                loops::pairs::<T::Native, K>(&mut self.spreads, batch, &RowWeights::ONE, test);
+            } else {
+                loops::moments::<T::Native, K>(&mut self.moments, batch, test);
+            }
         }
         if let Some(weights) = weights {
             // Sums have counted already.
@@ -142,15 +174,18 @@ where
             let counts = if is_counted { &mut [] } else { self.counts.as_mut_slice() };
             loops::weighted::<T::Native, K>(&mut self.weighted, counts, batch, weights, test);
         }
+        if let Some(numbers) = &labels.numbers {
+            loops::pairs::<T::Native, K>(&mut self.pairs, batch, numbers, test);
+        }
     }
 
     /// Whether `zone` has what is requested of a chunk that is selected whole and lies in one group.
     pub(super) fn is_answered(&self, zone: &Zone) -> bool {
-        let RequestedStats { sum, wide_sum, min, max, spread } = self.requested;
+        let RequestedStats { sum, wide_sum, min, max, spread, pairs } = self.requested;
         // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
         let is_stored =
             zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
-        is_stored && !spread && !self.has_range && self.weights.is_none()
+        is_stored && !spread && !pairs && !self.has_range && self.weights.is_none()
     }
 
     /// Adds the statistics of `zone` for a chunk for which [`Member::is_answered`] is true.
@@ -191,7 +226,13 @@ where
 
     /// Returns the statistics of all groups, as values. With `halves`, extremes are in half precision.
     pub(super) fn finish(mut self, halves: bool) -> GroupStats {
-        let RequestedStats { sum, wide_sum, min, max, spread } = self.requested;
+        let RequestedStats { sum, wide_sum, min, max, spread, pairs } = self.requested;
+        let mut pairs = pairs.then(|| self.pairs.finish());
+        let of_columns = self.spreads.finish().into_iter();
+        self.moments.iter_mut().zip(of_columns).for_each(|(moments, of_columns)| {
+            let Pairs { count, mean_y: mean, yy: m2, .. } = of_columns;
+            moments.merge(Moments { count, mean, m2 });
+        });
         if let Some(Packing { scale, offset }) = self.packing {
             let unpack = |sum: &mut f64, weight: f64| *sum = *sum * scale + offset * weight;
             let counts = self.counts.iter().map(|count| *count as f64);
@@ -199,6 +240,8 @@ where
             let WeightedStates { sums, weights } = &mut self.weighted;
             sums.iter_mut().zip(weights).for_each(|(sum, weight)| unpack(sum, *weight));
             self.moments.iter_mut().for_each(|moments| *moments = moments.rescaled(scale, offset));
+            let pairs = pairs.iter_mut().flatten();
+            pairs.for_each(|pairs: &mut Pairs| *pairs = pairs.rescaled(scale, offset));
         }
         let extremes = |states: Vec<T::Native>| extremes::<T>(states, self.packing, halves);
         let mut mins = min.then(|| extremes(self.mins));
@@ -214,6 +257,7 @@ where
             maxs,
             spreads: spread.then_some(self.moments),
             weighted: self.weights.is_some().then_some(self.weighted),
+            pairs,
         }
     }
 }

@@ -21,7 +21,7 @@
 //!   dense     one variable: elements, and the parts of an aggregation over it
 //!   └ member  the states of groups for one condition on the value
 //!     └ loops     passes over a batch, compiled for each processor
-//!       └ moments, weighted
+//!       └ moments, pairs, weighted
 //!         └ lanes, columns, statistic
 //! ```
 
@@ -44,6 +44,7 @@ mod loops;
 mod member;
 mod moments;
 mod packing;
+mod pairs;
 mod plane_groups;
 mod reducer;
 mod row_places;
@@ -64,6 +65,7 @@ pub use group_stats::{GroupStats, RequestedMember, RequestedStats};
 pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;
 pub use moments::Moments;
+pub use pairs::Pairs;
 pub use plane_groups::PlaneGroups;
 pub use reducer::Reducer;
 pub use row_places::RowPlaces;

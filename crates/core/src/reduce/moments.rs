@@ -62,7 +62,7 @@ impl Moments {
 }
 
 /// Adds the cells of `batch` that pass `test` to the moments of their groups. A run of one group takes two
-/// passes, and divides once.
+/// passes, and divides once. Rows that share a group per column are better added as [pairs](super::pairs).
 #[inline(always)]
 pub(super) fn add_moments<T: Cell, K: Test<T>>(
     moments: &mut [Moments],

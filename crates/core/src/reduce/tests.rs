@@ -16,6 +16,9 @@ use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, unravel};
 use crate::plan::{RowBlocks, ScanPlan, ScanRequest};
 use crate::tile::Tile;
 
+/// A number from which the numbers of labels are not far.
+const BASE: f64 = 1e6;
+
 /// The integer that stands for NULL.
 const FILL: i64 = 33;
 
@@ -276,6 +279,7 @@ fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
         min: rng.random(),
         max: rng.random(),
         spread: rng.random(),
+        pairs: case.plane.is_none() && rng.random(),
     };
     let (least, greatest) = (random_limit(rng, &case.column), random_limit(rng, &case.column));
     let axis = |len: &u64| -> Option<Arc<[f64]>> {
@@ -285,7 +289,19 @@ fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
     let axes = case.plan.grid().shape().iter().map(axis).collect();
     let weights =
         (case.plane.is_none() && rng.random_bool(0.5)).then(|| Arc::new(CellWeights { axes }));
-    RequestedMember { requested, range: ValueRange { least, greatest }, weights }
+    let numbers = requested.pairs.then(|| {
+        let (shape, of) = (case.plan.grid().shape(), rng.random_range(0..case.groups.len()));
+        // Some labels have no number. All numbers are far from 0.
+        let number = |rng: &mut StdRng| match rng.random_range(0..9) {
+            0 => f64::NAN,
+            _ => BASE + f64::from(rng.random_range(-4..8)) / 2.0,
+        };
+        let axis = |axis: usize| -> Option<Arc<[f64]>> {
+            (axis == of).then(|| (0..shape[axis]).map(|_| number(rng)).collect())
+        };
+        Arc::new(CellWeights { axes: (0..shape.len()).map(axis).collect() })
+    });
+    RequestedMember { requested, range: ValueRange { least, greatest }, weights, numbers }
 }
 
 /// Whether a value is in a range.
@@ -299,10 +315,39 @@ fn passes(value: f64, range: &ValueRange) -> bool {
         && range.greatest.is_none_or(|limit| is_in(limit, value < number(limit)))
 }
 
+/// The value of a cell, its weight, and the number of its label.
+type Numbers = (f64, f64, f64);
+
+/// Compares the pairs of a group with those of its cells.
+fn check_pairs(found: Pairs, cells: &[Numbers]) {
+    let pairs: Vec<(f64, f64)> = cells.iter().map(|(y, _, x)| (*x, *y)).collect();
+    let pairs: Vec<_> = pairs.into_iter().filter(|(x, _)| !x.is_nan()).collect();
+    assert_eq!(found.count, pairs.len() as u64);
+    // Distances from the base are small numbers, whose sums are exact.
+    let n = pairs.len().max(1) as f64;
+    let (x, y) = (pairs.iter().map(|it| it.0 - BASE), pairs.iter().map(|it| it.1));
+    let (x, y) = (x.sum::<f64>() / n, y.sum::<f64>() / n);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        pairs.iter().map(|pair| of(pair.0 - BASE - x, pair.1 - y)).sum()
+    };
+    let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
+    let mean_x = if pairs.is_empty() { 0.0 } else { BASE + x };
+    let found = [found.mean_x, found.mean_y, found.xx, found.yy, found.xy];
+    for (found, expected) in found.into_iter().zip([mean_x, y, xx, yy, xy]) {
+        // Means that are joined are rounded: those of x by 10⁻¹⁰.
+        let near = 1e-6 + 1e-12 * expected.abs();
+        assert!((found - expected).abs() < near, "{found}, {expected}: {pairs:?}");
+    }
+}
+
 /// Compares the statistics of one group with the values and weights of its cells.
-fn check(stats: &GroupStats, place: usize, cells: &[(f64, f64)], member: &RequestedMember) {
-    let RequestedStats { sum, wide_sum, min, max, spread } = member.requested;
-    let values = || cells.iter().map(|(value, _)| *value);
+fn check(stats: &GroupStats, place: usize, cells: &[Numbers], member: &RequestedMember) {
+    let RequestedStats { sum, wide_sum, min, max, spread, pairs } = member.requested;
+    assert_eq!(stats.pairs.is_some(), pairs);
+    if let Some(pairs) = &stats.pairs {
+        check_pairs(pairs[place], cells);
+    }
+    let values = || cells.iter().map(|(value, ..)| *value);
     let (count, total) = (cells.len() as f64, values().sum::<f64>());
     let double = |array: &ArrayRef| {
         cast(array, &DataType::Float64).unwrap().as_primitive::<Float64Type>().value(place)
@@ -326,13 +371,13 @@ fn check(stats: &GroupStats, place: usize, cells: &[(f64, f64)], member: &Reques
         assert!((m2 - squares).abs() < 1e-6, "{m2}, {squares}");
     }
     let weighted = stats.weighted.as_ref().map(|it| (it.sums[place], it.weights[place]));
-    let sum: f64 = cells.iter().map(|(value, weight)| value * weight).sum();
-    let weight: f64 = cells.iter().map(|(_, weight)| weight).sum();
+    let sum: f64 = cells.iter().map(|(value, weight, _)| value * weight).sum();
+    let weight: f64 = cells.iter().map(|(_, weight, _)| weight).sum();
     assert_eq!(weighted, member.weights.is_some().then_some((sum, weight)));
 }
 
-/// The values and weights of each group, by its number on each axis.
-type ValuesByGroup = BTreeMap<Vec<u64>, Vec<(f64, f64)>>;
+/// The values, weights and numbers of each group, by its number on each axis.
+type ValuesByGroup = BTreeMap<Vec<u64>, Vec<Numbers>>;
 
 /// Reduces a partition of a case, and compares all groups. Chunks are stored as one of `forms`, whose first has the widest type.
 fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Column]) {
@@ -383,11 +428,12 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
                     axis.as_ref().map_or(1.0, |axis| axis[at as usize])
                 };
                 let index = case.index_of(number);
-                let weight = member
-                    .weights
-                    .as_ref()
-                    .map_or(1.0, |weights| weights.axes.iter().zip(index).map(of_axis).product());
-                expected.entry(case.group_of(number)).or_default().push((value, weight));
+                let product = |weights: &Option<Arc<CellWeights>>| {
+                    let axes = weights.iter().flat_map(|weights| &weights.axes);
+                    axes.zip(index.iter().copied()).map(of_axis).product::<f64>()
+                };
+                let numbers = (value, product(&member.weights), product(&member.numbers));
+                expected.entry(case.group_of(number)).or_default().push(numbers);
             }
         }
     }

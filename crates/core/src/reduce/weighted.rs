@@ -8,6 +8,7 @@
 //!   weights over all three             cells along lon            × w(lon) per cell
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::batch::{Batch, GroupPlaces};
@@ -17,8 +18,8 @@ use super::lanes::{LANES, fold_run, halved, opaque_lanes};
 use super::statistic::Sum;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
-/// The weights of the cells: per axis of the array, a number for each index of the axis, or `None` if the
-/// weights do not depend on it. Numbers are finite; those of indices that are not selected do not matter.
+/// The weights of the cells, or the numbers of their labels: per axis of the array, a number for each index of the axis, or `None` if the
+/// weights do not depend on it. Weights are finite; those of indices that are not selected do not matter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellWeights {
     /// The weights per axis.
@@ -82,14 +83,29 @@ struct OuterWeights<'a> {
 }
 
 impl<'a> RowWeights<'a> {
+    /// The weight 1 for all rows.
+    pub(super) const ONE: Self = Self { inner: None, outer: Vec::new() };
+
+    /// Makes one weight per row of `stride` cells.
+    #[cfg(test)]
+    pub(super) fn of_rows_of(stride: usize, rows: &'a [f64]) -> Self {
+        Self { inner: None, outer: vec![OuterWeights { stride, weights: rows }] }
+    }
+
     /// Makes weights along rows of 150 cells, and one weight per row.
     #[cfg(test)]
     pub(super) fn from_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
         Self { inner, outer: vec![OuterWeights { stride: 150, weights: rows }] }
     }
 
+    /// Returns the weights of some cells along the last axis; `None` if they are those of the row alone.
+    #[inline(always)]
+    pub(super) fn along_row(&self, cells: &Range<usize>) -> Option<&'a [f64]> {
+        Some(&self.inner?[cells.start..cells.end])
+    }
+
     /// Returns the product of the outer weights of the row that begins at cell `start`.
-    fn of_row(&self, start: usize) -> f64 {
+    pub(super) fn of_row(&self, start: usize) -> f64 {
         let weight =
             |outer: &OuterWeights<'_>| outer.weights[start / outer.stride % outer.weights.len()];
         self.outer.iter().map(weight).product()
@@ -123,7 +139,7 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
 ) {
     let width = opaque_lanes();
     for segment in batch.inner {
-        let inner = weights.inner.map(|inner| &inner[segment.start..][..segment.len]);
+        let inner = weights.along_row(&segment.cells());
         for (start, base) in batch.rows.each() {
             let row = batch.row(&segment.cells(), start);
             let of_row = weights.of_row(start);

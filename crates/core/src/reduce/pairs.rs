@@ -1,0 +1,402 @@
+//! Pairs of a cell and a number of its label, for trends and correlations.
+//!
+//! ```text
+//!   regr_slope(value, year) GROUP BY lat, lon
+//!
+//!   x   1990   a number per label of one axis
+//!   y   3.1 2.9 NULL 3.4 …   the cells of that label, each in the group of its column
+//! ```
+//!
+//! Sums of squares lose the digits of a small spread around a large mean. So all numbers are taken from the first pair of their
+//! group that is finite. The first pair is part of the spread, so the mean of n pairs is at most √n standard deviations away from it.
+//! The error of a sum grows with the square of that, at most by n. Nothing is divided before the end.
+
+use super::batch::{Batch, GroupPlaces};
+use super::cell::Cell;
+use super::keep::Test;
+use super::lanes::{LANES, ROWS, opaque_lanes};
+use super::weighted::RowWeights;
+
+/// The count, the means and the spreads of pairs of numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pairs {
+    /// The number of pairs.
+    pub count: u64,
+    /// The mean of x.
+    pub mean_x: f64,
+    /// The mean of y.
+    pub mean_y: f64,
+    /// The sum of the squared distances of x from its mean.
+    pub xx: f64,
+    /// The sum of the squared distances of y from its mean.
+    pub yy: f64,
+    /// The sum of the products of both distances.
+    pub xy: f64,
+}
+
+impl Pairs {
+    /// No pair.
+    pub const NONE: Self = Self { count: 0, mean_x: 0.0, mean_y: 0.0, xx: 0.0, yy: 0.0, xy: 0.0 };
+
+    /// Makes one pair.
+    #[must_use]
+    pub fn from_pair(x: f64, y: f64) -> Self {
+        // The spread of a single infinite number is NaN.
+        let spread = |a: f64, b: f64| (a * 0.0) * (b * 0.0);
+        let (xx, yy, xy) = (spread(x, x), spread(y, y), spread(x, y));
+        Self { count: 1, mean_x: x, mean_y: y, xx, yy, xy }
+    }
+
+    /// Returns the pairs of both, by Chan's formula.
+    #[must_use]
+    pub fn and(self, later: Self) -> Self {
+        // The mean of no pair must not count.
+        match (self.count, later.count) {
+            (0, _) => return later,
+            (_, 0) => return self,
+            _ => {}
+        }
+        let (a, b) = (self.count as f64, later.count as f64);
+        let count = a + b;
+        let (dx, dy) = (later.mean_x - self.mean_x, later.mean_y - self.mean_y);
+        let weight = a * b / count;
+        Self {
+            count: self.count + later.count,
+            mean_x: self.mean_x + dx * (b / count),
+            mean_y: self.mean_y + dy * (b / count),
+            xx: self.xx + later.xx + dx * dx * weight,
+            yy: self.yy + later.yy + dy * dy * weight,
+            xy: self.xy + later.xy + dx * dy * weight,
+        }
+    }
+
+    /// Returns the pairs with x and y exchanged.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        let Self { count, mean_x, mean_y, xx, yy, xy } = self;
+        Self { count, mean_x: mean_y, mean_y: mean_x, xx: yy, yy: xx, xy }
+    }
+
+    /// Returns the pairs with `y * scale + offset` in place of y.
+    pub(super) fn rescaled(self, scale: f64, offset: f64) -> Self {
+        Self {
+            mean_y: if self.count == 0 { 0.0 } else { self.mean_y * scale + offset },
+            yy: self.yy * scale * scale,
+            xy: self.xy * scale,
+            ..self
+        }
+    }
+}
+
+/// The pairs of groups, indexed by place: sums of the distances from a first pair.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PairStates {
+    counts: Vec<f64>,
+    first_x: Vec<f64>,
+    first_y: Vec<f64>,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    xx: Vec<f64>,
+    yy: Vec<f64>,
+    xy: Vec<f64>,
+}
+
+impl PairStates {
+    /// The words of a group.
+    pub(super) const WORDS: u64 = 8;
+
+    pub(super) fn new(groups: usize) -> Self {
+        let zeros = || vec![0.0; groups];
+        Self {
+            counts: zeros(),
+            first_x: zeros(),
+            first_y: zeros(),
+            x: zeros(),
+            y: zeros(),
+            xx: zeros(),
+            yy: zeros(),
+            xy: zeros(),
+        }
+    }
+
+    /// Returns the pairs of each group.
+    pub(super) fn finish(&self) -> Vec<Pairs> {
+        let pairs = |at: usize| {
+            let count = self.counts[at];
+            if count == 0.0 {
+                return Pairs::NONE;
+            }
+            let (x, y) = (self.x[at] / count, self.y[at] / count);
+            // Rounding must not make a square negative.
+            let square = |sum: f64| if sum < 0.0 { 0.0 } else { sum };
+            Pairs {
+                count: count as u64,
+                mean_x: self.first_x[at] + x,
+                mean_y: self.first_y[at] + y,
+                xx: square(self.xx[at] - x * self.x[at]),
+                yy: square(self.yy[at] - y * self.y[at]),
+                xy: self.xy[at] - x * self.y[at],
+            }
+        };
+        (0..self.counts.len()).map(pairs).collect()
+    }
+
+    /// Adds a pair to a group.
+    #[inline(always)]
+    fn add(&mut self, place: usize, x: f64, y: f64) {
+        if self.counts[place] == 0.0 && y.is_finite() {
+            (self.first_x[place], self.first_y[place]) = (x, y);
+        }
+        let (x, y) = (x - self.first_x[place], y - self.first_y[place]);
+        self.counts[place] += 1.0;
+        self.x[place] += x;
+        self.y[place] += y;
+        self.xx[place] += x * x;
+        self.yy[place] += y * y;
+        self.xy[place] += x * y;
+    }
+
+    /// Makes the first pair of each column that has none yet, from rows that have a number.
+    #[inline(always)]
+    fn begin<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T])], test: K) {
+        let Some((_, row)) = rows.first() else { return };
+        let len = row.len();
+        let counts = &self.counts[at..][..len];
+        if counts.iter().all(|count| *count > 0.0) {
+            return;
+        }
+        let (first_x, first_y) = (&mut self.first_x[at..][..len], &mut self.first_y[at..][..len]);
+        // The last row that is written is the first one with a cell that counts.
+        for (x, row) in rows.iter().rev() {
+            let row = &row[..len];
+            for at in 0..len {
+                let y = row[at].to_f64();
+                let begins = test.keeps(row[at]) & (counts[at] == 0.0) & y.is_finite();
+                first_x[at] = if begins { *x } else { first_x[at] };
+                first_y[at] = if begins { y } else { first_y[at] };
+            }
+        }
+    }
+}
+
+/// Runs over the columns of some rows, whose numbers and cells have names, as in
+/// [`lanes`](super::lanes): then the loop vectorises.
+macro_rules! add_columns {
+    ($states:expr, $at:expr, $len:expr, $test:expr, [$(($x:ident, $row:ident)),+]) => {{
+        let (len, test) = ($len, $test);
+        let PairStates { counts, first_x, first_y, x, y, xx, yy, xy } = $states;
+        let (counts, first_x) = (&mut counts[$at..][..len], &first_x[$at..][..len]);
+        let (first_y, x) = (&first_y[$at..][..len], &mut x[$at..][..len]);
+        let (y, xx) = (&mut y[$at..][..len], &mut xx[$at..][..len]);
+        let (yy, xy) = (&mut yy[$at..][..len], &mut xy[$at..][..len]);
+        $(let $row = &$row[..len];)+
+        for at in 0..len {
+            let (mut count, mut sum_x, mut sum_y) = (0.0, 0.0, 0.0);
+            let (mut sum_xx, mut sum_yy, mut sum_xy) = (0.0, 0.0, 0.0);
+            $(
+                let keeps = test.keeps($row[at]);
+                let dx = ($x - first_x[at]).zero_unless(keeps);
+                let dy = ($row[at].to_f64() - first_y[at]).zero_unless(keeps);
+                count += 1.0.zero_unless(keeps);
+                sum_x += dx;
+                sum_y += dy;
+                sum_xx += dx * dx;
+                sum_yy += dy * dy;
+                sum_xy += dx * dy;
+            )+
+            counts[at] += count;
+            x[at] += sum_x;
+            y[at] += sum_y;
+            xx[at] += sum_xx;
+            yy[at] += sum_yy;
+            xy[at] += sum_xy;
+        }
+    }};
+}
+
+/// Adds the cells of `batch` that pass `test` to the pairs of their groups, with the numbers of their labels. A label whose number is NaN
+/// has none, and its cells do not count.
+#[inline(always)]
+pub(super) fn add_pairs<T: Cell, K: Test<T>>(
+    states: &mut PairStates,
+    batch: Batch<'_, T>,
+    numbers: &RowWeights<'_>,
+    test: K,
+) {
+    let width = opaque_lanes();
+    for segment in batch.inner {
+        let inner = numbers.along_row(&segment.cells());
+        match &segment.places {
+            GroupPlaces::Fixed(place) => {
+                for (start, base) in batch.rows.each() {
+                    let row = batch.row(&segment.cells(), start);
+                    let x = numbers.of_row(start);
+                    add_run(states, base + place, row, (x, inner), test, width);
+                }
+            }
+            GroupPlaces::Steps { first, step: 1 } if inner.is_none() => {
+                for rows in batch.rows.by_place() {
+                    let place = rows.place;
+                    let rows = rows.each().map(|(start, _)| {
+                        (numbers.of_row(start), batch.row(&segment.cells(), start))
+                    });
+                    let rows: Vec<(f64, &[T])> = rows.filter(|(x, _)| !x.is_nan()).collect();
+                    add_rows(states, place + first, &rows, test);
+                }
+            }
+            places => {
+                for (start, base) in batch.rows.each() {
+                    let of_row = numbers.of_row(start);
+                    for (at, cell) in batch.row(&segment.cells(), start).iter().enumerate() {
+                        let x = inner.map_or(of_row, |inner| of_row * inner[at]);
+                        if test.keeps(*cell) && !x.is_nan() {
+                            states.add(base + places.at(at), x, cell.to_f64());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds rows that share their groups, a group per column, of which the first is at `at`.
+#[inline(always)]
+fn add_rows<T: Cell, K: Test<T>>(
+    states: &mut PairStates,
+    at: usize,
+    rows: &[(f64, &[T])],
+    test: K,
+) {
+    let Some((_, row)) = rows.first() else { return };
+    let len = row.len();
+    states.begin(at, rows, test);
+    let (fours, rest) = rows.as_chunks::<ROWS>();
+    for &[(xa, a), (xb, b), (xc, c), (xd, d)] in fours {
+        add_columns!(&mut *states, at, len, test, [(xa, a), (xb, b), (xc, c), (xd, d)]);
+    }
+    for &(xa, a) in rest {
+        add_columns!(&mut *states, at, len, test, [(xa, a)]);
+    }
+}
+
+/// Adds a run of cells of one group. Their numbers are `x`, times those along the row, if there are any.
+#[inline(always)]
+fn add_run<T: Cell, K: Test<T>>(
+    states: &mut PairStates,
+    place: usize,
+    row: &[T],
+    (x, inner): (f64, Option<&[f64]>),
+    test: K,
+    width: usize,
+) {
+    let number = |at: usize| inner.map_or(x, |inner| x * inner[at]);
+    if states.counts[place] == 0.0 {
+        let begins = |at: &usize| {
+            test.keeps(row[*at]) && row[*at].to_f64().is_finite() && !number(*at).is_nan()
+        };
+        if let Some(at) = (0..row.len()).find(begins) {
+            (states.first_x[place], states.first_y[place]) = (number(at), row[at].to_f64());
+        }
+    }
+    let (first_x, first_y) = (states.first_x[place], states.first_y[place]);
+    // Independent sums, so that additions need not wait for each other.
+    let mut sums = [[0.0; LANES]; 6];
+    let [count, sum_x, sum_y, xx, yy, xy] = &mut sums;
+    let mut numbers = [x; LANES];
+    for (block, cells) in row.chunks(width).enumerate() {
+        let len = cells.len();
+        if let Some(inner) = inner {
+            let inner = &inner[block * width..][..len];
+            for at in 0..len {
+                numbers[at] = x * inner[at];
+            }
+        }
+        let numbers = &numbers[..len];
+        let (count, sum_x, sum_y) = (&mut count[..len], &mut sum_x[..len], &mut sum_y[..len]);
+        let (xx, yy, xy) = (&mut xx[..len], &mut yy[..len], &mut xy[..len]);
+        for at in 0..len {
+            let keeps = test.keeps(cells[at]) & !numbers[at].is_nan();
+            let dx = (numbers[at] - first_x).zero_unless(keeps);
+            let dy = (cells[at].to_f64() - first_y).zero_unless(keeps);
+            count[at] += 1.0.zero_unless(keeps);
+            sum_x[at] += dx;
+            sum_y[at] += dy;
+            xx[at] += dx * dx;
+            yy[at] += dy * dy;
+            xy[at] += dx * dy;
+        }
+    }
+    let [count, sum_x, sum_y, xx, yy, xy] = sums.map(|lanes| lanes.iter().sum::<f64>());
+    states.counts[place] += count;
+    states.x[place] += sum_x;
+    states.y[place] += sum_y;
+    states.xx[place] += xx;
+    states.yy[place] += yy;
+    states.xy[place] += xy;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduce::batch::{Rows, Segment};
+    use crate::reduce::keep::KeepAll;
+
+    /// Adds the numbers of rows of two columns, a group each.
+    fn columns(rows: &[(f64, [f64; 2])]) -> Vec<Pairs> {
+        let cells: Vec<f64> = rows.iter().flat_map(|(_, row)| *row).collect();
+        let numbers: Vec<f64> = rows.iter().map(|(x, _)| *x).collect();
+        let rows = Rows { start: 0, stride: 2, place: 0, step: 0, count: rows.len() };
+        let places = GroupPlaces::Steps { first: 0, step: 1 };
+        let inner = [Segment { start: 0, len: 2, places }];
+        let numbers = RowWeights::of_rows_of(2, &numbers);
+        let mut states = PairStates::new(2);
+        add_pairs(&mut states, Batch { cells: &cells, rows, inner: &inner }, &numbers, KeepAll);
+        states.finish()
+    }
+
+    /// Sums of squares of such numbers have no digit of their spread.
+    #[test]
+    fn large_means_keep_the_spread() {
+        let row = |at: u32| (1.6e9 + f64::from(at), [1e9 + 3.0 * f64::from(at), -1e12]);
+        let [line, flat] = columns(&[row(4), row(0), row(2), row(9), row(5)])[..] else {
+            panic!("two groups")
+        };
+        assert_eq!((line.mean_x, line.mean_y), (1.6e9 + 4.0, 1e9 + 12.0));
+        assert_eq!((line.xx, line.yy, line.xy), (46.0, 414.0, 138.0));
+        assert_eq!((flat.mean_y, flat.yy, flat.xy), (-1e12, 0.0, 0.0));
+    }
+
+    /// An outlier in front of small numbers is a part of the spread.
+    #[test]
+    fn a_first_number_far_away_costs_few_digits() {
+        let rows: Vec<_> = (0..1000).map(|at| (f64::from(at), [f64::from(at % 7), 1.0])).collect();
+        let rows = [&[(5.0, [1e15, 1.0])], &rows[..]].concat();
+        let found = columns(&rows)[0];
+        let mean = rows.iter().map(|(_, row)| row[0]).sum::<f64>() / 1001.0;
+        let spread: f64 = rows.iter().map(|(_, row)| (row[0] - mean).powi(2)).sum();
+        assert!((found.yy / spread - 1.0).abs() < 1e-10, "{found:?} {spread}");
+    }
+
+    #[test]
+    fn infinite_numbers_have_no_spread() {
+        let found =
+            columns(&[(1.0, [f64::INFINITY, 1.0]), (2.0, [1.0, f64::NAN]), (3.0, [2.0, 1.0])]);
+        assert!(found.iter().all(|it| it.yy.is_nan() && it.xy.is_nan()), "{found:?}");
+        assert!(found.iter().all(|it| (it.mean_x, it.xx) == (2.0, 2.0)), "{found:?}");
+        assert_eq!(found[0].mean_y, f64::INFINITY);
+    }
+
+    #[test]
+    fn joined_pairs_are_those_of_all() {
+        let all = [(1.0, 5.0), (2.0, 3.0), (4.0, 4.0)].map(|(x, y)| Pairs::from_pair(x, y));
+        let [a, b, c] = all;
+        let joined = a.and(b).and(c);
+        assert_eq!(joined, Pairs::NONE.and(a.and(b.and(c)).and(Pairs::NONE)));
+        let expected =
+            Pairs { count: 3, mean_x: 7.0 / 3.0, mean_y: 4.0, xx: 14.0 / 3.0, yy: 2.0, xy: -1.0 };
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(near(joined.xx, expected.xx) && near(joined.xy, expected.xy), "{joined:?}");
+        assert_eq!(joined.swapped().swapped(), joined);
+        assert_eq!(joined.rescaled(-2.0, 1.0).mean_y, -7.0);
+    }
+}
