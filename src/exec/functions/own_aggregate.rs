@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 use super::extremes::{ExtremeOfAll, ExtremeOfGroups};
 use super::one_nan::{OneNan, OneNanPerGroup};
 use super::pairs::PairFunction;
+use super::pairs_of_groups::PairsOfGroups;
 use super::sliding_rows::{OfSteps, SlidingRows};
 use crate::exec::counted_times::with_metadata_of;
 use crate::exec::window::{Extreme, SumStep, Variance};
@@ -155,8 +156,11 @@ impl AggregateUDFImpl for OwnAggregate {
             AggregateKind::Least => Ok(Box::new(ExtremeOfGroups::<Least>::new(data_type))),
             AggregateKind::Greatest => Ok(Box::new(ExtremeOfGroups::<Greatest>::new(data_type))),
             _ => {
-                let wrapped = self.inner().create_groups_accumulator(args)?;
-                Ok(Box::new(OneNanPerGroup(wrapped)))
+                let accumulator = match PairFunction::named(self.name()) {
+                    Some(function) => Box::new(PairsOfGroups::new(function)),
+                    None => self.inner().create_groups_accumulator(args)?,
+                };
+                Ok(Box::new(OneNanPerGroup(accumulator)))
             }
         }
     }
@@ -203,7 +207,7 @@ impl AggregateUDFImpl for OwnAggregate {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.inner().groups_accumulator_supported(args)
+        self.kind == AggregateKind::OfPairs || self.inner().groups_accumulator_supported(args)
     }
 
     fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array};
+use arrow::array::{Array, ArrayRef, Float64Array, UInt64Array};
 use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 
@@ -83,16 +83,29 @@ impl PairFunction {
         }
     }
 
-    /// Whether the first argument is y.
-    pub(in crate::exec) fn begins_with_y(self) -> bool {
-        !matches!(self, Self::Correlation | Self::Covariance { .. })
+    /// Returns the column of the values of pairs.
+    pub(in crate::exec) fn values(self, pairs: impl Iterator<Item = Pairs>) -> ArrayRef {
+        Arc::new(pairs.map(|pairs| self.of(&pairs)).collect::<Float64Array>())
     }
-}
 
-impl SlidingFunction for PairFunction {
-    type Fold = Union;
+    /// Returns the columns of a state, in the form of DataFusion's accumulator of all rows.
+    pub(in crate::exec) fn state(self, pairs: &[Pairs]) -> Vec<ArrayRef> {
+        let column = |part: fn(&Pairs) -> f64| -> ArrayRef {
+            Arc::new(Float64Array::from_iter_values(pairs.iter().map(part)))
+        };
+        let counts = UInt64Array::from_iter_values(pairs.iter().map(|pairs| pairs.count));
+        let (mean_x, mean_y) = (column(|it| it.mean_x), column(|it| it.mean_y));
+        let (xx, yy, xy) = (column(|it| it.xx), column(|it| it.yy), column(|it| it.xy));
+        let numbers = match self {
+            Self::Correlation => vec![mean_x, xx, mean_y, yy, xy],
+            Self::Covariance { .. } => vec![mean_x, mean_y, xy],
+            _ => vec![mean_x, mean_y, xx, yy, xy],
+        };
+        std::iter::once(Arc::new(counts) as ArrayRef).chain(numbers).collect()
+    }
 
-    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<Pairs>> {
+    /// Returns the pair of each row; none where an argument is NULL.
+    pub(super) fn rows(self, arguments: &[ArrayRef]) -> Result<Vec<Pairs>> {
         let [first, second] = arguments else {
             return internal_err!("a function of pairs has two arguments");
         };
@@ -104,9 +117,22 @@ impl SlidingFunction for PairFunction {
         let pair = |(first, second): (Option<f64>, Option<f64>)| match (first, second) {
             (Some(y), Some(x)) if self.begins_with_y() => Pairs::from_pair(x, y),
             (Some(x), Some(y)) => Pairs::from_pair(x, y),
-            _ => Union::IDENTITY,
+            _ => Pairs::NONE,
         };
         Ok(first.iter().zip(&second).map(pair).collect())
+    }
+
+    /// Whether the first argument is y.
+    pub(in crate::exec) fn begins_with_y(self) -> bool {
+        !matches!(self, Self::Correlation | Self::Covariance { .. })
+    }
+}
+
+impl SlidingFunction for PairFunction {
+    type Fold = Union;
+
+    fn cells(&self, arguments: &[ArrayRef]) -> Result<Vec<Pairs>> {
+        self.rows(arguments)
     }
 
     fn value(&self, pairs: Pairs) -> Result<ScalarValue> {

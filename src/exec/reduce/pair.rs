@@ -22,6 +22,7 @@ use super::query::Aggregate;
 use crate::exec::GridScanExec;
 use crate::exec::functions::PairFunction;
 use crate::exec::matching::{Over, number_axis};
+use crate::exec::own_functions::is_own_aggregate;
 use crate::reduce::{CellWeights, Pairs, ValueRange};
 
 /// A function of pairs of a value and the number of its label.
@@ -31,8 +32,8 @@ pub(super) struct PairCall {
     function: Option<PairFunction>,
     /// Whether the function takes the value as x.
     value_is_x: bool,
-    /// Whether the query has keys: then `corr` has another state.
-    has_keys: bool,
+    /// Whether the final stage is DataFusion's own `corr` by group, whose state has squares.
+    adds_squares: bool,
 }
 
 /// A call, with its variable, the interval of values that count, and the numbers of labels.
@@ -82,7 +83,9 @@ impl LabelFunctions {
         let label = where_labels_meet(base, axis, label)?;
         let numbers = self.numbers(axis, &label, scan)?;
         let begins_with_x = !function.is_some_and(PairFunction::begins_with_y);
-        let call = PairCall { function, value_is_x: begins_with_x == value_is_first, has_keys };
+        let adds_squares = has_keys && !is_own_aggregate(aggregate.function.fun());
+        let value_is_x = begins_with_x == value_is_first;
+        let call = PairCall { function, value_is_x, adds_squares };
         Some(ParsedPair { call, value, range, label, numbers })
     }
 
@@ -148,39 +151,37 @@ impl PairCall {
     /// Returns the column of final values.
     pub(super) fn value(self, pairs: &[Pairs]) -> ArrayRef {
         match self.function {
+            Some(function) => function.values(self.pairs(pairs)),
             None => Arc::new(UInt64Array::from_iter_values(pairs.iter().map(|pairs| pairs.count))),
-            Some(function) => {
-                let values = self.pairs(pairs).map(|pairs| function.of(&pairs));
-                Arc::new(values.collect::<Float64Array>())
-            }
         }
     }
 
-    /// Returns the columns of the partial state, in the form of DataFusion's own function.
+    /// Returns the columns of the partial state, in the form of the function of the final stage.
     pub(super) fn state(self, pairs: &[Pairs]) -> Vec<ArrayRef> {
-        let column = |part: fn(&Pairs) -> f64| -> ArrayRef {
-            Arc::new(Float64Array::from_iter_values(self.pairs(pairs).map(|it| part(&it))))
+        let pairs: Vec<Pairs> = self.pairs(pairs).collect();
+        let function = match self.function {
+            Some(PairFunction::Correlation) if self.adds_squares => return squares(&pairs),
+            Some(function) => function,
+            // It has the state of the other functions of its family.
+            None => PairFunction::Slope,
         };
-        let counts = UInt64Array::from_iter_values(pairs.iter().map(|pairs| pairs.count));
-        let count: ArrayRef = Arc::new(counts);
-        let mean_x = || column(|it| it.mean_x);
-        let mean_y = || column(|it| it.mean_y);
-        let (xx, yy, xy) = (|| column(|it| it.xx), || column(|it| it.yy), || column(|it| it.xy));
-        match self.function {
-            // Accumulators of groups add up the numbers and their products themselves.
-            Some(PairFunction::Correlation) if self.has_keys => vec![
-                count,
-                column(|it| it.count as f64 * it.mean_x),
-                column(|it| it.count as f64 * it.mean_y),
-                column(|it| it.xy + it.count as f64 * it.mean_x * it.mean_y),
-                column(|it| it.xx + it.count as f64 * it.mean_x * it.mean_x),
-                column(|it| it.yy + it.count as f64 * it.mean_y * it.mean_y),
-            ],
-            Some(PairFunction::Correlation) => {
-                vec![count, mean_x(), xx(), mean_y(), yy(), xy()]
-            }
-            Some(PairFunction::Covariance { .. }) => vec![count, mean_x(), mean_y(), xy()],
-            _ => vec![count, mean_x(), mean_y(), xx(), yy(), xy()],
-        }
+        function.state(&pairs)
     }
+}
+
+/// Returns the state of DataFusion's own `corr` by group.
+fn squares(pairs: &[Pairs]) -> Vec<ArrayRef> {
+    let column = |part: fn(f64, &Pairs) -> f64| -> ArrayRef {
+        let parts = pairs.iter().map(|pairs| part(pairs.count as f64, pairs));
+        Arc::new(Float64Array::from_iter_values(parts))
+    };
+    let counts = UInt64Array::from_iter_values(pairs.iter().map(|pairs| pairs.count));
+    vec![
+        Arc::new(counts),
+        column(|n, it| n * it.mean_x),
+        column(|n, it| n * it.mean_y),
+        column(|n, it| it.xy + n * it.mean_x * it.mean_y),
+        column(|n, it| it.xx + n * it.mean_x * it.mean_x),
+        column(|n, it| it.yy + n * it.mean_y * it.mean_y),
+    ]
 }

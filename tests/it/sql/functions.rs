@@ -439,6 +439,10 @@ async fn datafusion_still_needs_our_functions() {
     let found: f64 = rows_from(&ctx, corr).await[3][0].parse().unwrap_or(f64::NAN);
     let is_right = (found - 0.866_025_403_784_438_6).abs() < 1e-6;
     assert!(!is_right, "{found}");
+    let of_groups = "SELECT corr(x, y) FROM (VALUES (1, 1e9, 1), (1, 1e9 + 1, 2), (1, 1e9 + 2, 3)) AS q(k, x, y) GROUP BY k";
+    assert_ne!(cell(&ctx, of_groups).await, "1.0");
+    let with_ours = reducing(2, 8192);
+    assert_eq!(cell(&with_ours, of_groups).await, "1.0");
     old_times(&ctx).await;
     let bins = "SELECT count(*) FROM r WHERE date_bin(INTERVAL '1 day', t) IS NULL";
     assert_eq!(cell(&ctx, bins).await, "4");
