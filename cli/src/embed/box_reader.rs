@@ -7,17 +7,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Builder};
 
 use datafusion::arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use datafusion::arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
     DataType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
     DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use datafusion::common::resources_err;
+use datafusion::common::{internal_datafusion_err, resources_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use gridfusion::array::{ColumnSource, GridArray};
@@ -26,6 +26,9 @@ use gridfusion::grid::{AxisSelection, Selection};
 use tokio::runtime::Handle;
 
 use super::cells::ReadCounts;
+
+/// The stack of a thread. Long expressions are deep, and code without optimization needs more.
+const STACK: usize = if cfg!(debug_assertions) { 32 << 20 } else { 8 << 20 };
 
 /// Ends the threads of a query that is dropped.
 pub(super) struct Stop(pub(super) Arc<AtomicBool>);
@@ -108,7 +111,30 @@ missing!(
     f64 = Some(f64::NAN)
 );
 
+/// Returns zeros, which count towards the memory limit.
+pub(super) fn zeroed(
+    bytes: usize,
+    name: &str,
+    reservation: &MemoryReservation,
+) -> Result<MutableBuffer> {
+    reservation.try_grow(bytes)?;
+    // Memory that the machine does not have is an error, and not the end of the process.
+    if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        return resources_err!("cannot allocate {bytes} bytes for the cells of \"{name}\"");
+    }
+    Ok(MutableBuffer::from_len_zeroed(bytes))
+}
+
+fn other_type<T>(name: &str) -> Result<T> {
+    Err(internal_datafusion_err!("the cells of \"{name}\" are neither numbers nor times"))
+}
+
 impl BoxReader {
+    /// The number of cells.
+    pub(super) fn cells(&self) -> usize {
+        usize::try_from(self.selection.cells()).unwrap_or(usize::MAX)
+    }
+
     /// Reads variables, each with the column of the query that shows it.
     pub(super) fn read_all(
         &self,
@@ -117,17 +143,36 @@ impl BoxReader {
     ) -> Result<Vec<(usize, ArrayRef)>> {
         let mut read = vec![];
         for (at, value) in variables {
-            let data_type = self.array.value(value).data_type();
-            let missing =
-                || Err(DataFusionError::Internal(format!("cells of the type {data_type}")));
-            let column =
-                self.array.columns().iter().position(|it| *it == ColumnSource::Value(value));
-            let Some(column) = column else { return missing() };
-            let name = self.array.schema().field(column).name();
-            let cells: ArrayRef = for_number!(data_type, T => Arc::new(self.read::<T>(name, reservation)?), return missing());
+            let name = self.name(value)?;
+            let cells: ArrayRef = for_number!(self.array.value(value).data_type(), T => Arc::new(self.read::<T>(name, reservation)?), return other_type(name));
             read.push((at, cells));
         }
         Ok(read)
+    }
+
+    /// Reads a variable of a part of the box. NULL stays NULL.
+    pub(super) fn read_part_of(
+        &self,
+        value: usize,
+        part: &Selection,
+        reservation: &MemoryReservation,
+    ) -> Result<ArrayRef> {
+        let (name, cells) = (self.name(value)?, part.cells() as usize);
+        for_number!(self.array.value(value).data_type(), T => {
+            let bytes = cells.saturating_mul(size_of::<<T as ArrowPrimitiveType>::Native>());
+            let mut values = zeroed(bytes, name, reservation)?;
+            let valid = self.read_part::<T>(name, part, values.typed_data_mut())?;
+            let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
+            let values = ScalarBuffer::new(values.into(), 0, cells);
+            Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
+        }, other_type(name))
+    }
+
+    fn name(&self, value: usize) -> Result<&str> {
+        let mut columns = self.array.columns().iter();
+        let column = columns.position(|it| *it == ColumnSource::Value(value));
+        let column = column.ok_or_else(|| internal_datafusion_err!("no variable {value}"))?;
+        Ok(self.array.schema().field(column).name())
     }
 
     /// Reads a variable: each thread takes the next part until none is left.
@@ -136,52 +181,79 @@ impl BoxReader {
         name: &str,
         reservation: &MemoryReservation,
     ) -> Result<PrimitiveArray<T>> {
-        let cells = usize::try_from(self.selection.cells()).unwrap_or(usize::MAX);
-        reservation.try_grow(cells.saturating_mul(size_of::<T::Native>()))?;
-        // Memory that the machine does not have is an error, and not the end of the process.
-        if Vec::<T::Native>::new().try_reserve_exact(cells).is_err() {
-            let bytes = cells.saturating_mul(size_of::<T::Native>());
-            return resources_err!("cannot allocate {bytes} bytes for the cells of \"{name}\"");
-        }
-        let mut values = vec![T::Native::default(); cells];
-        let (parts, cells_of) = self.parts();
-        let mut marks: Vec<(usize, Vec<bool>)> = vec![];
-        let mut rest = values.as_mut_slice();
+        let cells = self.cells();
+        let mut values = zeroed(cells.saturating_mul(size_of::<T::Native>()), name, reservation)?;
+        let mut rest = values.typed_data_mut::<T::Native>();
         let mut jobs = vec![];
         let mut start = 0;
-        for part in parts {
-            let (own, others) = rest.split_at_mut(cells_of(&part));
+        for part in self.parts() {
+            let (own, others) = rest.split_at_mut(part.cells() as usize);
             rest = others;
             jobs.push((start, part, own));
             start += jobs.last().map_or(0, |job| job.2.len());
         }
+        let marks = self.on_threads(jobs, |(start, part, own)| {
+            let valid = self.read_part::<T>(name, &part, own)?;
+            Ok(match T::Native::MISSING {
+                Some(missing) if !valid.is_empty() && !self.keeps_nulls => {
+                    let marked = own.iter_mut().zip(&valid).filter(|(_, valid)| !**valid);
+                    marked.for_each(|(value, _)| *value = missing);
+                    None
+                }
+                _ => (!valid.is_empty()).then_some((start, valid)),
+            })
+        })?;
+        let mut all: Option<Vec<bool>> = None;
+        for (start, part) in marks.into_iter().flatten() {
+            let all = all.get_or_insert_with(|| vec![true; cells]);
+            all[start..start + part.len()].copy_from_slice(&part);
+        }
+        let nulls = all.map(|valid| NullBuffer::new(BooleanBuffer::from(valid)));
+        Ok(PrimitiveArray::new(ScalarBuffer::new(values.into(), 0, cells), nulls))
+    }
+
+    /// Reads a part of a variable to its place. If cells are NULL, returns a mark per cell, which is false for these.
+    fn read_part<T: ArrowPrimitiveType>(
+        &self,
+        name: &str,
+        part: &Selection,
+        own: &mut [T::Native],
+    ) -> Result<Vec<bool>> {
+        let reader = ArrayReader::of_selection(Arc::clone(&self.array), part.clone());
+        let mut valid = vec![];
+        let read = reader.cells_into::<T>(name, own, &mut valid);
+        let (chunks, bytes) = self.handle.block_on(read)?;
+        self.counts.add(chunks, bytes);
+        Ok(valid)
+    }
+
+    /// Calls a function with each job, on several threads. The results are in no order. After [`Stop`], some are missing.
+    pub(super) fn on_threads<J: Send, R: Send>(
+        &self,
+        jobs: Vec<J>,
+        run: impl Fn(J) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         let count = self.threads.min(jobs.len()).max(1);
         let jobs = Mutex::new(jobs);
         let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let work = || -> Result<Vec<(usize, Vec<bool>)>> {
-            let mut marks = vec![];
-            while let Some((start, part, own)) = next() {
+        let work = || -> Result<Vec<R>> {
+            let mut results = vec![];
+            while let Some(job) = next() {
                 if self.stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let reader = ArrayReader::of_selection(Arc::clone(&self.array), part);
-                let mut valid = vec![];
-                let read = reader.cells_into::<T>(name, own, &mut valid);
-                let (chunks, bytes) = self.handle.block_on(read)?;
-                self.counts.add(chunks, bytes);
-                match T::Native::MISSING {
-                    Some(missing) if !valid.is_empty() && !self.keeps_nulls => {
-                        let marked = own.iter_mut().zip(&valid).filter(|(_, valid)| !**valid);
-                        marked.for_each(|(value, _)| *value = missing);
-                    }
-                    _ if !valid.is_empty() => marks.push((start, valid)),
-                    _ => {}
+                let result = run(job);
+                if result.is_err() {
+                    jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 }
+                results.push(result?);
             }
-            Ok(marks)
+            Ok(results)
         };
-        let outcomes: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (1..count).map(|_| scope.spawn(work)).collect();
+        let outcomes: Vec<Result<Vec<R>>> = thread::scope(|scope| {
+            let begin = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+            // With fewer threads than wished for, the others do the work.
+            let threads: Vec<_> = (1..count).filter_map(|it| begin(it).ok()).collect();
             let own = work();
             let others = threads.into_iter().map(|thread| {
                 let lost = |_| Err(DataFusionError::Internal("a thread ended early".to_owned()));
@@ -189,26 +261,16 @@ impl BoxReader {
             });
             std::iter::once(own).chain(others).collect()
         });
-        for outcome in outcomes {
-            marks.extend(outcome?);
-        }
-        let nulls = (!marks.is_empty()).then(|| {
-            let mut valid = vec![true; cells];
-            for (start, part) in marks {
-                valid[start..start + part.len()].copy_from_slice(&part);
-            }
-            NullBuffer::new(BooleanBuffer::from(valid))
-        });
-        Ok(PrimitiveArray::new(ScalarBuffer::from(values), nulls))
+        let all = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(all.into_iter().flatten().collect())
     }
 
-    /// Divides the box along the first axis with several selected indices, at the borders of chunks. Also returns how many cells a part has.
-    fn parts(&self) -> (Vec<Selection>, impl Fn(&Selection) -> usize + use<>) {
-        let cells_of = |part: &Selection| part.cells() as usize;
+    /// Divides the box along the first axis with several selected indices, at the borders of chunks.
+    pub(super) fn parts(&self) -> Vec<Selection> {
         let axes = self.selection.axes();
         let grid = self.array.grid();
         let Some(axis) = axes.iter().position(|it| it.count() > 1) else {
-            return (vec![self.selection.clone()], cells_of);
+            return vec![self.selection.clone()];
         };
         // Parts of many chunks fetch many at once. Parts of few keep all threads busy to the end, and end soon after an interrupt.
         let chunks = grid.chunks_of(axis, &axes[axis]);
@@ -231,6 +293,6 @@ impl BoxReader {
             part.restrict(axis, &AxisSelection::from_range(grid.shape()[axis], range));
             part
         });
-        (parts.filter(|part| part.cells() > 0).collect(), cells_of)
+        parts.filter(|part| part.cells() > 0).collect()
     }
 }

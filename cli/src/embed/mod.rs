@@ -9,6 +9,8 @@
 mod box_reader;
 mod cells;
 mod columns;
+mod compute;
+mod computed;
 mod cooperative;
 mod drawing;
 mod failure;
@@ -280,17 +282,19 @@ impl EmbeddedSession {
         let threads = self.ctx().copied_config().target_partitions();
         let plan = Box::pin(frame.create_physical_plan()).await?;
         let Some(grid_box) = GridBox::from_plan(&plan) else { return Ok(None) };
+        let grid_box = grid_box.with_dims(dims);
         if !grid_box.is_dense(dims)? {
             return Ok(None);
         }
+        let Some(computed) = grid_box.computed()? else { return Ok(None) };
         let run = Run { plan, start, planning: start.elapsed(), remote, earlier };
-        let counts = Arc::new(ReadCounts::of(&grid_box));
+        let counts = Arc::new(ReadCounts::of(&grid_box, &computed));
         let watched = Arc::clone(&counts);
         begun(Watch::new(move || watched.progress()));
         let pool = Arc::clone(&self.ctx().runtime_env().memory_pool);
         let rows = grid_box.cells();
-        let cells =
-            Box::pin(grid_box.read(threads, keeps_nulls, &pool, Arc::clone(&counts))).await?;
+        let read = grid_box.read(computed, threads, keeps_nulls, &pool, Arc::clone(&counts));
+        let cells = Box::pin(read).await?;
         Ok(Some((cells, run.figures_of(rows, counts.reads()))))
     }
 

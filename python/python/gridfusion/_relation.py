@@ -267,8 +267,8 @@ class Relation:
         through aggregates, those that stay true. Rows that are a whole grid in its order become arrays without a copy, which cannot be
         written; ``.copy(deep=True)`` makes others.
 
-        The numbers and times of a query that shows a box of an array are read to their places. All other rows have the labels beside each
-        value. For ``float32`` over three dimensions, they and the arrays need some 20 times the memory of the arrays.
+        The numbers and times that a query shows of a box of an array, or computes per cell, are put to their places. All other rows have
+        the labels beside each value. For ``float32`` over three dimensions, they and the arrays need some 20 times the memory of the arrays.
         """
         from ._xarray import dataset
 
