@@ -22,6 +22,7 @@
 //! | functions | constructors |
 //! |---|---|
 //! | the aggregate `weighted_avg(value, weight)` | [`weighted_avg_udaf`] |
+//! | the aggregates `max_by(x, y)` and `min_by(x, y)`, also `arg_max` and `arg_min` | [`max_by_udaf`], [`min_by_udaf`] |
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
 //! | the scalar function `cf_days(a, b, calendar)` | [`cf_days`] |
@@ -44,6 +45,7 @@ use datafusion::functions_aggregate::{
 };
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
+pub use crate::exec::arg_extremes::{max_by_udaf, min_by_udaf};
 use crate::exec::cf_days;
 use crate::exec::date_function;
 use crate::exec::mended;
@@ -385,7 +387,7 @@ impl GridfusionFunctions {
     pub fn new(formats: &Formats) -> Self {
         let own = [date_trunc(), date_bin(), date_part(), to_char()].into_iter().flatten();
         let mut aggregate = own_aggregates();
-        aggregate.push(weighted_avg_udaf());
+        aggregate.extend([weighted_avg_udaf(), max_by_udaf(), min_by_udaf()]);
         Self {
             scalar: own
                 .chain([nearest(), cf_days(), interval_length(), time_of_day(), counted_date()])

@@ -24,6 +24,7 @@
 //! All plan nodes share `operator`: properties, dynamic filters, statistics of partitions, metrics, `EXPLAIN`.
 
 mod align;
+pub(crate) mod arg_extremes;
 mod batches;
 mod best_first;
 mod block_stream;

@@ -44,7 +44,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, or as the name of a format
     /// - the [functions](crate::functions) of gridfusion: table functions such as `read_array` and `array_info`, and the aggregate
-    ///   `weighted_avg(value, weight)`
+    ///   `weighted_avg(value, weight)`, `max_by(x, y)` and `min_by(x, y)`
     /// - versions of `sum`, `avg`, `min`, `max`, variances, `corr`, `covar`, `regr_…`, `date_trunc` and `date_bin`
     ///   without faults of DataFusion's; functions of the session itself stay
     /// - versions of `date_part`, `to_char`, `array_agg` and `nth_value` for times of all calendars

@@ -17,7 +17,7 @@ use gridfusion::GridTable;
 use gridfusion_plot::{CalendarUnits, Role, Title};
 
 /// Aggregates and window functions whose results have the unit of their argument.
-const KEEP_UNIT: [&str; 16] = [
+const KEEP_UNIT: [&str; 18] = [
     "approx_median",
     "approx_percentile_cont",
     "avg",
@@ -26,8 +26,10 @@ const KEEP_UNIT: [&str; 16] = [
     "last_value",
     "lead",
     "max",
+    "max_by",
     "median",
     "min",
+    "min_by",
     "nth_value",
     "percentile_cont",
     "stddev",

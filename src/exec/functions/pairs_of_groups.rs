@@ -3,7 +3,7 @@
 //! DataFusion's `corr` by group adds up squares, which lose the digits of a small spread around a large mean. The other functions have an
 //! accumulator per group there, each of which is called for its rows.
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{Float64Type, UInt64Type};
 use datafusion::common::internal_err;
 use datafusion::error::Result;

@@ -20,6 +20,7 @@ use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
+use super::axis_keys::Over;
 use crate::array::{ColumnSource, LabelOrder, Labels};
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
@@ -38,6 +39,19 @@ pub(in crate::exec) fn number_axis(
     exprs: &[PhysicalExprRef],
 ) -> Option<(AxisGroups, Vec<ArrayRef>)> {
     AxisLabels::new(scan, axis, exprs).ok()??.number().ok()
+}
+
+/// Returns the axis that a column of the scan is along, and its selected labels. `None` if it is along none or several, or the axis is too
+/// long.
+pub(in crate::exec) fn selected_labels(
+    scan: &GridScanExec,
+    column: usize,
+) -> Option<(usize, ArrayRef)> {
+    let name = scan.schema_ref().field(column).name();
+    let expr: PhysicalExprRef = Arc::new(PhysicalColumn::new(name, column));
+    let Over::Axis(axis) = Over::new(&expr, scan) else { return None };
+    let labels = AxisLabels::new(scan, axis, &[expr]).ok()??;
+    Some((axis, Arc::clone(labels.columns.first()?)))
 }
 
 /// Whether zeros of both signs may be one group. They are two partitions of a window, and differ in an order.

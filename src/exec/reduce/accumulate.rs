@@ -44,7 +44,9 @@ const ORDERED: [&str; 5] = ["array_agg", "first_value", "last_value", "nth_value
 impl AccumulatePlan {
     /// Plans `query` with accumulators; `None` if an aggregate depends on the order of rows.
     pub(super) fn try_new(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
-        let ordered = |call: &Aggregate| ORDERED.contains(&call.function.fun().name());
+        let ordered = |call: &Aggregate| {
+            ORDERED.contains(&call.function.fun().name()) || !call.order_by.is_empty()
+        };
         if query.aggregates.iter().any(ordered) {
             return Ok(None);
         }

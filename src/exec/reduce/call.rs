@@ -10,6 +10,7 @@
 //!   variances      spreads              count, mean, m2    m2 / count or m2 / (count - 1), or its root
 //!   weighted_avg   weighted             sum, weights       sum / weights
 //!   regr_… corr    pairs                as the function's  as the function's
+//!   first_value    cells                by FirstCell       the label of the cell
 //! ```
 //!
 //! Partial states have the columns and types of the functions themselves, because DataFusion's final stage
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
-use datafusion::common::internal_datafusion_err;
+use datafusion::common::{internal_datafusion_err, internal_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -50,6 +51,7 @@ pub(super) enum Call {
     Variance { sample: bool, root: bool },
     WeightedAverage,
     Pairs(PairCall),
+    FirstCell,
 }
 
 impl Call {
@@ -190,6 +192,7 @@ impl Call {
                 Arc::new(Float64Array::new(averages.collect::<Vec<_>>().into(), nulls))
             }
             Self::Pairs(call) => call.value(computed(stats.pairs.as_deref())?),
+            Self::FirstCell => return internal_err!("a cell without its labels"),
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;

@@ -127,6 +127,11 @@ impl<'a> Contraction<'a> {
         let places = self.places.get_or_init(|| self.refinement.places(self.fine, self.coarse));
         let counted = self.refinement.counted(self.fine, &call.masks);
         let coarser = Coarser { places, groups: self.groups, counted: &counted };
+        if let (Some(first), Some(member)) = (&call.first, member) {
+            let cells = self.stats[member].cells.as_ref();
+            let cells = cells.map(|cells| cells.coarser(coarser)).transpose()?;
+            return first.columns(&GroupStats { cells, ..GroupStats::default() }, whole);
+        }
         let (mut stats, rows) = match member {
             Some(member) => (coarser.stats(&self.stats[member], call.call.requested())?, vec![]),
             None => (GroupStats::default(), coarser.counts(&self.rows)),

@@ -19,6 +19,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::call::Call;
 use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
+use super::first_cell::FirstCell;
 use super::keys::Keys;
 use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::pair::{LabelFunctions, ParsedPair};
@@ -55,6 +56,8 @@ pub(super) struct DenseCall {
     pub(super) input: Input,
     /// The conditions on labels, for a call that is not linear.
     pub(super) masks: Vec<FactorId>,
+    /// The labels of a call whose result is that of a cell.
+    pub(super) first: Option<Arc<FirstCell>>,
 }
 
 /// The statistics from which a call is computed.
@@ -91,6 +94,7 @@ enum ParsedCall {
     Plain { call: Call, quantity: Quantity, masks: Vec<FactorId> },
     Linear { call: Call, linear: Linear },
     Pair(ParsedPair),
+    First { first: FirstCell, value: usize, range: ValueRange, masks: Vec<FactorId> },
 }
 
 impl DensePlan {
@@ -222,9 +226,21 @@ impl Functions {
             None => Condition::default(),
         };
         base.value = both(rows, base.value)?;
+        let labels = base.labels.iter();
+        let mut masks = || -> Vec<FactorId> {
+            labels.clone().map(|(axis, expr)| factors.condition(*axis, expr)).collect()
+        };
+        if !aggregate.order_by.is_empty() {
+            let (first, value) = FirstCell::try_new(aggregate, scan)?;
+            let (first, range) = match base.value {
+                None => (first, ValueRange::default()),
+                Some((of, range)) if of == value => (first.without_nulls(), range),
+                Some(_) => return None,
+            };
+            return Some(ParsedCall::First { first, value, range, masks: masks() });
+        }
         if let Some((call, value)) = Call::try_new(aggregate, scan) {
-            let masks: Vec<FactorId> =
-                base.labels.iter().map(|(axis, expr)| factors.condition(*axis, expr)).collect();
+            let masks = masks();
             let (of_condition, range) = match base.value {
                 Some((value, range)) => (Some(value), range),
                 None => (None, ValueRange::default()),
@@ -296,6 +312,7 @@ impl Members<'_> {
                 old.requested = old.requested.or(member.requested);
                 old.weights = old.weights.take().or(member.weights);
                 old.numbers = old.numbers.take().or(member.numbers);
+                old.cells = old.cells.or(member.cells);
                 at
             }
             None => {
@@ -318,14 +335,15 @@ impl Members<'_> {
                         Input::Member(self.add(value, member))
                     }
                 };
-                DenseCall { call, input, masks }
+                DenseCall { call, input, masks, first: None }
             }
             ParsedCall::Pair(ParsedPair { call, value, range, numbers, .. }) => {
                 let call = Call::Pairs(call);
                 let (requested, numbers) = (call.requested(), Some(numbers));
-                let member = RequestedMember { requested, range, weights: None, numbers };
+                let member =
+                    RequestedMember { requested, range, numbers, ..RequestedMember::default() };
                 let input = Input::Member(self.add(value, member));
-                DenseCall { call, input, masks: vec![] }
+                DenseCall { call, input, masks: vec![], first: None }
             }
             ParsedCall::Linear { call, linear } => {
                 let Linear { sum, count, weights } = linear;
@@ -337,7 +355,13 @@ impl Members<'_> {
                     _ => (chosen(sum)?, chosen(count)?, chosen(weights)?),
                 };
                 let input = Input::Linear(Linear { sum, count, weights });
-                DenseCall { call, input, masks: vec![] }
+                DenseCall { call, input, masks: vec![], first: None }
+            }
+            ParsedCall::First { first, value, range, masks } => {
+                let cells = first.requested();
+                let member = RequestedMember { range, cells, ..RequestedMember::default() };
+                let (call, input) = (Call::FirstCell, Input::Member(self.add(value, member)));
+                DenseCall { call, input, masks, first: Some(Arc::new(first)) }
             }
         })
     }
@@ -372,7 +396,8 @@ impl Members<'_> {
             }
             Quantity::Sum { value, range } => {
                 let requested = RequestedStats { sum: !is_weighted, ..RequestedStats::default() };
-                let member = RequestedMember { requested, range, weights, numbers: None };
+                let member =
+                    RequestedMember { requested, range, weights, ..RequestedMember::default() };
                 let member = self.add(value, member);
                 if is_weighted { Source::WeightedSums(member) } else { Source::Sums(member) }
             }

@@ -127,13 +127,17 @@ impl PartitionReducer {
     ) -> Result<(Vec<ArrayRef>, Vec<u64>)> {
         let mut columns: Vec<ArrayRef> = Vec::new();
         let mut nothing = GroupStats::default();
-        for (at, DenseCall { call, input, .. }) in plan.calls.iter().enumerate() {
+        for (at, DenseCall { call, input, first, .. }) in plan.calls.iter().enumerate() {
             let member = match input {
                 Input::Member(member) => Some(*member),
                 Input::Rows => None,
                 Input::Linear(_) => return internal_err!("an argument without groups to weigh"),
             };
             let stats = member.map_or(&mut nothing, |member| &mut stats[member]);
+            if let Some(first) = first {
+                columns.extend(first.columns(stats, self.reduction.whole)?);
+                continue;
+            }
             if self.reduction.whole {
                 // Averages are computed in the memory of the sums, if no later call needs these.
                 let same = |later: &DenseCall| {

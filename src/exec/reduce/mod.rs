@@ -19,6 +19,7 @@
 //! 1. *Dense kernels*: `count`, `sum`, `avg`, `min`, `max` and variances of a variable, at most through a widening cast.
 //!    Functions of pairs, such as `regr_slope`, of a variable and a function of one dimension.
 //!    Also `sum`, `avg`, `count` and `weighted_avg` of sums of products of a variable and functions of single dimensions.
+//!    Also `first_value` and `last_value` of functions of labels in the order of a variable.
 //!    Predicates, `FILTER` and the condition of a `CASE` are an interval of values and conditions on single dimensions.
 //! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
 //!    and computed group numbers.
@@ -42,6 +43,7 @@ mod dense;
 mod dense_stream;
 mod extremes;
 mod factors;
+mod first_cell;
 mod group_pruning;
 mod keys;
 mod linear;

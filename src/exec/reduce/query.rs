@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
@@ -40,26 +40,30 @@ pub(super) struct Aggregate {
     pub(super) args: Vec<PhysicalExprRef>,
     /// `FILTER (WHERE …)`.
     pub(super) filter: Option<PhysicalExprRef>,
+    /// The order of rows that the function asks for.
+    pub(super) order_by: Vec<PhysicalSortExpr>,
 }
 
 impl Aggregate {
-    /// Returns the arguments and the filter.
+    /// Returns the arguments, the filter and the order.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
-        self.args.iter().chain(&self.filter)
+        let order = self.order_by.iter().map(|order| &order.expr);
+        self.args.iter().chain(&self.filter).chain(order)
     }
 
-    /// Rewrites the aggregate for a batch that holds only `columns` of the scan.
+    /// Rewrites the aggregate, which has no order, for a batch that holds only `columns` of the scan.
     pub(super) fn over_columns(&self, columns: &[usize]) -> Result<Self> {
         Ok(Self {
             function: Arc::clone(&self.function),
             args: self.args.iter().map(|arg| over_columns(arg, columns)).collect::<Result<_>>()?,
             filter: self.filter.as_ref().map(|filter| over_columns(filter, columns)).transpose()?,
+            order_by: vec![],
         })
     }
 }
 
 impl Query {
-    /// Translates `aggregate`. `None` if it has grouping sets, ordered aggregates or volatile expressions,
+    /// Translates `aggregate`. `None` if it has grouping sets or volatile expressions,
     /// or if an operator below cannot be taken out.
     ///
     /// Volatile expressions must be evaluated once per row, and a reduction evaluates keys once per label.
@@ -77,15 +81,16 @@ impl Query {
         }
         let mut aggregates = Vec::new();
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
-            if !function.order_bys().is_empty() {
-                return Ok(None);
-            }
             let mut args = Vec::new();
             for arg in function.expressions() {
                 args.push(below.over_scan(&arg)?);
             }
             let filter = filter.as_ref().map(|filter| below.over_scan(filter)).transpose()?;
-            let aggregate = Aggregate { function: Arc::clone(function), args, filter };
+            let mut order_by = Vec::new();
+            for order in function.order_bys() {
+                order_by.push(PhysicalSortExpr::new(below.over_scan(&order.expr)?, order.options));
+            }
+            let aggregate = Aggregate { function: Arc::clone(function), args, filter, order_by };
             aggregates.push(aggregate.with_case_as_filter(&below.scan));
         }
         let ScanBelow { scan, operators } = below;

@@ -1,5 +1,7 @@
 //! Reductions: aggregations that work on chunks instead of rows.
 
+/// Random functions of labels where a variable is least or greatest.
+mod firsts;
 /// Which aggregations become reductions.
 mod plans;
 /// Random aggregations, compared with the same over rows.

@@ -114,6 +114,43 @@ async fn plain_aggregates_are_dense() {
     "#);
 }
 
+/// `first_value` in the order of a variable, and the functions that become it.
+#[tokio::test]
+async fn labels_of_extremes_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    let sql = "SELECT date_trunc('day', time), first_value(station ORDER BY value DESC), max(value) FROM t GROUP BY 1";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    let sql = "SELECT max_by(time, value), arg_min(station, value) FROM t WHERE value < 100";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_eq!(rows_from(&ctx, sql).await, [["2024-01-01T16:00:00", "S0"]]);
+    // The first 12 hours are NULL.
+    let sql = "SELECT first_value(time ORDER BY value DESC), last_value(time_idx ORDER BY value),
+                      first_value(time_idx ORDER BY value DESC NULLS LAST), last_value(7 ORDER BY value DESC)
+               FROM t WHERE station = 'S1'";
+    assert!(explain(&ctx, sql).await.contains("tier=dense"));
+    assert_eq!(rows_from(&ctx, sql).await, [["2024-01-01T00:00:00", "0", "95", "7"]]);
+    let sql =
+        "SELECT first_value(time ORDER BY value), max_by(station, value) FROM t WHERE value > 1000";
+    assert!(explain(&ctx, sql).await.contains("tier=dense"));
+    assert_eq!(rows_from(&ctx, sql).await, [["NULL", "NULL"]]);
+    for sql in [
+        "SELECT first_value(time ORDER BY value, time) FROM t",
+        "SELECT first_value(time ORDER BY value) IGNORE NULLS FROM t",
+        "SELECT first_value(value ORDER BY value) FROM t",
+        "SELECT first_value(time ORDER BY value) FILTER (WHERE value * 2 > 3) FROM t",
+        "SELECT first_value(time ORDER BY value * 2) FROM t",
+        "SELECT sum(value), median(value), max_by(time, value) FROM t",
+    ] {
+        let plan = explain(&ctx, sql).await;
+        assert!(!plan.contains("GridReduceExec"), "{sql}\n{plan}");
+        query(&ctx, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let sql = "SELECT max_by(time, value) OVER () FROM t";
+    let error = query(&ctx, sql).await.unwrap_err().to_string();
+    assert!(error.contains("max_by is no window function, use first_value"), "{error}");
+}
+
 /// If no group is in two partitions, the plan needs no final stage and no repartitioning.
 #[tokio::test]
 async fn groups_that_can_be_kept_apart_need_one_stage() {

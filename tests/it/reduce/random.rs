@@ -279,7 +279,10 @@ fn copied(result: &DfResult<Vec<RecordBatch>>) -> DfResult<Vec<RecordBatch>> {
 /// Runs a query in another session, which gets its plan as bytes. `None` if its table has no location.
 ///
 /// Also `None` for a window over rows of which DataFusion's messages lose a part.
-async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<Vec<RecordBatch>>> {
+pub(super) async fn sent_if_possible(
+    ours: &SessionContext,
+    sql: &str,
+) -> Option<DfResult<Vec<RecordBatch>>> {
     if loses_parts(ours, sql).await {
         return None;
     }
@@ -292,7 +295,7 @@ async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<V
 static ON_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs a query on workers; `None` if its table has no location.
-async fn on_workers_if_possible(
+pub(super) async fn on_workers_if_possible(
     ours: &SessionContext,
     workers: usize,
     sql: &str,
@@ -362,7 +365,7 @@ pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
 /// Makes a random shape and a chunk shape.
 type Shape = fn(&mut StdRng) -> (Vec<u64>, Vec<u64>);
 
-fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
+pub(super) fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
     let rank = rng.random_range(1..=5);
     let longest = [200, 40, 14, 8, 5][rank - 1];
     let mut lens = || (0..rank).map(|_| rng.random_range(1..=longest)).collect();

@@ -27,13 +27,18 @@ pub struct Coarser<'a> {
 
 impl Coarser<'_> {
     /// Returns each group that counts, with the place of its coarser group.
-    fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = self.places.iter().copied().enumerate().zip(self.counted);
         pairs.filter(|(_, counted)| **counted).map(|(pair, _)| pair)
     }
 
     /// Folds a state of each group into that of its coarser group.
-    fn fold<S: Clone, C: Copy>(self, empty: S, states: &[C], fold: impl Fn(&mut S, C)) -> Vec<S> {
+    pub(super) fn fold<S: Clone, C: Copy>(
+        self,
+        empty: S,
+        states: &[C],
+        fold: impl Fn(&mut S, C),
+    ) -> Vec<S> {
         let mut coarse = vec![empty; self.groups];
         self.pairs().for_each(|(group, place)| fold(&mut coarse[place], states[group]));
         coarse
@@ -44,7 +49,8 @@ impl Coarser<'_> {
         self.fold(0, counts, |sum, count| *sum += count)
     }
 
-    /// Adds up the counts, and those of the `requested` statistics. Sums of weighted cells are not among them.
+    /// Adds up the counts, and those of the `requested` statistics. Sums of weighted cells and numbers of
+    /// cells are not among them.
     ///
     /// # Errors
     /// `Internal` if extremes are not numbers.
@@ -67,6 +73,7 @@ impl Coarser<'_> {
             weighted: None,
             pairs: pairs
                 .map(|all| self.fold(Pairs::NONE, all, |pairs, more| *pairs = pairs.and(more))),
+            cells: None,
         })
     }
 
@@ -140,10 +147,10 @@ mod tests {
             mins: Some(Arc::new(Float32Array::from(vec![1.0, -9.0, 3.0, -7.0, 5.0]))),
             maxs: Some(Arc::new(Float32Array::from(vec![1.0, 90.0, 3.0, 70.0, 5.0]))),
             spreads: Some(vec![one(1.0), one(100.0), one(3.0), Moments::default(), one(5.0)]),
-            weighted: None,
             pairs: Some(
                 (0..5).map(|at| Pairs::from_pair(f64::from(at), f64::from(2 * at))).collect(),
             ),
+            ..GroupStats::default()
         };
         let found = coarser.stats(&stats, all()).unwrap();
         assert_eq!(found.counts, [2, 1, 0]);

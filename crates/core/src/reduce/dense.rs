@@ -13,7 +13,8 @@ use arrow::datatypes::{Float16Type, Float32Type};
 use super::batch::Batch;
 use super::bounds::Bounds;
 use super::cell::Cell;
-use super::group_stats::{GroupStats, RequestedMember};
+use super::cell_number::CellNumber;
+use super::group_stats::{GroupStats, RequestedMember, RequestedStats};
 use super::grouped_chunk::GroupedChunk;
 use super::keep::Keep;
 use super::member::{LabelNumbers, Member};
@@ -34,7 +35,8 @@ pub fn reducer(
     groups: usize,
 ) -> Option<Box<dyn Reducer>> {
     let compares = |member: &RequestedMember| {
-        member.requested.min || member.requested.max || !member.range.is_unbounded()
+        let RequestedStats { min, max, .. } = member.requested;
+        min || max || member.cells.any() || !member.range.is_unbounded()
     };
     if value.may_be_nan() && members.iter().any(compares) {
         return None;
@@ -145,10 +147,12 @@ where
                 all.iter().flat_map(|(weights, numbers)| [weights, numbers]).flatten();
             weights.any(|weights| weights.axes[axis].is_some())
         };
+        let first = CellNumber::first_of(chunk.task);
         Walk::new(axes, apart).each(|rows, inner| {
             let batch = Batch { cells, rows, inner };
             for ((member, keep), labels) in self.members.iter_mut().zip(&keeps).zip(&labels) {
                 member.add(batch, *keep, labels);
+                member.cells.add(batch, *keep, first);
             }
         });
         if let Cow::Owned(converted) = elements {
@@ -159,7 +163,8 @@ where
 
     fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool {
         let task = chunk.task;
-        if zone.null_count == task.cells() {
+        let finds_nulls = self.members.iter().any(|member| member.requested_cells.null);
+        if zone.null_count == task.cells() && !finds_nulls {
             return true;
         }
         // Zone maps hold stored elements, and halves have another type in the states.

@@ -11,6 +11,7 @@ use arrow::datatypes::{
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
+use super::form_cells::FormCells;
 use super::group_stats::{GroupStats, RequestedMember};
 use super::moments::Moments;
 use super::pairs::Pairs;
@@ -28,6 +29,7 @@ pub(super) struct FormStats {
     spreads: Option<Vec<Moments>>,
     weighted: Option<WeightedStates>,
     pairs: Option<Vec<Pairs>>,
+    cells: FormCells,
 }
 
 impl FormStats {
@@ -55,6 +57,7 @@ impl FormStats {
             spreads: requested.spread.then(|| vec![Moments::default(); groups]),
             weighted: member.weights.is_some().then(|| WeightedStates::new(groups)),
             pairs: requested.pairs.then(|| vec![Pairs::NONE; groups]),
+            cells: FormCells::try_new(member.cells, data_type, groups)?,
         })
     }
 
@@ -89,11 +92,11 @@ impl FormStats {
             own[places.clone()].iter_mut().zip(more).for_each(|(own, more)| *own = own.and(more));
         }
         counts.iter_mut().zip(more.counts).for_each(|(own, more)| *own += more);
-        Ok(())
+        more.cells.map_or(Ok(()), |more| self.cells.add(places, more))
     }
 
-    pub(super) fn finish(self) -> GroupStats {
-        GroupStats {
+    pub(super) fn finish(self) -> Result<GroupStats> {
+        Ok(GroupStats {
             counts: self.counts,
             sums: self.sums,
             wide_sums: self.wide_sums.map(Numbers::finish),
@@ -102,7 +105,8 @@ impl FormStats {
             spreads: self.spreads,
             weighted: self.weighted,
             pairs: self.pairs,
-        }
+            cells: self.cells.finish()?,
+        })
     }
 }
 

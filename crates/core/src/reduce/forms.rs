@@ -124,6 +124,6 @@ impl Reducer for OfForms {
 
     fn finish(mut self: Box<Self>) -> Result<Vec<GroupStats>> {
         self.merge()?;
-        Ok(self.merged.into_iter().map(FormStats::finish).collect())
+        self.merged.into_iter().map(FormStats::finish).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
+use super::group_cells::GroupCells;
 use super::moments::Moments;
 use super::pairs::{PairStates, Pairs};
 use super::value_range::ValueRange;
@@ -20,12 +21,15 @@ pub struct RequestedMember {
     pub weights: Option<Arc<CellWeights>>,
     /// The numbers of the labels, if pairs of them and the values are requested. NaN is no number.
     pub numbers: Option<Arc<CellWeights>>,
+    /// The cells whose numbers are requested.
+    pub cells: RequestedCells,
 }
 
 impl RequestedMember {
     /// Returns the bytes of state that a group needs.
     pub fn bytes_per_group(&self) -> u64 {
-        self.requested.bytes_per_group() + if self.weights.is_some() { 16 } else { 0 }
+        let weights = if self.weights.is_some() { 16 } else { 0 };
+        self.requested.bytes_per_group() + weights + self.cells.bytes_per_group()
     }
 }
 
@@ -73,6 +77,38 @@ impl RequestedStats {
     }
 }
 
+/// The cells that are requested of every group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestedCells {
+    /// The first cell with the least value.
+    pub least: bool,
+    /// The first cell with the greatest value.
+    pub greatest: bool,
+    /// The first cell that is NULL; not together with a condition on the value.
+    pub null: bool,
+}
+
+impl RequestedCells {
+    /// Returns the cells that either requests.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            least: self.least | other.least,
+            greatest: self.greatest | other.greatest,
+            null: self.null | other.null,
+        }
+    }
+
+    /// Whether any cell is requested.
+    pub fn any(self) -> bool {
+        self.least | self.greatest | self.null
+    }
+
+    /// Returns the bytes of state that a group needs: a number and a cell per extreme, and a cell for NULL.
+    pub fn bytes_per_group(self) -> u64 {
+        16 * (u64::from(self.least) + u64::from(self.greatest)) + 8 * u64::from(self.null)
+    }
+}
+
 /// The statistics of all groups: arrays with one element per place of the table. Statistics that are
 /// not requested are absent.
 #[derive(Debug, Clone, Default)]
@@ -93,4 +129,6 @@ pub struct GroupStats {
     pub weighted: Option<WeightedStates>,
     /// The pairs of a label's number (x) and a value (y).
     pub pairs: Option<Vec<Pairs>>,
+    /// The cells with extremes.
+    pub cells: Option<GroupCells>,
 }

@@ -1,6 +1,6 @@
 //! The inner loops, which add the cells of a batch to the states of their groups.
 //!
-//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`]), and the fastest one that the
+//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`], [`cells`]), and the fastest one that the
 //! machine supports is chosen once per batch. All of them execute the same additions in the same order, so
 //! results do not depend on the machine.
 //!
@@ -13,6 +13,7 @@ use multiversion::multiversion;
 
 use super::batch::Batch;
 use super::cell::Cell;
+use super::cell_states::{CellStates, add_cells};
 use super::keep::Test;
 use super::lanes::fold_batch;
 use super::moments::{Moments, add_moments};
@@ -74,6 +75,20 @@ pub(super) fn pairs<T: Cell, K: Test<T>>(
     add_pairs::<T, K>(states, batch, numbers, test);
 }
 
+/// Adds the cells of `batch` that pass `test` to the cells of extremes, and the others to those of NULLs.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+pub(super) fn cells<T: Cell, K: Test<T>>(
+    states: &mut CellStates<T>,
+    batch: Batch<'_, T>,
+    first: u64,
+    test: K,
+) {
+    add_cells::<T, K>(states, batch, first, test);
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
@@ -84,6 +99,7 @@ mod tests {
     use super::*;
     use crate::reduce::batch::{GroupPlaces, Rows, Segment};
     use crate::reduce::bounds::Bounds;
+    use crate::reduce::group_stats::RequestedCells;
     use crate::reduce::keep::{Keep, KeepAll, Numbers};
     use crate::reduce::statistic::{Count, Max, Min, Sum, WideSum};
     use crate::reduce::value_range::ValueRange;
@@ -126,6 +142,16 @@ mod tests {
         add_pairs::<T, K>(states, batch, numbers, test);
     }
 
+    #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+    fn cells_avx2<T: Cell, K: Test<T>>(
+        states: &mut CellStates<T>,
+        batch: Batch<'_, T>,
+        first: u64,
+        test: K,
+    ) {
+        add_cells::<T, K>(states, batch, first, test);
+    }
+
     /// Five rows of 150 cells: runs, columns, or places in any order; some rows share their groups.
     fn batches(rng: &mut StdRng) -> (Rows, Vec<Segment>, usize) {
         let places = match rng.random_range(0..3) {
@@ -161,8 +187,8 @@ mod tests {
         assert_eq!(results[0], results[2]);
     }
 
-    /// Does the same with moments and with weighted sums.
-    fn others_agree<T: Cell, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K) {
+    /// Does the same with moments, with weighted sums and with cells.
+    fn others_agree<T: Cell + Debug, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K) {
         let (rows, inner, groups) = batches(rng);
         let batch = Batch { cells, rows, inner: &inner };
         let all = [add_moments::<T, K>, moments_avx2::<T, K>, moments::<T, K>].map(|pass| {
@@ -185,6 +211,13 @@ mod tests {
             let mut states = PairStates::new(groups);
             pass(&mut states, batch, &weights, test);
             format!("{:?}", states.finish())
+        });
+        assert!(all.iter().all(|other| *other == all[0]));
+        let requested = RequestedCells { least: rng.random(), greatest: true, null: rng.random() };
+        let all = [add_cells::<T, K>, cells_avx2::<T, K>, super::cells::<T, K>].map(|pass| {
+            let mut states = CellStates::new(requested, groups);
+            pass(&mut states, batch, 5 << 32, test);
+            format!("{states:?}")
         });
         assert!(all.iter().all(|other| *other == all[0]));
     }

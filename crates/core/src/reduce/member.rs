@@ -9,7 +9,10 @@ use arrow::datatypes::{Float16Type, Float32Type};
 use super::batch::Batch;
 use super::bounds::Bounds;
 use super::cell::{Cell, Lane};
-use super::group_stats::{GroupStats, RequestedMember, RequestedStats};
+use super::cell_number::CellNumber;
+use super::cell_states::{CellStates, ExtremeCells};
+use super::group_cells::{FirstCells, GroupCells};
+use super::group_stats::{GroupStats, RequestedCells, RequestedMember, RequestedStats};
 use super::grouped_chunk::GroupedChunk;
 use super::keep::{Keep, KeepAll, Numbers, Test};
 use super::loops;
@@ -48,6 +51,9 @@ where
     spreads: PairStates,
     weighted: WeightedStates,
     pairs: PairStates,
+    /// The cells of the stored numbers that are requested, as for `requested`.
+    pub(super) requested_cells: RequestedCells,
+    pub(super) cells: CellStates<T::Native>,
     /// The states of a pass that only counts: they take no memory.
     nothing: Vec<()>,
 }
@@ -84,9 +90,10 @@ where
         packing: Option<Packing>,
         groups: usize,
     ) -> Self {
-        let mut requested = member.requested;
+        let (mut requested, mut cells) = (member.requested, member.cells);
         if packing.is_some_and(Packing::is_reversed) {
             std::mem::swap(&mut requested.min, &mut requested.max);
+            std::mem::swap(&mut cells.least, &mut cells.greatest);
         }
         let keep = match packing {
             Some(packing) => packing.keep::<T>(fill, &member.range),
@@ -111,6 +118,8 @@ where
             spreads: PairStates::new(places(requested.spread)),
             weighted: WeightedStates::new(places(member.weights.is_some())),
             pairs: PairStates::new(places(requested.pairs)),
+            requested_cells: cells,
+            cells: CellStates::new(cells, groups),
             nothing: vec![(); groups],
         }
     }
@@ -185,7 +194,8 @@ where
         // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
         let is_stored =
             zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
-        is_stored && !spread && !pairs && !self.has_range && self.weights.is_none()
+        let is_plain = !self.has_range && self.weights.is_none() && !self.requested_cells.any();
+        is_stored && !spread && !pairs && is_plain
     }
 
     /// Adds the statistics of `zone` for a chunk for which [`Member::is_answered`] is true.
@@ -246,8 +256,20 @@ where
         let extremes = |states: Vec<T::Native>| extremes::<T>(states, self.packing, halves);
         let mut mins = min.then(|| extremes(self.mins));
         let mut maxs = max.then(|| extremes(self.maxs));
+        let numbered = |cells: Vec<u64>| cells.into_iter().map(CellNumber).collect::<Vec<_>>();
+        let first = |is_requested: bool, states: ExtremeCells<T::Native>| {
+            is_requested.then(|| FirstCells {
+                values: extremes(states.numbers),
+                cells: numbered(states.cells),
+            })
+        };
+        let RequestedCells { least, greatest, null } = self.requested_cells;
+        let mut least = first(least, self.cells.least);
+        let mut greatest = first(greatest, self.cells.greatest);
+        let nulls = null.then(|| numbered(self.cells.nulls));
         if self.packing.is_some_and(Packing::is_reversed) {
             std::mem::swap(&mut mins, &mut maxs);
+            std::mem::swap(&mut least, &mut greatest);
         }
         GroupStats {
             counts: self.counts,
@@ -258,6 +280,7 @@ where
             spreads: spread.then_some(self.moments),
             weighted: self.weights.is_some().then_some(self.weighted),
             pairs,
+            cells: self.requested_cells.any().then_some(GroupCells { least, greatest, nulls }),
         }
     }
 }

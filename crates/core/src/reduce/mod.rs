@@ -21,7 +21,7 @@
 //!   dense     one variable: elements, and the parts of an aggregation over it
 //!   └ member  the states of groups for one condition on the value
 //!     └ loops     passes over a batch, compiled for each processor
-//!       └ moments, pairs, weighted
+//!       └ moments, pairs, weighted, cell_states
 //!         └ lanes, columns, statistic
 //! ```
 
@@ -29,12 +29,16 @@ mod axis_cells;
 mod batch;
 mod bounds;
 mod cell;
+mod cell_number;
+mod cell_states;
 mod columns;
 mod contracted;
 mod dense;
 mod folds;
+mod form_cells;
 mod form_stats;
 mod forms;
+mod group_cells;
 mod group_stats;
 mod group_table;
 mod grouped_chunk;
@@ -57,11 +61,13 @@ mod value_range;
 mod walk;
 mod weighted;
 
+pub use cell_number::CellNumber;
 pub use contracted::Coarser;
 pub use dense::reducer;
 pub use folds::{FirstKnown, FloatSum, Greatest, IntegerSum, LastKnown, Least, Spread, ValueCount};
 pub use forms::reducer_of_forms;
-pub use group_stats::{GroupStats, RequestedMember, RequestedStats};
+pub use group_cells::{FirstCells, GroupCells};
+pub use group_stats::{GroupStats, RequestedCells, RequestedMember, RequestedStats};
 pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;
 pub use moments::Moments;

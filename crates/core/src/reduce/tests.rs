@@ -301,7 +301,13 @@ fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
         };
         Arc::new(CellWeights { axes: (0..shape.len()).map(axis).collect() })
     });
-    RequestedMember { requested, range: ValueRange { least, greatest }, weights, numbers }
+    let range = ValueRange { least, greatest };
+    let null = range.is_unbounded() && rng.random();
+    let cells = match rng.random_bool(0.5) {
+        true => RequestedCells { least: rng.random(), greatest: rng.random(), null },
+        false => RequestedCells::default(),
+    };
+    RequestedMember { requested, range, weights, numbers, cells }
 }
 
 /// Whether a value is in a range.
@@ -376,6 +382,36 @@ fn check(stats: &GroupStats, place: usize, cells: &[Numbers], member: &Requested
     assert_eq!(weighted, member.weights.is_some().then_some((sum, weight)));
 }
 
+/// A cell of a group: its value, its chunk, its place in the chunk, and its number in the array.
+type CellOfGroup = (Option<f64>, u64, usize, u64);
+
+/// Compares the cells with extremes, and the first NULL, with the first ones of the group.
+fn check_cells(stats: &GroupStats, place: usize, cells: &[CellOfGroup], case: &Case) {
+    let Some(found) = &stats.cells else { return };
+    let grid = case.plan.grid();
+    let index = |cell: CellNumber| -> Option<Vec<u64>> {
+        let index = (0..grid.rank()).map(|axis| cell.index(grid, axis));
+        (cell != CellNumber::NONE).then(|| index.collect())
+    };
+    let first_with = |value: Option<f64>| {
+        let mut cells: Vec<_> = cells.iter().filter(|cell| cell.0 == value).collect();
+        cells.sort_by_key(|(_, chunk, at, _)| (*chunk, *at));
+        cells.first().map(|cell| case.index_of(cell.3))
+    };
+    let values = || cells.iter().filter_map(|cell| cell.0);
+    let (least, greatest) = (values().reduce(f64::min), values().reduce(f64::max));
+    for (found, best) in [(&found.least, least), (&found.greatest, greatest)] {
+        let Some(found) = found else { continue };
+        let expected = best.and_then(|best| first_with(Some(best)));
+        assert_eq!(index(found.cells[place]), expected, "{best:?} in {cells:?}");
+        let double = cast(&found.values, &DataType::Float64).unwrap();
+        assert!(best.is_none_or(|best| double.as_primitive::<Float64Type>().value(place) == best));
+    }
+    if let Some(nulls) = &found.nulls {
+        assert_eq!(index(nulls[place]), first_with(None), "NULL in {cells:?}");
+    }
+}
+
 /// The values, weights and numbers of each group, by its number on each axis.
 type ValuesByGroup = BTreeMap<Vec<u64>, Vec<Numbers>>;
 
@@ -399,6 +435,7 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
     let places: BTreeMap<Vec<u64>, usize> = groups.iter().cloned().zip(0..).collect();
     let (mut form, mut selected, mut rows) = (0, 0, vec![0; table.len()]);
     let mut expected = vec![ValuesByGroup::new(); members.len()];
+    let mut of_groups = vec![BTreeMap::<Vec<u64>, Vec<CellOfGroup>>::new(); members.len()];
     for task in plan.tasks(partition).map(|task| plan.task(task)) {
         let chunk = GroupedChunk::new(&table, grid, &task);
         let numbers = case.cells_of(&task);
@@ -417,6 +454,16 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
         for number in numbers.iter().filter(|number| case.is_selected(**number)) {
             rows[places[&case.group_of(*number)]] += 1;
             selected += 1;
+        }
+        for (at, (number, cell)) in numbers.iter().zip(&cells).enumerate() {
+            let value = cell.map(|stored| forms[form].value(stored));
+            for (member, cells) in members.iter().zip(&mut of_groups) {
+                let counts = value.is_none_or(|value| passes(value, &member.range));
+                if case.is_selected(*number) && counts {
+                    let cell = (value, task.chunk_number, at, *number);
+                    cells.entry(case.group_of(*number)).or_default().push(cell);
+                }
+            }
         }
         for (number, cell) in numbers.into_iter().zip(cells) {
             let Some(value) = cell.map(|stored| forms[form].value(stored)) else { continue };
@@ -439,11 +486,14 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
     }
     assert_eq!(rows_per_group(&table, plan, partition), rows);
     assert!(case.plane.is_some() || selected == plan.rows(Some(partition)));
-    for ((stats, member), mut expected) in
-        reducer.finish().unwrap().iter().zip(&members).zip(expected)
+    let finished = reducer.finish().unwrap();
+    for (((stats, member), mut expected), cells) in
+        finished.iter().zip(&members).zip(expected).zip(of_groups)
     {
+        assert_eq!(stats.cells.is_some(), member.cells.any());
         for (place, group) in groups.iter().enumerate() {
             check(stats, place, &expected.remove(group).unwrap_or_default(), member);
+            check_cells(stats, place, cells.get(group).map_or(&[], Vec::as_slice), case);
         }
         assert!(expected.is_empty(), "groups without a place: {expected:?}");
     }
