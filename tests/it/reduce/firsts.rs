@@ -85,14 +85,15 @@ impl Call {
         keys: &[String],
         conditions: &str,
     ) -> BTreeMap<Vec<String>, BTreeSet<String>> {
-        let columns: String = keys.iter().map(|key| format!("{key}, ")).collect();
+        let columns = keys.iter().enumerate();
+        let columns: String = columns.map(|(at, key)| format!("{key} AS k{at}, ")).collect();
         let partition = match keys {
             [] => String::new(),
             keys => format!("PARTITION BY {} ", keys.join(", ")),
         };
         // Zeros of both signs are equal.
         let sql = format!(
-            "SELECT {columns} CAST({label} AS VARCHAR), rank() OVER ({partition} ORDER BY
+            "SELECT {columns} CAST({label} AS VARCHAR) AS label, rank() OVER ({partition} ORDER BY
              CASE WHEN value = 0 THEN abs(value) ELSE value END {order}) AS place
              FROM t WHERE {conditions} AND {filter}",
             label = self.label,
@@ -103,11 +104,16 @@ impl Call {
         for mut row in rows_from(theirs, &sql).await {
             if row.pop().unwrap() == "1" {
                 let label = row.pop().unwrap();
-                allowed.entry(row).or_default().insert(label);
+                allowed.entry(keys_of(&row)).or_default().insert(label);
             }
         }
         allowed
     }
+}
+
+/// Returns keys with one zero, as groups have.
+fn keys_of(keys: &[String]) -> Vec<String> {
+    keys.iter().map(|key| if key == "-0.0" { "0.0".to_owned() } else { key.clone() }).collect()
 }
 
 /// Checks each label of a result. Returns how many groups it has.
@@ -122,13 +128,13 @@ fn check(
     }
     for row in rows {
         for (allowed, found) in allowed.iter().zip(&row[keys..]) {
-            let is_right = match allowed.get(&row[..keys]) {
+            let allowed = allowed.get(&keys_of(&row[..keys]));
+            let is_right = match allowed {
                 Some(labels) => labels.contains(found),
                 None => found == "NULL",
             };
             if !is_right {
-                let labels = allowed.get(&row[..keys]);
-                return Err(format!("{found} in {row:?}, where {labels:?} would be right"));
+                return Err(format!("{found} in {row:?}, where {allowed:?} would be right"));
             }
         }
     }
@@ -181,7 +187,12 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<&'st
                 allowed.push(call.allowed(&theirs, &keys, &conditions).await);
             }
             let taken = tier(&ours, &sql).await;
-            let mut found = vec![query(&ours, &sql).await.unwrap()];
+            let mut found = match query(&ours, &sql).await {
+                Ok(found) => vec![found],
+                // DataFusion gives `d0` and `CAST(d0 AS VARCHAR)` one name.
+                Err(error) if error.to_string().contains("same name") => continue,
+                Err(error) => panic!("{sql}: {error}"),
+            };
             if taken.starts_with("mode=") {
                 let (bytes, workers) = match rng.random_range(0..3) {
                     0 => (sent_if_possible(&ours, &sql).await, None),

@@ -120,9 +120,14 @@ async fn labels_of_extremes_are_dense() {
     let (ctx, file) = (reducing(2, 8192), file(false));
     register(&ctx, &file).await;
     let sql = "SELECT date_trunc('day', time), first_value(station ORDER BY value DESC), max(value) FROM t GROUP BY 1";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),t.time)], aggr=[first_value(t.station) ORDER BY [t.value DESC NULLS FIRST], max(t.value)], tier=dense, groups=4, dataset=t, chunks=8/8"#);
     let sql = "SELECT max_by(time, value), arg_min(station, value) FROM t WHERE value < 100";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    ProjectionExec: expr=[max_by(t.time,t.value)@0 as max_by(t.time,t.value), min_by(t.station,t.value)@1 as arg_min(t.station,t.value)]
+      AggregateExec: mode=Final, gby=[], aggr=[first_value(t.time) FILTER (WHERE __common_expr_1) ORDER BY [t.value DESC NULLS LAST] as max_by(t.time,t.value), first_value(t.station) FILTER (WHERE __common_expr_1) ORDER BY [t.value ASC NULLS LAST] as min_by(t.station,t.value)]
+        CoalescePartitionsExec
+          GridReduceExec: mode=partial, gby=[], aggr=[max_by(t.time,t.value), min_by(t.station,t.value)], tier=dense, groups=1, predicate=value@2 < 100, dataset=t, chunks=8/8
+    "#);
     assert_eq!(rows_from(&ctx, sql).await, [["2024-01-01T16:00:00", "S0"]]);
     // The first 12 hours are NULL.
     let sql = "SELECT first_value(time ORDER BY value DESC), last_value(time_idx ORDER BY value),
