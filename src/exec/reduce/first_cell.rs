@@ -9,7 +9,7 @@
 //! `last_value` is `first_value` in the opposite order. Of equal values the cell counts that comes first in the array, chunk by
 //! chunk, for both functions. Over rows, and where the final stage merges partitions, DataFusion takes the row that arrives first.
 //!
-//! NULL is first or last, as the order says. Where it is first, a group with a NULL has the label of its first NULL.
+//! NULL is first or last, as in SQL. Where it is first, a group with a NULL has the label of its first NULL.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use super::loops;
 /// The state before any cell.
 const NONE: u64 = CellNumber::NONE.0;
 
-/// The states of groups, indexed by place. What is not requested has no states.
+/// The states of groups, indexed by place. Cells that are not requested have no states.
 #[derive(Debug)]
 pub(super) struct CellStates<T> {
     pub(super) least: ExtremeCells<T>,

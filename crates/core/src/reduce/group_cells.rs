@@ -8,7 +8,7 @@ use super::contracted::Coarser;
 use crate::array::failed_to;
 use crate::error::{Error, Result};
 
-/// The cells of groups: arrays with one element per place of the table. What is not requested is absent.
+/// The cells of groups: arrays with one element per place of the table. Cells that are not requested are absent.
 #[derive(Debug, Clone, Default)]
 pub struct GroupCells {
     /// The least values and their cells.
