@@ -169,7 +169,10 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<&'st
             keys.dedup();
             let calls: Vec<Call> =
                 (0..rng.random_range(1..3)).map(|_| Call::random(&case, &mut rng)).collect();
-            let conditions = match conditions(&case, &mut rng).join(" AND ") {
+            let mut conditions = conditions(&case, &mut rng);
+            // Rows of one value are sorted, and DataFusion 55's `last_value` of sorted rows panics in debug builds.
+            conditions.retain(|condition| !condition.contains("value = "));
+            let conditions = match conditions.join(" AND ") {
                 none if none.is_empty() || rng.random_bool(0.5) => "true".to_owned(),
                 some => some,
             };
