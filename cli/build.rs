@@ -59,6 +59,20 @@ fn strip() {
             || env::var_os("RUSTC_LINKER").is_some();
         if is("TARGET", "x86_64-unknown-linux-gnu") && !has_own_linker {
             println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+            if is("HOST", "x86_64-unknown-linux-gnu") && c_library().is_some_and(|it| it >= (2, 36))
+            {
+                // Addresses that the loader adds up take 5 MB less. Older loaders cannot read this form, and refuse the program, as
+                // they may refuse any program that is linked with a newer library than theirs.
+                println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+            }
         }
     }
+}
+
+/// Returns the version of the GNU C library of this machine; `None` if there is another one.
+fn c_library() -> Option<(u32, u32)> {
+    let done = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
+    let text = String::from_utf8(done.stdout).ok()?;
+    let (major, minor) = text.trim().strip_prefix("glibc ")?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
