@@ -18,11 +18,11 @@ pub(super) struct PairsOfGroups {
     sums: Vec<PairSums>,
 }
 
-/// Sums of the distances from the first finite pair, as those of [`Pairs`] in the kernels.
+/// Sums of the distances from the first pair, as those of [`Pairs`] in the kernels.
 #[derive(Debug, Clone, Copy, Default)]
 struct PairSums {
     count: u64,
-    first: Option<(f64, f64)>,
+    first: (f64, f64),
     x: f64,
     y: f64,
     xx: f64,
@@ -37,10 +37,12 @@ impl PairSums {
             return;
         }
         let (x, y) = (pairs.mean_x, pairs.mean_y);
-        if self.first.is_none() && x.is_finite() && y.is_finite() {
-            self.first = Some((x, y));
+        if self.count == 0 {
+            // All distances from an infinite number would be NaN.
+            let finite = |number: f64| if number.is_finite() { number } else { 0.0 };
+            self.first = (finite(x), finite(y));
         }
-        let (first_x, first_y) = self.first.unwrap_or_default();
+        let (first_x, first_y) = self.first;
         let (n, dx, dy) = (pairs.count as f64, x - first_x, y - first_y);
         self.count += pairs.count;
         self.x += n * dx;
@@ -54,7 +56,7 @@ impl PairSums {
         if self.count == 0 {
             return Pairs::NONE;
         }
-        let (first_x, first_y) = self.first.unwrap_or_default();
+        let (first_x, first_y) = self.first;
         let n = self.count as f64;
         let (x, y) = (self.x / n, self.y / n);
         // Rounding must not make a square negative.

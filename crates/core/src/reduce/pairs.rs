@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Sums of squares lose the digits of a small spread around a large mean. So all numbers are taken from the first pair of their
-//! group that is finite. The first pair is part of the spread, so the mean of n pairs is at most √n standard deviations away from it.
+//! group. The first pair is part of the spread, so the mean of n pairs is at most √n standard deviations away from it.
 //! The error of a sum grows with the square of that, at most by n. Nothing is divided before the end.
 
 use super::batch::{Batch, GroupPlaces};
@@ -88,6 +88,12 @@ impl Pairs {
     }
 }
 
+/// Returns a number from which distances are taken: 0 in place of an infinite one or NaN, from which all distances would be NaN.
+#[inline(always)]
+fn finite(number: f64) -> f64 {
+    if number.is_finite() { number } else { 0.0 }
+}
+
 /// The pairs of groups, indexed by place: sums of the distances from a first pair.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairStates {
@@ -144,8 +150,8 @@ impl PairStates {
     /// Adds a pair to a group.
     #[inline(always)]
     fn add(&mut self, place: usize, x: f64, y: f64) {
-        if self.counts[place] == 0.0 && y.is_finite() {
-            (self.first_x[place], self.first_y[place]) = (x, y);
+        if self.counts[place] == 0.0 {
+            (self.first_x[place], self.first_y[place]) = (x, finite(y));
         }
         let (x, y) = (x - self.first_x[place], y - self.first_y[place]);
         self.counts[place] += 1.0;
@@ -170,10 +176,9 @@ impl PairStates {
         for (x, row) in rows.iter().rev() {
             let row = &row[..len];
             for at in 0..len {
-                let y = row[at].to_f64();
-                let begins = test.keeps(row[at]) & (counts[at] == 0.0) & y.is_finite();
+                let begins = test.keeps(row[at]) & (counts[at] == 0.0);
                 first_x[at] = if begins { *x } else { first_x[at] };
-                first_y[at] = if begins { y } else { first_y[at] };
+                first_y[at] = if begins { finite(row[at].to_f64()) } else { first_y[at] };
             }
         }
     }
@@ -291,12 +296,9 @@ fn add_run<T: Cell, K: Test<T>>(
 ) {
     let number = |at: usize| inner.map_or(x, |inner| x * inner[at]);
     if states.counts[place] == 0.0 {
-        let begins = |at: &usize| {
-            test.keeps(row[*at]) && row[*at].to_f64().is_finite() && !number(*at).is_nan()
-        };
-        if let Some(at) = (0..row.len()).find(begins) {
-            (states.first_x[place], states.first_y[place]) = (number(at), row[at].to_f64());
-        }
+        let begins = |at: &usize| test.keeps(row[*at]) && !number(*at).is_nan();
+        let Some(at) = (0..row.len()).find(begins) else { return };
+        (states.first_x[place], states.first_y[place]) = (number(at), finite(row[at].to_f64()));
     }
     let (first_x, first_y) = (states.first_x[place], states.first_y[place]);
     // Independent sums, so that additions need not wait for each other.
