@@ -61,13 +61,15 @@ impl PairSums {
         let (x, y) = (self.x / n, self.y / n);
         // Rounding must not make a square negative.
         let square = |sum: f64| if sum < 0.0 { 0.0 } else { sum };
+        // Infinite numbers have no spread.
+        let (no_x, no_y) = (x * 0.0, y * 0.0);
         Pairs {
             count: self.count,
             mean_x: first_x + x,
             mean_y: first_y + y,
-            xx: square(self.xx - x * self.x),
-            yy: square(self.yy - y * self.y),
-            xy: self.xy - x * self.y,
+            xx: square(self.xx - x * self.x) + no_x,
+            yy: square(self.yy - y * self.y) + no_y,
+            xy: self.xy - x * self.y + no_x + no_y,
         }
     }
 }
@@ -119,7 +121,7 @@ impl GroupsAccumulator for PairsOfGroups {
         group_indices: &[usize],
         groups: usize,
     ) -> Result<()> {
-        let pairs = self.function.from_state(states)?;
+        let pairs = self.function.pairs_of_state(states)?;
         self.add(&pairs, group_indices, groups);
         Ok(())
     }
@@ -156,7 +158,7 @@ fn numbers(states: &[ArrayRef]) -> Result<Vec<&Float64Array>> {
 
 impl PairFunction {
     /// Returns pairs from columns of a state, which are those of [`Self::state`].
-    fn from_state(self, states: &[ArrayRef]) -> Result<Vec<Pairs>> {
+    fn pairs_of_state(self, states: &[ArrayRef]) -> Result<Vec<Pairs>> {
         let Some((counts, others)) = states.split_first() else {
             return internal_err!("a state of pairs without columns");
         };

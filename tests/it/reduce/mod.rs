@@ -2,6 +2,8 @@
 
 /// Random functions of labels where a variable is least or greatest.
 mod firsts;
+/// Random trends and conditions of a `CASE`.
+mod pairs;
 /// Which aggregations become reductions.
 mod plans;
 /// Random aggregations, compared with the same over rows.

@@ -135,13 +135,15 @@ impl PairStates {
             let (x, y) = (self.x[at] / count, self.y[at] / count);
             // Rounding must not make a square negative.
             let square = |sum: f64| if sum < 0.0 { 0.0 } else { sum };
+            // Infinite numbers have no spread.
+            let (no_x, no_y) = (x * 0.0, y * 0.0);
             Pairs {
                 count: count as u64,
                 mean_x: self.first_x[at] + x,
                 mean_y: self.first_y[at] + y,
-                xx: square(self.xx[at] - x * self.x[at]),
-                yy: square(self.yy[at] - y * self.y[at]),
-                xy: self.xy[at] - x * self.y[at],
+                xx: square(self.xx[at] - x * self.x[at]) + no_x,
+                yy: square(self.yy[at] - y * self.y[at]) + no_y,
+                xy: self.xy[at] - x * self.y[at] + no_x + no_y,
             }
         };
         (0..self.counts.len()).map(pairs).collect()
@@ -381,6 +383,9 @@ mod tests {
 
     #[test]
     fn infinite_numbers_have_no_spread() {
+        // The products of the distances are infinite with either sign.
+        let both = columns(&[(1.0, [f64::INFINITY, 1.0]), (0.0, [1.0, f64::NEG_INFINITY])]);
+        assert!(both.iter().all(|it| it.yy.is_nan() && it.xy.is_nan()), "{both:?}");
         let found =
             columns(&[(1.0, [f64::INFINITY, 1.0]), (2.0, [1.0, f64::NAN]), (3.0, [2.0, 1.0])]);
         assert!(found.iter().all(|it| it.yy.is_nan() && it.xy.is_nan()), "{found:?}");
