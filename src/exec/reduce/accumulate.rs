@@ -20,6 +20,7 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{GroupsAccumulatorAdapter, PhysicalExprRef};
 
+use super::quantiles::{Quantiles, is_of_sorted_values};
 use super::query::{Aggregate, Query};
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
@@ -45,7 +46,8 @@ impl AccumulatePlan {
     /// Plans `query` with accumulators; `None` if an aggregate depends on the order of rows.
     pub(super) fn try_new(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
         let ordered = |call: &Aggregate| {
-            ORDERED.contains(&call.function.fun().name()) || !call.order_by.is_empty()
+            ORDERED.contains(&call.function.fun().name())
+                || !call.order_by.is_empty() && !is_of_sorted_values(call)
         };
         if query.aggregates.iter().any(ordered) {
             return Ok(None);
@@ -136,7 +138,7 @@ impl Accumulators {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Ungrouped(one) => one.accumulators.iter().map(|held| held.size()).sum(),
-            Self::Grouped(groups) => groups.accumulators.iter().map(|held| held.size()).sum(),
+            Self::Grouped(groups) => groups.size(),
         }
     }
 
@@ -205,7 +207,10 @@ impl SingleGroup {
 /// first row occurs.
 pub(super) struct GroupAccumulators {
     plan: AccumulatePlan,
-    accumulators: Vec<Box<dyn GroupsAccumulator>>,
+    /// The numbers of calls, and their accumulators.
+    accumulators: Vec<(usize, Box<dyn GroupsAccumulator>)>,
+    /// The other calls.
+    quantiles: Vec<Quantiles>,
     /// Per place, the group's number, or `UNMET`.
     numbers: Vec<usize>,
     /// Per number, the group's place.
@@ -219,10 +224,19 @@ const UNMET: usize = usize::MAX;
 
 impl GroupAccumulators {
     fn new(plan: &AccumulatePlan, places: usize) -> Result<Self> {
-        let accumulators =
-            plan.calls.iter().map(|call| accumulator(&call.function)).collect::<Result<_>>()?;
-        let numbers = vec![UNMET; places];
-        Ok(Self { plan: plan.clone(), accumulators, numbers, met: vec![], groups: vec![] })
+        let quantiles = Quantiles::of_calls(&plan.calls, &plan.schema, places)?;
+        let gathered: Vec<usize> = quantiles.iter().flat_map(Quantiles::calls).collect();
+        let others = plan.calls.iter().enumerate().filter(|(at, _)| !gathered.contains(at));
+        let accumulators = others
+            .map(|(at, call)| Ok((at, accumulator(&call.function)?)))
+            .collect::<Result<_>>()?;
+        let (plan, numbers) = (plan.clone(), vec![UNMET; places]);
+        Ok(Self { plan, accumulators, quantiles, numbers, met: vec![], groups: vec![] })
+    }
+
+    fn size(&self) -> usize {
+        let others = self.accumulators.iter().map(|(_, held)| held.size());
+        others.chain(self.quantiles.iter().map(Quantiles::size)).sum()
     }
 
     fn update(&mut self, batch: &RecordBatch, places: &[usize], repeated: bool) -> Result<()> {
@@ -257,7 +271,11 @@ impl GroupAccumulators {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        for (call, accumulator) in self.plan.calls.iter().zip(&mut self.accumulators) {
+        for quantiles in &mut self.quantiles {
+            quantiles.push(batch, &self.groups)?;
+        }
+        for (at, accumulator) in &mut self.accumulators {
+            let call = &self.plan.calls[*at];
             let filter = match &call.filter {
                 Some(filter) => Some(filter.evaluate(batch)?.into_array(batch.num_rows())?),
                 None => None,
@@ -271,18 +289,22 @@ impl GroupAccumulators {
 
     /// Returns the columns of the groups that were met, and the places of these groups.
     fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
-        let mut columns = Vec::new();
         if self.met.is_empty() {
-            return Ok((columns, self.met)); // some accumulators fail without groups
+            return Ok((vec![], self.met)); // some accumulators fail without groups
         }
-        for mut accumulator in self.accumulators {
-            if last {
-                columns.push(accumulator.evaluate(EmitTo::All)?);
-            } else {
-                columns.extend(accumulator.state(EmitTo::All)?);
+        let mut columns = vec![vec![]; self.plan.calls.len()];
+        for (at, mut accumulator) in self.accumulators {
+            columns[at] = match last {
+                true => vec![accumulator.evaluate(EmitTo::All)?],
+                false => accumulator.state(EmitTo::All)?,
+            };
+        }
+        for quantiles in self.quantiles {
+            for (at, column) in quantiles.finish(self.met.len(), last)? {
+                columns[at] = vec![column];
             }
         }
-        Ok((columns, self.met))
+        Ok((columns.concat(), self.met))
     }
 }
 

@@ -22,7 +22,7 @@
 //!    Also `first_value` and `last_value` of functions of labels in the order of a variable.
 //!    Predicates, `FILTER` and the condition of a `CASE` are an interval of values and conditions on single dimensions.
 //! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
-//!    and computed group numbers.
+//!    and computed group numbers. Medians and percentiles of floats have accumulators of this crate.
 //! 3. *Rows*: keys over values or over several dimensions, grouping sets, aggregates that depend on the order of rows,
 //!    volatile functions, a limit below the aggregation. Also tables of groups that are too large, axes of more than 2²⁴
 //!    selected labels, and keys that fail on a label.
@@ -52,6 +52,7 @@ mod number;
 mod pair;
 mod partitions;
 mod plane;
+mod quantiles;
 mod query;
 mod reduction;
 mod refinement;

@@ -6,5 +6,6 @@ mod firsts;
 mod pairs;
 /// Which aggregations become reductions.
 mod plans;
+mod quantiles;
 /// Random aggregations, compared with the same over rows.
 pub(crate) mod random;

@@ -39,10 +39,15 @@ fn aggregate(case: &Case, rng: &mut StdRng) -> String {
     choices.choose(rng).unwrap().clone()
 }
 
-/// Compares random queries; returns how many were dense.
-async fn compare_cases(seed: u64, cases: usize, queries: usize) -> usize {
+/// Compares random queries of a kind of aggregate; returns how many were reductions of `expected`.
+pub(super) async fn compare_cases(
+    seed: u64,
+    (cases, queries): (usize, usize),
+    aggregate: fn(&Case, &mut StdRng) -> String,
+    expected: &str,
+) -> usize {
     let mut rng = StdRng::seed_from_u64(seed);
-    let mut dense = 0;
+    let mut found = 0;
     for number in 0..cases {
         let (shape, chunk) = small(&mut rng);
         let wild = rng.random_bool(0.2);
@@ -74,15 +79,16 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> usize {
             {
                 panic!("seed {seed}, case {number}, {}: {sql}\n{difference}", case.description);
             }
-            dense += usize::from(tier(&ours, &sql).await.contains("tier=dense"));
+            found += usize::from(tier(&ours, &sql).await.contains(expected));
         }
     }
-    dense
+    found
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn trends_and_cases_agree_with_rows() {
-    let halves = [21, 22].map(|seed| tokio::spawn(compare_cases(seed, 60, 10)));
+    let compared = |seed| compare_cases(seed, (60, 10), aggregate, "tier=dense");
+    let halves = [21, 22].map(|seed| tokio::spawn(compared(seed)));
     let mut dense = 0;
     for half in halves {
         dense += half.await.unwrap();
