@@ -77,6 +77,12 @@ impl AccumulatePlan {
         self.calls.iter().any(has_list)
     }
 
+    /// Returns the bytes that a row takes at most until its group is finished, in medians and percentiles.
+    pub(super) fn gathered_bytes_per_row(&self) -> Result<usize> {
+        let quantiles = Quantiles::of_calls(&self.calls, &self.schema, 0)?;
+        Ok(quantiles.iter().map(Quantiles::bytes_per_row).sum())
+    }
+
     /// Estimates the bytes of the arguments of a row, which accumulators that hold values take.
     pub(super) fn bytes_per_row(&self) -> Result<usize> {
         /// The assumed bytes of a text, or of another value without a fixed width.

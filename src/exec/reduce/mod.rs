@@ -44,6 +44,7 @@ mod dense_stream;
 mod extremes;
 mod factors;
 mod first_cell;
+mod group_blocks;
 mod group_pruning;
 mod keys;
 mod linear;

@@ -112,6 +112,11 @@ impl Quantiles {
         Ok(())
     }
 
+    /// Returns the memory that a row takes at most, in bytes.
+    pub(super) fn bytes_per_row(&self) -> usize {
+        self.values.bytes_per_value()
+    }
+
     /// Returns the memory of the values now and when they are grouped, in bytes.
     pub(super) fn size(&self) -> usize {
         self.values.bytes()
@@ -138,6 +143,8 @@ fn kept(mask: &BooleanArray) -> NullBuffer {
 trait Gathered: Send {
     fn push(&mut self, values: &ArrayRef, groups: &[usize], mask: Option<&NullBuffer>);
 
+    fn bytes_per_value(&self) -> usize;
+
     fn bytes(&self) -> usize;
 
     fn quantiles(self: Box<Self>, groups: usize, wanted: &[Quantile]) -> Vec<ArrayRef>;
@@ -148,6 +155,10 @@ trait Gathered: Send {
 impl<T: TotalOrder + ArrowPrimitiveType> Gathered for GatheredValues<T> {
     fn push(&mut self, values: &ArrayRef, groups: &[usize], mask: Option<&NullBuffer>) {
         Self::push(self, values.as_primitive::<T>(), groups, mask);
+    }
+
+    fn bytes_per_value(&self) -> usize {
+        Self::BYTES_PER_VALUE
     }
 
     fn bytes(&self) -> usize {

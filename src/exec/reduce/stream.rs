@@ -18,7 +18,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -27,6 +27,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::account::Account;
 use super::accumulate::{AccumulatePlan, Accumulators};
+use super::group_blocks::GroupBlock;
 use super::group_pruning::needed_elements;
 use super::partitions::ReducePartition;
 use super::reduction::Reduction;
@@ -34,6 +35,7 @@ use super::strategy::ReduceStrategy;
 use crate::exec::batches::stream_of;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
+use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::pruning::SHORT_GAP;
 use crate::exec::reads::Reads;
@@ -41,8 +43,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::plan::{Assembler, RowBlocks, TaskNumber, TaskRange};
 use crate::reduce::{GroupTable, RowPlaces};
 
-/// Returns the groups of a partition. If the memory pool refuses memory for them and rows may take less,
-/// the partition is aggregated over rows. Groups for which one of `filters` is not true may be left out.
+/// Returns the groups of a partition. Groups for which one of `filters` is not true may be left out.
 pub(super) fn reduce(
     reduction: Arc<Reduction>,
     filters: Vec<PhysicalExprRef>,
@@ -54,27 +55,94 @@ pub(super) fn reduce(
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let schema = Arc::clone(&reduction.schema);
     let opened = async move {
-        let batch_size = context.session_config().batch_size();
-        // Nothing is yielded before the last chunk, so until then the work can start again over rows.
-        let reducer =
-            PartitionReducer::new(&reduction, &filters, partition, metrics, Arc::clone(&context));
-        let reduced = match reducer {
-            Ok(reducer) => reducer.into_stream().await,
-            Err(refused) => Err(refused),
-        };
-        match reduced {
-            Err(error)
-                if is_exhausted(&error)
-                    && reduction.strategy.rows_may_take_less(&reduction.keys, batch_size) =>
-            {
-                log::debug!("no memory for the groups, aggregating rows: {error}");
-                let of_plan = reduction.partitions[partition].partition;
-                reduction.over_rows(partition)?.execute(of_plan, context)
-            }
-            reduced => reduced,
-        }
+        let part = restricted(&reduction.partitions[partition], &reduction, &filters, &metrics)?;
+        let mut pending = blocks(&reduction, part, &context)?;
+        pending.reverse();
+        let metrics = Arc::new(metrics);
+        let blocks =
+            PartitionBlocks { reduction, partition, metrics, context, pending, is_whole: true };
+        let streams = futures::stream::try_unfold(blocks, PartitionBlocks::next);
+        Ok::<_, DataFusionError>(streams.try_flatten())
     };
     stream_of(schema, futures::stream::once(opened).try_flatten())
+}
+
+/// Returns the groups of a partition in as many blocks as their values need, of the memory for groups.
+fn blocks(
+    reduction: &Reduction,
+    part: ReducePartition,
+    context: &TaskContext,
+) -> Result<Vec<GroupBlock>> {
+    let block = GroupBlock::new(reduction, part);
+    let bytes_per_row = match &*reduction.strategy {
+        ReduceStrategy::Accumulators(plan) if reduction.whole => plan.gathered_bytes_per_row()?,
+        _ => 0,
+    };
+    if bytes_per_row == 0 {
+        return Ok(vec![block]);
+    }
+    let config = GridfusionConfig::from_options(context.session_config().options());
+    let memory = match context.memory_pool().memory_limit() {
+        MemoryLimit::Finite(limit) => (limit / 2).min(config.optimizer.reduce_memory),
+        _ => config.optimizer.reduce_memory,
+    };
+    let most = memory / reduction.partitions.len().max(1) / bytes_per_row;
+    Ok(block.of_rows(reduction, most as u64))
+}
+
+/// The blocks of a partition that are left, the last first.
+struct PartitionBlocks {
+    reduction: Arc<Reduction>,
+    partition: usize,
+    metrics: Arc<ScanMetrics>,
+    context: Arc<TaskContext>,
+    pending: Vec<GroupBlock>,
+    /// Whether no groups were returned yet.
+    is_whole: bool,
+}
+
+impl PartitionBlocks {
+    /// Returns the groups of the next block. If the memory pool refuses memory for them, the block is halved; if rows may
+    /// take less, the partition is aggregated over rows.
+    async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
+        while let Some(block) = self.pending.pop() {
+            let reducer = PartitionReducer::new(
+                &self.reduction,
+                block.part.clone(),
+                self.partition,
+                Arc::clone(&self.metrics),
+                Arc::clone(&self.context),
+            );
+            // Nothing is yielded before the last chunk, so until then the work can start again.
+            let reduced = match reducer {
+                Ok(reducer) => reducer.into_stream().await,
+                Err(refused) => Err(refused),
+            };
+            let error = match reduced {
+                Err(error) if is_exhausted(&error) => error,
+                reduced => {
+                    self.is_whole = false;
+                    return Ok(Some((reduced?, self)));
+                }
+            };
+            let batch_size = self.context.session_config().batch_size();
+            let Reduction { strategy, keys, whole, .. } = &*self.reduction;
+            if self.is_whole && strategy.rows_may_take_less(keys, batch_size) {
+                log::debug!("no memory for the groups, aggregating rows: {error}");
+                self.pending.clear();
+                let of_plan = self.reduction.partitions[self.partition].partition;
+                let rows = self.reduction.over_rows(self.partition)?;
+                return Ok(Some((rows.execute(of_plan, Arc::clone(&self.context))?, self)));
+            }
+            let halves = if *whole { block.halves(&self.reduction) } else { None };
+            let Some(halves) = halves else { return Err(error) };
+            log::debug!(
+                "no memory for the values of all groups, aggregating half of them: {error}"
+            );
+            self.pending.extend(halves.into_iter().rev());
+        }
+        Ok(None)
+    }
 }
 
 /// Whether the memory pool refused memory, directly or below other errors.
@@ -114,18 +182,18 @@ fn restricted(
     Ok(ReducePartition { plan: Arc::new(plan), partition: 0 })
 }
 
-/// The reduction of one partition.
+/// The reduction of one partition, or of a block of it.
 pub(super) struct PartitionReducer {
     pub(super) reduction: Arc<Reduction>,
     /// The number of the partition.
     number: usize,
-    /// The part of the partition that the filters keep.
+    /// The part of the partition that the filters keep, or a block of its groups.
     pub(super) part: ReducePartition,
     pub(super) table: GroupTable,
     /// The table of fine groups, if groups are weighed.
     pub(super) fine: Option<GroupTable>,
     pub(super) reservation: MemoryReservation,
-    pub(super) metrics: ScanMetrics,
+    pub(super) metrics: Arc<ScanMetrics>,
     context: Arc<TaskContext>,
 }
 
@@ -133,12 +201,11 @@ impl PartitionReducer {
     /// Makes the table of groups, and reserves memory for it. Fails if the memory pool refuses it.
     fn new(
         reduction: &Arc<Reduction>,
-        filters: &[PhysicalExprRef],
+        part: ReducePartition,
         number: usize,
-        metrics: ScanMetrics,
+        metrics: Arc<ScanMetrics>,
         context: Arc<TaskContext>,
     ) -> Result<Self> {
-        let part = restricted(&reduction.partitions[number], reduction, filters, &metrics)?;
         let selection = reduction.plan.selection().axes();
         let table = |axes: &[_]| GroupTable::new(&part.plan, part.partition, selection, axes);
         let fine = reduction.strategy.fine_groups().map(|axes| table(axes)).transpose()?;

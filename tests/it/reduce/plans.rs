@@ -59,7 +59,7 @@ async fn register(ctx: &SessionContext, file: &TempTet) {
     ctx.register_array("t", file.location(), options).await.unwrap();
 }
 
-async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
+pub(super) async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
     ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
 }
 
@@ -68,7 +68,7 @@ async fn explain(ctx: &SessionContext, sql: &str) -> String {
 }
 
 /// The `GridReduceExec` of a plan.
-fn reduction(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+pub(super) fn reduction(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     if plan.downcast_ref::<GridReduceExec>().is_some() {
         return Some(Arc::clone(plan));
     }

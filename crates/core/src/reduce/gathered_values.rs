@@ -114,10 +114,12 @@ impl<T: TotalOrder> GatheredValues<T> {
         self.batches.push(Batch { keys, groups: of_keys });
     }
 
+    /// The bytes of a value, of the number of its group, and of the copy that [`grouped`](Self::grouped) makes.
+    pub const BYTES_PER_VALUE: usize = 2 * size_of::<T::Key>() + size_of::<u32>();
+
     /// Returns the bytes of the values, and of the copy that [`grouped`](Self::grouped) makes.
     pub fn bytes(&self) -> usize {
-        self.len * (2 * size_of::<T::Key>() + size_of::<u32>())
-            + self.batches.capacity() * size_of::<Batch<T>>()
+        self.len * Self::BYTES_PER_VALUE + self.batches.capacity() * size_of::<Batch<T>>()
     }
 
     /// Returns the values group by group.
