@@ -37,6 +37,8 @@ pub(super) struct AccumulatePlan {
     pub(super) calls: Vec<Aggregate>,
     /// The condition on rows; it is applied before the calls see them.
     predicate: Option<PhysicalExprRef>,
+    /// The bytes that a row takes at most until its group is finished, in medians and percentiles.
+    pub(super) gathered_bytes_per_row: usize,
 }
 
 /// Aggregates whose answer depends on the order of rows, whether or not the query sorts them.
@@ -56,10 +58,14 @@ impl AccumulatePlan {
         let needed =
             columns_of(calls.clone().flat_map(Aggregate::expressions).chain(&query.predicate));
         let scanned = scan.columns();
+        let schema = Arc::new(scan.schema_ref().project(&needed)?);
+        let calls = calls.map(|call| call.over_columns(&needed)).collect::<Result<Vec<_>>>()?;
+        let quantiles = Quantiles::of_calls(&calls, &schema, 0)?;
         Ok(Some(Self {
             columns: needed.iter().map(|&at| scanned[at]).collect(),
-            schema: Arc::new(scan.schema_ref().project(&needed)?),
-            calls: calls.map(|call| call.over_columns(&needed)).collect::<Result<_>>()?,
+            gathered_bytes_per_row: quantiles.iter().map(Quantiles::bytes_per_row).sum(),
+            schema,
+            calls,
             predicate: query
                 .predicate
                 .as_ref()
@@ -75,12 +81,6 @@ impl AccumulatePlan {
             states.is_ok_and(|states| states.iter().any(|state| state.data_type().is_nested()))
         };
         self.calls.iter().any(has_list)
-    }
-
-    /// Returns the bytes that a row takes at most until its group is finished, in medians and percentiles.
-    pub(super) fn gathered_bytes_per_row(&self) -> Result<usize> {
-        let quantiles = Quantiles::of_calls(&self.calls, &self.schema, 0)?;
-        Ok(quantiles.iter().map(Quantiles::bytes_per_row).sum())
     }
 
     /// Estimates the bytes of the arguments of a row, which accumulators that hold values take.

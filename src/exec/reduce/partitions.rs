@@ -9,7 +9,7 @@
 //!   GROUP BY hour:    time  0 1 2 … 23 0 1 2 … 23 0 1 …        every cut splits every hour
 //! ```
 //!
-//! Cuts are at a chunk's border, or inside a chunk if an axis has many chunks. Without a cut, the reduction returns the
+//! Cuts are at a chunk's border, or inside a chunk if an axis has many chunks or states hold all values. Without a cut, the reduction returns the
 //! partial states that DataFusion defines for its functions, and DataFusion repartitions and merges them.
 
 use std::ops::Range;
@@ -33,17 +33,29 @@ pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
     (0..plan.partition_count()).map(of_plan).collect()
 }
 
+/// Where partitions may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cuts {
+    /// Where few chunks are read twice.
+    Cheap,
+    /// Anywhere: reading chunks again costs less than merging partial states.
+    Anywhere,
+}
+
 /// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
 /// array cannot be cut this way.
 pub(super) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
+    allowed: Cuts,
 ) -> Option<Vec<ReducePartition>> {
     if plan.partition_count() == 1 {
         return Some(as_planned(plan));
     }
     let axes = KeyedAxis::all(plan, groups);
-    let (axis, parts) = parts_apart(plan, &axes, plan.partition_count())?;
+    let apart = |allowed| parts_apart(plan, &axes, plan.partition_count(), allowed);
+    let anywhere = || (allowed == Cuts::Anywhere).then(|| apart(Cuts::Anywhere)).flatten();
+    let (axis, parts) = apart(Cuts::Cheap).or_else(anywhere)?;
     Some(of_parts(plan, axis, &parts))
 }
 
@@ -51,19 +63,25 @@ pub(super) fn without_shared_groups(
 pub(super) fn without_shared_groups_or_empty(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
+    allowed: Cuts,
 ) -> Vec<ReducePartition> {
     if plan.partition_count() == 1 {
         return as_planned(plan);
     }
-    let (axis, parts) = parts_apart_or_empty(plan, groups, plan.partition_count());
+    let (axis, parts) = parts_apart_or_empty(plan, groups, plan.partition_count(), allowed);
     of_parts(plan, axis, &parts)
 }
 
 /// Returns `count` shares of a plan that share no group. If the array cannot be cut so often, some are empty.
 ///
 /// The plan must be of an array with axes.
-pub(super) fn shares_apart(plan: &ScanPlan, groups: &[AxisGroups], count: usize) -> Vec<ScanPlan> {
-    let (axis, parts) = parts_apart_or_empty(plan, groups, count);
+pub(super) fn shares_apart(
+    plan: &ScanPlan,
+    groups: &[AxisGroups],
+    count: usize,
+    allowed: Cuts,
+) -> Vec<ScanPlan> {
+    let (axis, parts) = parts_apart_or_empty(plan, groups, count, allowed);
     let share = |(number, part): (usize, &AxisSelection)| plan.share_of(number, axis, part);
     parts.iter().enumerate().map(share).collect()
 }
@@ -74,9 +92,10 @@ fn parts_apart_or_empty(
     plan: &ScanPlan,
     groups: &[AxisGroups],
     count: usize,
+    allowed: Cuts,
 ) -> (usize, Vec<AxisSelection>) {
     let axes = KeyedAxis::all(plan, groups);
-    let apart = (2..=count).rev().find_map(|count| parts_apart(plan, &axes, count));
+    let apart = (2..=count).rev().find_map(|count| parts_apart(plan, &axes, count, allowed));
     let (axis, mut parts) = apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
     parts.resize(count, AxisSelection::from_range(parts[0].len(), 0..0));
     (axis, parts)
@@ -106,9 +125,10 @@ fn parts_apart(
     plan: &ScanPlan,
     axes: &[KeyedAxis],
     count: usize,
+    allowed: Cuts,
 ) -> Option<(usize, Vec<AxisSelection>)> {
     axes.iter().find_map(|keyed| {
-        let cuts = cuts(plan, keyed, count as u64)?;
+        let cuts = cuts(plan, keyed, count as u64, allowed)?;
         let selection = &plan.selection().axes()[keyed.axis];
         let between = |ranks: &[u64]| selection.slice(ranks[0]..ranks[1]);
         Some((keyed.axis, cuts.windows(2).map(between).collect()))
@@ -130,7 +150,7 @@ fn of_parts(plan: &ScanPlan, axis: usize, parts: &[AxisSelection]) -> Vec<Reduce
 /// Of 1440 indices in chunks of 240, two partitions are cut at 720: the ideal rank, and a chunk's border.
 /// If a group has cells on both sides, there is no cut: no other border is near enough, between 630 and
 /// 809.
-fn cuts(plan: &ScanPlan, keyed: &KeyedAxis, count: u64) -> Option<Vec<u64>> {
+fn cuts(plan: &ScanPlan, keyed: &KeyedAxis, count: u64, allowed: Cuts) -> Option<Vec<u64>> {
     /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
     /// A cut may lie `1 / SLACK` of a share away from its ideal rank.
@@ -139,7 +159,8 @@ fn cuts(plan: &ScanPlan, keyed: &KeyedAxis, count: u64) -> Option<Vec<u64>> {
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
     // Many chunks per partition: then a cut may be anywhere.
-    let may_split = plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
+    let may_split = allowed == Cuts::Anywhere
+        || plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
     let mut cuts = vec![0];
     for number in 1..count {
         let ideal = len * number / count;
@@ -225,7 +246,8 @@ mod tests {
             let numbers: Arc<[u32]> = (0..selected as u32).map(|rank| rank / run).collect();
             let count = numbers.last().map_or(0, |last| last + 1);
             let numbered = AxisGroups::Numbered { numbers: Arc::clone(&numbers), groups: count };
-            let Some(partitions) = without_shared_groups(&plan, &[numbered, AxisGroups::One])
+            let Some(partitions) =
+                without_shared_groups(&plan, &[numbered, AxisGroups::One], Cuts::Cheap)
             else {
                 continue;
             };
@@ -260,7 +282,10 @@ mod tests {
         let request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
         let plan = Arc::new(ScanPlan::new(grid, request).unwrap());
         let hours = AxisGroups::Numbered { numbers: (0..96).map(|i| i % 24).collect(), groups: 24 };
-        assert!(without_shared_groups(&plan, &[hours]).is_none());
-        assert_eq!(without_shared_groups(&plan, &[AxisGroups::Each]).unwrap().len(), 2);
+        assert!(without_shared_groups(&plan, &[hours], Cuts::Anywhere).is_none());
+        assert_eq!(
+            without_shared_groups(&plan, &[AxisGroups::Each], Cuts::Cheap).unwrap().len(),
+            2
+        );
     }
 }

@@ -75,10 +75,12 @@ impl Reduction {
         let apart = match output {
             Output::States => None,
             Output::WholeIfApart(schema) => {
-                without_shared_groups(&plan, &keys.axes).map(|apart| (apart, schema))
+                without_shared_groups(&plan, &keys.axes, strategy.cuts())
+                    .map(|apart| (apart, schema))
             }
             Output::Whole(schema) => {
-                Some((without_shared_groups_or_empty(&plan, &keys.axes), schema))
+                let parts = without_shared_groups_or_empty(&plan, &keys.axes, strategy.cuts());
+                Some((parts, schema))
             }
         };
         let whole = apart.is_some();
@@ -122,7 +124,7 @@ impl Reduction {
             share.ok_or_else(|| internal_datafusion_err!("a share of a reduction is no reduction"))
         };
         let plans = match self.whole {
-            true => shares_apart(&self.plan, &self.keys.axes, count),
+            true => shares_apart(&self.plan, &self.keys.axes, count, self.strategy.cuts()),
             false => self.plan.shares(count),
         };
         plans.into_iter().map(share).collect()

@@ -11,6 +11,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::accumulate::AccumulatePlan;
 use super::dense::DensePlan;
 use super::keys::Keys;
+use super::partitions::Cuts;
 use super::query::Query;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
@@ -83,6 +84,14 @@ impl ReduceStrategy {
         match self {
             Self::Dense(dense) => dense.members.iter().any(|it| it.member.weights.is_some()),
             Self::Accumulators(_) => false,
+        }
+    }
+
+    /// Returns where partitions may be cut.
+    pub(super) fn cuts(&self) -> Cuts {
+        match self {
+            Self::Accumulators(plan) if plan.gathered_bytes_per_row > 0 => Cuts::Anywhere,
+            _ => Cuts::Cheap,
         }
     }
 

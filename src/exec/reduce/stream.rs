@@ -75,7 +75,7 @@ fn blocks(
 ) -> Result<Vec<GroupBlock>> {
     let block = GroupBlock::new(reduction, part);
     let bytes_per_row = match &*reduction.strategy {
-        ReduceStrategy::Accumulators(plan) if reduction.whole => plan.gathered_bytes_per_row()?,
+        ReduceStrategy::Accumulators(plan) if reduction.whole => plan.gathered_bytes_per_row,
         _ => 0,
     };
     if bytes_per_row == 0 {
