@@ -238,15 +238,21 @@ fn fold_runs<T: Cell, S: Statistic<T>, K: Test<T>>(
     let mut lanes = [S::NEUTRAL; LANES];
     let mut kept = [0_u32; LANES];
     let row = |at| batch.row(cells, batch.rows.start + (first + at) * batch.rows.stride);
-    let [a, b, c, d] = std::array::from_fn(row);
-    for from in (0..cells.len()).step_by(width) {
-        let block = from..cells.len().min(from + width);
-        let [a, b, c, d] = [a, b, c, d].map(|row| &row[block.clone()]);
-        columns!(block.len(), test, [a, b, c, d], |at, lane, count| {
+    // The compiler knows how many cells a block has, and vectorises for so many.
+    let (a, a_rest) = row(0).as_chunks::<LANES>();
+    let (b, b_rest) = row(1).as_chunks::<LANES>();
+    let (c, c_rest) = row(2).as_chunks::<LANES>();
+    let (d, d_rest) = row(3).as_chunks::<LANES>();
+    for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+        columns!(width, test, [a, b, c, d], |at, lane, count| {
             lanes[at] = S::fold(lanes[at], lane);
             kept[at] = kept[at].wrapping_add(count);
         });
     }
+    columns!(a_rest.len(), test, [a_rest, b_rest, c_rest, d_rest], |at, lane, count| {
+        lanes[at] = S::fold(lanes[at], lane);
+        kept[at] = kept[at].wrapping_add(count);
+    });
     folded::<T, S>(lanes, kept)
 }
 
