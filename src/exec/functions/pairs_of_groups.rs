@@ -10,68 +10,12 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
 use super::pairs::PairFunction;
-use crate::reduce::Pairs;
+use crate::reduce::{PairSums, Pairs};
 
 /// The pairs of all groups, for one function.
 pub(super) struct PairsOfGroups {
     function: PairFunction,
     sums: Vec<PairSums>,
-}
-
-/// Sums of the distances from the first pair, as those of [`Pairs`] in the kernels.
-#[derive(Debug, Clone, Copy, Default)]
-struct PairSums {
-    count: u64,
-    first: (f64, f64),
-    x: f64,
-    y: f64,
-    xx: f64,
-    yy: f64,
-    xy: f64,
-}
-
-impl PairSums {
-    /// Adds pairs to those before.
-    fn add(&mut self, pairs: &Pairs) {
-        if pairs.count == 0 {
-            return;
-        }
-        let (x, y) = (pairs.mean_x, pairs.mean_y);
-        if self.count == 0 {
-            // All distances from an infinite number would be NaN.
-            let finite = |number: f64| if number.is_finite() { number } else { 0.0 };
-            self.first = (finite(x), finite(y));
-        }
-        let (first_x, first_y) = self.first;
-        let (n, dx, dy) = (pairs.count as f64, x - first_x, y - first_y);
-        self.count += pairs.count;
-        self.x += n * dx;
-        self.y += n * dy;
-        self.xx += pairs.xx + n * dx * dx;
-        self.yy += pairs.yy + n * dy * dy;
-        self.xy += pairs.xy + n * dx * dy;
-    }
-
-    fn pairs(&self) -> Pairs {
-        if self.count == 0 {
-            return Pairs::NONE;
-        }
-        let (first_x, first_y) = self.first;
-        let n = self.count as f64;
-        let (x, y) = (self.x / n, self.y / n);
-        // Rounding must not make a square negative.
-        let square = |sum: f64| if sum < 0.0 { 0.0 } else { sum };
-        // Infinite numbers have no spread.
-        let (no_x, no_y) = (x * 0.0, y * 0.0);
-        Pairs {
-            count: self.count,
-            mean_x: first_x + x,
-            mean_y: first_y + y,
-            xx: square(self.xx - x * self.x) + no_x,
-            yy: square(self.yy - y * self.y) + no_y,
-            xy: self.xy - x * self.y + no_x + no_y,
-        }
-    }
 }
 
 impl PairsOfGroups {

@@ -11,7 +11,7 @@ use arrow::datatypes::{ArrowPrimitiveType, Int64Type, UInt64Type};
 
 use super::group_stats::{GroupStats, RequestedStats};
 use super::moments::Moments;
-use super::pairs::Pairs;
+use super::pair_sums::Pairs;
 use crate::error::{Error, Result};
 
 /// How groups are added up: each has a coarser group, or does not count.

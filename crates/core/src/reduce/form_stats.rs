@@ -14,7 +14,7 @@ use arrow::datatypes::{
 use super::form_cells::FormCells;
 use super::group_stats::{GroupStats, RequestedMember};
 use super::moments::Moments;
-use super::pairs::Pairs;
+use super::pair_sums::Pairs;
 use super::weighted::WeightedStates;
 use crate::array::failed_to;
 use crate::error::{Error, Result};

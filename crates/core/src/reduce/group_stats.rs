@@ -6,7 +6,8 @@ use arrow::array::ArrayRef;
 
 use super::group_cells::GroupCells;
 use super::moments::Moments;
-use super::pairs::{PairStates, Pairs};
+use super::pair_sums::Pairs;
+use super::pairs::PairStates;
 use super::value_range::ValueRange;
 use super::weighted::{CellWeights, WeightedStates};
 

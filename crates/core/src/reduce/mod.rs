@@ -49,6 +49,7 @@ mod loops;
 mod member;
 mod moments;
 mod packing;
+mod pair_sums;
 mod pairs;
 mod plane_groups;
 mod quantile;
@@ -74,7 +75,7 @@ pub use group_stats::{GroupStats, RequestedCells, RequestedMember, RequestedStat
 pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;
 pub use moments::Moments;
-pub use pairs::Pairs;
+pub use pair_sums::{PairSums, Pairs};
 pub use plane_groups::PlaneGroups;
 pub use quantile::Quantile;
 pub use reducer::Reducer;

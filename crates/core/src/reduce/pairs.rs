@@ -7,92 +7,14 @@
 //!   y   3.1 2.9 NULL 3.4 …   the cells of that label, each in the group of its column
 //! ```
 //!
-//! Sums of squares lose the digits of a small spread around a large mean. So all numbers are taken from the first pair of their
-//! group. The first pair is part of the spread, so the mean of n pairs is at most √n standard deviations away from it.
-//! The error of a sum grows with the square of that, at most by n. Nothing is divided before the end.
+//! All numbers are taken from the first pair of their group, as in [`PairSums`].
 
 use super::batch::{Batch, GroupPlaces};
 use super::cell::Cell;
 use super::keep::Test;
 use super::lanes::{LANES, ROWS, opaque_lanes};
+use super::pair_sums::{PairSums, Pairs, finite};
 use super::weighted::RowWeights;
-
-/// The count, the means and the spreads of pairs of numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Pairs {
-    /// The number of pairs.
-    pub count: u64,
-    /// The mean of x.
-    pub mean_x: f64,
-    /// The mean of y.
-    pub mean_y: f64,
-    /// The sum of the squared distances of x from its mean.
-    pub xx: f64,
-    /// The sum of the squared distances of y from its mean.
-    pub yy: f64,
-    /// The sum of the products of both distances.
-    pub xy: f64,
-}
-
-impl Pairs {
-    /// No pair.
-    pub const NONE: Self = Self { count: 0, mean_x: 0.0, mean_y: 0.0, xx: 0.0, yy: 0.0, xy: 0.0 };
-
-    /// Makes one pair.
-    #[must_use]
-    pub fn from_pair(x: f64, y: f64) -> Self {
-        // The spread of a single infinite number is NaN.
-        let spread = |a: f64, b: f64| (a * 0.0) * (b * 0.0);
-        let (xx, yy, xy) = (spread(x, x), spread(y, y), spread(x, y));
-        Self { count: 1, mean_x: x, mean_y: y, xx, yy, xy }
-    }
-
-    /// Returns the pairs of both, by Chan's formula.
-    #[must_use]
-    pub fn and(self, later: Self) -> Self {
-        // The mean of no pair must not count.
-        match (self.count, later.count) {
-            (0, _) => return later,
-            (_, 0) => return self,
-            _ => {}
-        }
-        let (a, b) = (self.count as f64, later.count as f64);
-        let count = a + b;
-        let (dx, dy) = (later.mean_x - self.mean_x, later.mean_y - self.mean_y);
-        let weight = a * b / count;
-        Self {
-            count: self.count + later.count,
-            mean_x: self.mean_x + dx * (b / count),
-            mean_y: self.mean_y + dy * (b / count),
-            xx: self.xx + later.xx + dx * dx * weight,
-            yy: self.yy + later.yy + dy * dy * weight,
-            xy: self.xy + later.xy + dx * dy * weight,
-        }
-    }
-
-    /// Returns the pairs with x and y exchanged.
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        let Self { count, mean_x, mean_y, xx, yy, xy } = self;
-        Self { count, mean_x: mean_y, mean_y: mean_x, xx: yy, yy: xx, xy }
-    }
-
-    /// Returns the pairs with `y * scale + offset` in place of y.
-    pub(super) fn rescaled(self, scale: f64, offset: f64) -> Self {
-        Self {
-            mean_y: if self.count == 0 { 0.0 } else { self.mean_y * scale + offset },
-            yy: self.yy * scale * scale,
-            xy: self.xy * scale,
-            ..self
-        }
-    }
-}
-
-/// Returns a number from which distances are taken: 0 in place of an infinite one or NaN, from which all distances would be NaN.
-#[inline(always)]
-fn finite(number: f64) -> f64 {
-    if number.is_finite() { number } else { 0.0 }
-}
 
 /// The pairs of groups, indexed by place: sums of the distances from a first pair.
 #[derive(Debug, Clone, Default)]
@@ -128,23 +50,16 @@ impl PairStates {
     /// Returns the pairs of each group.
     pub(super) fn finish(&self) -> Vec<Pairs> {
         let pairs = |at: usize| {
-            let count = self.counts[at];
-            if count == 0.0 {
-                return Pairs::NONE;
-            }
-            let (x, y) = (self.x[at] / count, self.y[at] / count);
-            // Rounding must not make a square negative.
-            let square = |sum: f64| if sum < 0.0 { 0.0 } else { sum };
-            // Infinite numbers have no spread.
-            let (no_x, no_y) = (x * 0.0, y * 0.0);
-            Pairs {
-                count: count as u64,
-                mean_x: self.first_x[at] + x,
-                mean_y: self.first_y[at] + y,
-                xx: square(self.xx[at] - x * self.x[at]) + no_x,
-                yy: square(self.yy[at] - y * self.y[at]) + no_y,
-                xy: self.xy[at] - x * self.y[at] + no_x + no_y,
-            }
+            let sums = PairSums {
+                count: self.counts[at] as u64,
+                first: (self.first_x[at], self.first_y[at]),
+                x: self.x[at],
+                y: self.y[at],
+                xx: self.xx[at],
+                yy: self.yy[at],
+                xy: self.xy[at],
+            };
+            sums.pairs()
         };
         (0..self.counts.len()).map(pairs).collect()
     }
@@ -391,19 +306,5 @@ mod tests {
         assert!(found.iter().all(|it| it.yy.is_nan() && it.xy.is_nan()), "{found:?}");
         assert!(found.iter().all(|it| (it.mean_x, it.xx) == (2.0, 2.0)), "{found:?}");
         assert_eq!(found[0].mean_y, f64::INFINITY);
-    }
-
-    #[test]
-    fn joined_pairs_are_those_of_all() {
-        let all = [(1.0, 5.0), (2.0, 3.0), (4.0, 4.0)].map(|(x, y)| Pairs::from_pair(x, y));
-        let [a, b, c] = all;
-        let joined = a.and(b).and(c);
-        assert_eq!(joined, Pairs::NONE.and(a.and(b.and(c)).and(Pairs::NONE)));
-        let expected =
-            Pairs { count: 3, mean_x: 7.0 / 3.0, mean_y: 4.0, xx: 14.0 / 3.0, yy: 2.0, xy: -1.0 };
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        assert!(near(joined.xx, expected.xx) && near(joined.xy, expected.xy), "{joined:?}");
-        assert_eq!(joined.swapped().swapped(), joined);
-        assert_eq!(joined.rescaled(-2.0, 1.0).mean_y, -7.0);
     }
 }
