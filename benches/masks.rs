@@ -224,6 +224,44 @@ fn trends(part: &[u8]) -> [Vec<f64>; 5] {
     sums
 }
 
+/// The 90th percentiles of some grid points, whose values are gathered sixteen grid points at a time.
+fn percentiles(bytes: &[u8], points: std::ops::Range<usize>) -> Vec<f32> {
+    const POINTS: usize = 16;
+    let mut found = Vec::new();
+    let mut series = vec![Vec::new(); POINTS];
+    for first in points.clone().step_by(POINTS) {
+        let count = POINTS.min(points.end - first);
+        series.iter_mut().for_each(Vec::clear);
+        for row in cells::<Masked>(bytes).chunks_exact(plane()) {
+            for (series, cell) in series.iter_mut().zip(&row[first..first + count]) {
+                if Masked::counts(*cell) {
+                    series.push(*cell);
+                }
+            }
+        }
+        for series in &mut series[..count] {
+            let Some(last) = series.len().checked_sub(1) else {
+                found.push(f32::NAN);
+                continue;
+            };
+            let at = last as f64 * 0.9;
+            let (_, low, above) = series.select_nth_unstable_by(at as usize, f32::total_cmp);
+            let high = above.iter().copied().fold(f32::INFINITY, f32::min);
+            found.push(*low + (high - *low) * at.fract() as f32);
+        }
+    }
+    found
+}
+
+fn percentile_map(bytes: &[u8]) {
+    let half = plane() / 2;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| black_box(percentiles(bytes, 0..half)));
+        black_box(percentiles(bytes, half..plane()));
+        black_box(other.join().unwrap());
+    });
+}
+
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn exceeding_map(part: &[u8]) -> (Vec<f64>, Vec<u32>) {
     let (mut sums, mut counts) = (vec![0.0; plane()], vec![0_u32; plane()]);
@@ -459,6 +497,11 @@ fn queries() -> Vec<(&'static str, &'static str, Loop)> {
             "trends, `regr_slope(value, date_part('epoch', time))`, a map",
             "SELECT lat, lon, regr_slope(value, date_part('epoch', time)) FROM t GROUP BY lat, lon",
             |bytes| planes(bytes, |part| drop(black_box(trends(part)))),
+        ),
+        (
+            "`percentile_cont(value, 0.9)`, a map",
+            "SELECT lat, lon, percentile_cont(value, 0.9) FROM t GROUP BY lat, lon",
+            percentile_map,
         ),
         (
             "`avg(value - 273.15)`, a map",
