@@ -25,6 +25,10 @@ SQL = {
     "one_day": "SELECT time, value FROM t WHERE station = 'ST00007' "
                "AND time >= '1990-02-01' AND time < '1990-02-02'",
 }
+# Statements that write files.
+COPIES = {
+    "csv": "COPY (SELECT * FROM t WHERE time < '1991-01-01') TO '{folder}/duckdb.csv'",
+}
 
 
 def duckdb_queries(directory):
@@ -32,7 +36,9 @@ def duckdb_queries(directory):
     con = duckdb.connect()
     con.execute("SET threads = 2")
     con.execute(f"CREATE VIEW t AS SELECT * FROM '{directory / 't.parquet'}'")
-    return {name: lambda sql=sql: con.execute(sql).fetchnumpy() for name, sql in SQL.items()}
+    queries = {name: lambda sql=sql: con.execute(sql).fetchnumpy() for name, sql in SQL.items()}
+    copies = {name: sql.replace("{folder}", str(directory)) for name, sql in COPIES.items()}
+    return queries | {name: lambda sql=sql: con.execute(sql) for name, sql in copies.items()}
 
 
 def open_zarr(directory, chunks):
@@ -63,6 +69,7 @@ def xarray_queries(directory):
         "by_month": lambda: value().resample(time="MS").mean().compute(),
         "half": lambda: (lambda v: v.where(v > 280).mean("time").compute())(value()),
         "one_day": lambda: value().sel(station="ST00007", time="1990-02-01").compute(),
+        "csv": lambda: value().sel(time="1990").to_dataframe().to_csv(directory / "xarray.csv"),
     }
 
 

@@ -25,7 +25,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
-use futures::TryStreamExt;
+use futures::future::ready;
+use futures::stream::{self, BoxStream, FuturesOrdered};
+use futures::{Stream, StreamExt, TryStreamExt};
 use gridfusion::io::{Remote, RequestCounts};
 use gridfusion_distributed::is_worker_failure;
 
@@ -194,13 +196,13 @@ impl Query {
         Ok(count)
     }
 
-    /// Prints batch by batch to `out`, and adds their rows to `count`.
+    /// Prints rows to `out`, and adds them to `count`. Several threads format the rows that come next.
     ///
     /// If the query may run on workers, a result of one batch is printed at its end. If a worker fails before, no row is printed,
     /// and the query may run again.
     async fn print_each(
         &self,
-        mut rows: SendableRecordBatchStream,
+        rows: SendableRecordBatchStream,
         mut progress: Option<Progress>,
         mut out: &mut (dyn Write + Send),
         count: &mut usize,
@@ -209,28 +211,33 @@ impl Query {
         let is_seen = io::stdout().is_terminal();
         let mut printer = self.printer()?;
         let reservation = self.reservation();
-        let mut may_wait = self.has_workers && !self.plan.boundedness().is_unbounded();
-        let mut first = None;
-        while let Some(batch) = rows.try_next().await? {
-            if batch.num_rows() == 0 {
-                continue;
-            }
-            *count += batch.num_rows();
-            if std::mem::take(&mut may_wait) {
-                first = Some(batch);
-                continue;
-            }
-            progress = progress.filter(|_| !is_seen);
-            self.has_printed.store(true, Ordering::Relaxed);
-            for batch in first.take().into_iter().chain([batch]) {
-                printer.write(&mut out, batch)?;
-                reservation.try_resize(printer.memory())?;
+        let may_wait = self.has_workers && !self.plan.boundedness().is_unbounded();
+        let mut rows = batches_to_print(rows, may_wait, printer.most_rows());
+        // While one text is written, each thread has another to format.
+        let most = 2 * self.context.session_config().target_partitions();
+        let mut begun = FuturesOrdered::new();
+        let mut end = None;
+        while end.is_none() || !begun.is_empty() {
+            tokio::select! {
+                biased;
+                batch = rows.try_next(), if end.is_none() && begun.len() < most => match batch {
+                    Ok(Some(batch)) => {
+                        *count += batch.num_rows();
+                        begun.push_back(printer.begin(batch));
+                    }
+                    // Rows before an error are printed.
+                    other => end = Some(other.map(drop)),
+                },
+                Some(ready) = begun.next() => {
+                    progress = progress.filter(|_| !is_seen);
+                    self.has_printed.store(true, Ordering::Relaxed);
+                    printer.end(&mut out, ready?)?;
+                    reservation.try_resize(printer.memory())?;
+                }
             }
         }
+        end.unwrap_or(Ok(()))?;
         drop(progress);
-        if let Some(only) = first {
-            printer.write(&mut out, only)?;
-        }
         printer.finish(&mut out)?;
         self.print.summary(&mut out, *count, self.start.elapsed())?;
         out.flush()?;
@@ -296,6 +303,39 @@ impl Query {
     }
 }
 
+/// Returns the batches that have rows, in parts of at most `most_rows`. If the first `may_wait`, it waits for the second, or for the
+/// end.
+fn batches_to_print(
+    rows: SendableRecordBatchStream,
+    may_wait: bool,
+    most_rows: usize,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
+    let rows = match may_wait {
+        true => with_second(rows).boxed(),
+        false => rows.boxed(),
+    };
+    let parts = move |batch: RecordBatch| {
+        let starts = (0..batch.num_rows()).step_by(most_rows);
+        let part = move |start| batch.slice(start, most_rows.min(batch.num_rows() - start));
+        stream::iter(starts.map(part).map(Ok))
+    };
+    rows.map_ok(parts).try_flatten().boxed()
+}
+
+/// Returns the same items, the first when there is a second or none. An error in its place comes alone.
+fn with_second<T: Send + 'static>(
+    items: impl Stream<Item = Result<T>> + Send + Unpin + 'static,
+) -> impl Stream<Item = Result<T>> + Send + 'static {
+    let mut items = items.fuse();
+    let both = async move {
+        let first = items.try_next().await?;
+        let second = if first.is_some() { items.try_next().await? } else { None };
+        Ok::<_, DataFusionError>(stream::iter(first.into_iter().chain(second).map(Ok)).chain(items))
+    };
+    stream::once(both).try_flatten()
+}
+
 /// Whether a statement describes a plan, settings or columns, so that `maxrows` must not cut its result.
 fn shows_all_rows(statement: &Statement) -> bool {
     match statement {
@@ -332,7 +372,10 @@ fn endless_format(format: Format) -> Result<Format> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int64Array};
+    use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
     use datafusion::sql::parser::DFParser;
+    use futures::FutureExt;
 
     use super::*;
 
@@ -362,6 +405,55 @@ mod tests {
             assert!(shows_all_rows(&parse(sql)), "{sql}");
         }
         assert!(!shows_all_rows(&parse("SELECT 1")) && !shows_all_rows(&parse("SHOW TABLES")));
+    }
+
+    fn batches(
+        items: Vec<Result<usize>>,
+        may_wait: bool,
+        most_rows: usize,
+    ) -> BoxStream<'static, Result<usize>> {
+        let column = |rows: usize| Arc::new(Int64Array::from(vec![7; rows])) as ArrayRef;
+        let batch = move |rows| RecordBatch::try_from_iter([("a", column(rows))]).unwrap();
+        let items = stream::iter(items).chain(stream::pending()).map_ok(batch);
+        let rows = RecordBatchStreamAdapter::new(batch(0).schema(), items);
+        let parts = batches_to_print(Box::pin(rows), may_wait, most_rows);
+        parts.map_ok(|batch| batch.num_rows()).boxed()
+    }
+
+    /// The stream of the rows waits for more: none of these must.
+    #[test]
+    fn rows_are_printed_as_they_come() {
+        let next = |stream: &mut BoxStream<'static, Result<usize>>| {
+            let next = stream.next().now_or_never();
+            next.map(|it| it.map(|it| it.map_err(|error| error.to_string())))
+        };
+        let mut rows = batches(vec![Ok(0), Ok(5), Ok(0), Ok(2)], false, 2);
+        for expected in [2, 2, 1, 2] {
+            assert_eq!(next(&mut rows), Some(Some(Ok(expected))));
+        }
+        assert_eq!(next(&mut rows), None);
+        let mut rows = batches(vec![Ok(0), Ok(5), Ok(0)], true, usize::MAX);
+        assert_eq!(next(&mut rows), None, "the first waits for a second");
+        let mut rows = batches(vec![Ok(5), Ok(3), Ok(1)], true, usize::MAX);
+        for expected in [5, 3, 1] {
+            assert_eq!(next(&mut rows), Some(Some(Ok(expected))));
+        }
+        let failed = || plan_err!("odd");
+        let mut rows = batches(vec![Ok(5), failed()], true, usize::MAX);
+        assert!(next(&mut rows).flatten().unwrap().is_err(), "the query may run again");
+        let mut rows = batches(vec![Ok(5), failed()], false, usize::MAX);
+        assert_eq!(next(&mut rows), Some(Some(Ok(5))));
+        assert!(next(&mut rows).flatten().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_single_item_comes_at_the_end() {
+        for count in 0..4 {
+            let items: Vec<i32> = (0..count).collect();
+            let stream = stream::iter(items.clone()).map(Ok);
+            let found = with_second(stream).try_collect::<Vec<_>>().now_or_never();
+            assert_eq!(found.unwrap().unwrap(), items);
+        }
     }
 
     #[test]

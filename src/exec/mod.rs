@@ -88,5 +88,5 @@ pub(crate) use waiting::wait;
 pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
-pub use write::{JsonFloats, ParquetTypesRule, parquet_type};
+pub use write::{CsvFormatter, JsonValues, ParquetTypesRule, parquet_type};
 pub(crate) use written_times::WrittenTimesRule;

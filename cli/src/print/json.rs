@@ -7,54 +7,43 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::writer::{JsonFormat, LineDelimited, WriterBuilder};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
-use gridfusion::exec::JsonFloats;
+use gridfusion::exec::JsonValues;
 
-use super::RowPrinter;
+use super::texts::TextFormat;
 
 /// Prints rows as objects with all keys. A NULL is `null`, because a missing key would remove the column
 /// from that object.
-pub(super) struct Json {
-    /// Whether rows are elements of one array, instead of lines.
-    is_array: bool,
-    is_begun: bool,
+pub(super) enum Json {
+    /// Rows are elements of one array.
+    Array,
+    /// Rows are lines.
+    Lines,
 }
 
-impl Json {
-    pub(super) fn array() -> Self {
-        Self { is_array: true, is_begun: false }
-    }
-
-    pub(super) fn lines() -> Self {
-        Self { is_array: false, is_begun: false }
-    }
-}
-
-impl RowPrinter for Json {
-    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        if batch.num_rows() == 0 {
-            return Ok(());
+impl TextFormat for Json {
+    fn rows(&self, rows: &RecordBatch, is_first: bool, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Array => {
+                out.push(if is_first { b'[' } else { b',' });
+                write::<Elements>(rows, out)
+            }
+            Self::Lines => write::<LineDelimited>(rows, out),
         }
-        if !self.is_array {
-            return write::<LineDelimited>(out, &batch);
-        }
-        out.write_all(if self.is_begun { b"," } else { b"[" })?;
-        self.is_begun = true;
-        write::<Elements>(out, &batch)
     }
 
-    fn finish(self: Box<Self>, out: &mut dyn Write, _: SchemaRef) -> Result<()> {
-        if self.is_array {
-            out.write_all(if self.is_begun { b"]\n" } else { b"[]\n" })?;
+    fn end(&self, _: &SchemaRef, is_empty: bool, out: &mut Vec<u8>) -> Result<()> {
+        if matches!(self, Self::Array) {
+            out.extend_from_slice(if is_empty { b"[]\n" } else { b"]\n" });
         }
         Ok(())
     }
 }
 
-fn write<F: JsonFormat>(out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
+fn write<F: JsonFormat>(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
     let builder = WriterBuilder::new().with_explicit_nulls(true);
-    let builder = builder.with_encoder_factory(Arc::new(JsonFloats));
+    let builder = builder.with_encoder_factory(Arc::new(JsonValues));
     let mut writer = builder.build::<_, F>(out);
-    writer.write(batch)?;
+    writer.write(rows)?;
     Ok(writer.finish()?)
 }
 

@@ -1,7 +1,8 @@
 //! Prints results as a table, text, CSV, TSV, JSON, Parquet or Arrow.
 //!
 //! ```text
-//!   batches ──▶ Format ──▶ RowPrinter: table, text, separated values, JSON, binary ──▶ standard output, file
+//!   batches ──▶ Format ──▶ TextFormat: text, separated values, JSON; on several threads ──▶ standard output, file
+//!                 │──────▶ RowPrinter: table, binary; batch after batch ──────────────────────┘
 //!                 └──────▶ number of rows and time, unless --quiet
 //! ```
 
@@ -11,7 +12,10 @@ mod json;
 mod max_rows;
 mod separated;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
+mod texts;
 
 use std::io::Write;
 use std::path::Path;
@@ -22,16 +26,20 @@ use std::time::Duration;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::plan_err;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::config::ConfigOptions;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 
 use self::binary::{ArrowFile, ArrowStream, Parquet};
 use self::dates::Dates;
 use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
-use self::separated::SeparatedPrinter;
+use self::separated::Separated;
 use self::table::Table;
 use self::text::{Lines, Markdown};
+use self::texts::{Text, TextFormat, Texts, most_rows};
 
 /// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -179,7 +187,7 @@ impl PrintOptions {
     }
 }
 
-/// Prints rows in one format.
+/// Prints rows in one format, in which each batch depends on those before it.
 trait RowPrinter {
     /// Takes rows. Formats other than tables print them at once.
     fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()>;
@@ -197,8 +205,31 @@ trait RowPrinter {
 pub(crate) struct Printer<'a> {
     schema: SchemaRef,
     /// Columns that are printed as dates. Files for programs have the numbers, with their units and calendar.
-    dates: Option<Dates>,
-    rows: Box<dyn RowPrinter + Send + 'a>,
+    dates: Option<Arc<Dates>>,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    Texts(Texts),
+    Rows(Box<dyn RowPrinter + Send + 'a>),
+}
+
+impl<'a> Kind<'a> {
+    fn texts(format: impl TextFormat + 'static) -> Self {
+        Self::Texts(Texts::new(format))
+    }
+
+    fn rows(printer: impl RowPrinter + Send + 'a) -> Self {
+        Self::Rows(Box::new(printer))
+    }
+}
+
+/// Rows that are ready to be written.
+pub(crate) struct Ready(Part);
+
+enum Part {
+    Rows(RecordBatch),
+    Text(Text),
 }
 
 impl<'a> Printer<'a> {
@@ -212,26 +243,26 @@ impl<'a> Printer<'a> {
         config: &'a ConfigOptions,
     ) -> Result<Self> {
         let values = &config.format;
-        let (maxrows, has_header) = (options.maxrows, !options.headers);
+        let (maxrows, has_header) = (options.maxrows, options.headers);
         // Nothing is printed then.
         let is_empty = schema.fields().is_empty();
         let format = if is_empty { Format::Automatic } else { options.format };
-        let rows: Box<dyn RowPrinter + Send + 'a> = match format {
-            Format::Table | Format::Automatic => Box::new(Table::new(values, maxrows, false)),
-            Format::Box => Box::new(Table::new(values, maxrows, true)),
-            Format::Markdown => Box::new(Markdown { values, has_header: false }),
-            Format::Line => Box::new(Lines { values, is_begun: false }),
-            Format::Csv => Box::new(SeparatedPrinter { delimiter: b',', has_header }),
-            Format::Tsv => Box::new(SeparatedPrinter { delimiter: b'\t', has_header }),
-            Format::Json => Box::new(Json::array()),
-            Format::NdJson => Box::new(Json::lines()),
-            Format::Parquet => Box::new(Parquet::try_new(&schema, config)?),
-            Format::Arrow => Box::new(ArrowStream::try_new(&schema)?),
-            Format::ArrowFile => Box::new(ArrowFile::try_new(&schema)?),
+        let kind = match format {
+            Format::Table | Format::Automatic => Kind::rows(Table::new(values, maxrows, false)),
+            Format::Box => Kind::rows(Table::new(values, maxrows, true)),
+            Format::Markdown => Kind::texts(Markdown { values: values.clone() }),
+            Format::Line => Kind::texts(Lines { values: values.clone() }),
+            Format::Csv => Kind::texts(Separated::new(b',', has_header)),
+            Format::Tsv => Kind::texts(Separated::new(b'\t', has_header)),
+            Format::Json => Kind::texts(Json::Array),
+            Format::NdJson => Kind::texts(Json::Lines),
+            Format::Parquet => Kind::rows(Parquet::try_new(&schema, config)?),
+            Format::Arrow => Kind::rows(ArrowStream::try_new(&schema)?),
+            Format::ArrowFile => Kind::rows(ArrowFile::try_new(&schema)?),
         };
-        let dates = Dates::from_schema(&schema).filter(|_| !format.is_binary());
+        let dates = Dates::from_schema(&schema).filter(|_| !format.is_binary()).map(Arc::new);
         let schema = dates.as_ref().map_or(schema, |it| Arc::clone(it.schema()));
-        Ok(Self { schema, dates, rows })
+        Ok(Self { schema, dates, kind })
     }
 
     /// Takes rows.
@@ -239,15 +270,60 @@ impl<'a> Printer<'a> {
     /// # Errors
     /// If `out` cannot be written, or the format cannot show a value.
     pub(crate) fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        match &self.dates {
-            Some(dates) => self.rows.write(out, dates.shown(&batch)?),
-            None => self.rows.write(out, batch),
+        match &mut self.kind {
+            Kind::Texts(_) if batch.num_rows() == 0 => Ok(()),
+            Kind::Texts(texts) => texts.next(batch, self.dates.as_ref())().write(out),
+            Kind::Rows(rows) => match &self.dates {
+                Some(dates) => rows.write(out, dates.shown(&batch)?),
+                None => rows.write(out, batch),
+            },
+        }
+    }
+
+    /// The most rows of a batch for [`Self::begin`].
+    pub(crate) fn most_rows(&self) -> usize {
+        match self.kind {
+            Kind::Texts(_) => most_rows(self.schema.fields().len()),
+            // Readers of binary formats see the batches.
+            Kind::Rows(_) => usize::MAX,
+        }
+    }
+
+    /// Begins to print rows, of which there is at least one: another thread formats text. [`Self::end`] must get the outcomes
+    /// in the order of the rows.
+    pub(crate) fn begin(&mut self, rows: RecordBatch) -> BoxFuture<'static, Result<Ready>> {
+        match &mut self.kind {
+            Kind::Rows(_) => ready(Ok(Ready(Part::Rows(rows)))).boxed(),
+            Kind::Texts(texts) => {
+                let text = texts.next(rows, self.dates.as_ref());
+                let task = SpawnedTask::spawn(async move { text() });
+                async move {
+                    let text = task.join_unwind().await;
+                    let error = |it| DataFusionError::ExecutionJoin(Box::new(it));
+                    Ok(Ready(Part::Text(text.map_err(error)?)))
+                }
+                .boxed()
+            }
+        }
+    }
+
+    /// Writes rows that are ready.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub(crate) fn end(&mut self, out: &mut dyn Write, ready: Ready) -> Result<()> {
+        match ready.0 {
+            Part::Rows(rows) => self.write(out, rows),
+            Part::Text(text) => text.write(out),
         }
     }
 
     /// The bytes of rows that are written later.
     pub(crate) fn memory(&self) -> usize {
-        self.rows.memory()
+        match &self.kind {
+            Kind::Texts(_) => 0,
+            Kind::Rows(rows) => rows.memory(),
+        }
     }
 
     /// Ends the result: prints a table, or the end of the other formats. A statement without columns prints
@@ -256,202 +332,10 @@ impl<'a> Printer<'a> {
     /// # Errors
     /// As for [`Self::write`].
     pub(crate) fn finish(self, out: &mut dyn Write) -> Result<()> {
-        match self.schema.fields().is_empty() {
-            true => Ok(()),
-            false => self.rows.finish(out, self.schema),
+        match self.kind {
+            _ if self.schema.fields().is_empty() => Ok(()),
+            Kind::Texts(texts) => texts.finish(out, &self.schema),
+            Kind::Rows(rows) => rows.finish(out, self.schema),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use datafusion::arrow::array::{ArrayRef, Float64Array, StringArray};
-    use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
-    use datafusion::arrow::record_batch::RecordBatchReader;
-    use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-
-    use super::*;
-
-    fn batch() -> RecordBatch {
-        let names = Arc::new(StringArray::from(vec![Some("Oslo"), None])) as ArrayRef;
-        let values = Arc::new(Float64Array::from(vec![Some(1.5), None])) as ArrayRef;
-        RecordBatch::try_from_iter_with_nullable([("name", names, true), ("v", values, true)])
-            .unwrap()
-    }
-
-    fn options(format: Format) -> PrintOptions {
-        PrintOptions {
-            format,
-            maxrows: MaxRows::Limited(3),
-            headers: true,
-            quiet: false,
-            color: false,
-        }
-    }
-
-    fn print(format: Format, batches: &[RecordBatch]) -> String {
-        String::from_utf8(printed(format, &batch().schema(), batches)).unwrap()
-    }
-
-    fn printed(format: Format, schema: &SchemaRef, batches: &[RecordBatch]) -> Vec<u8> {
-        let mut config = ConfigOptions::default();
-        config.format.null = "NULL".to_owned();
-        let printer = Printer::try_new(&options(format), Arc::clone(schema), &config);
-        let mut printer = printer.unwrap();
-        let mut out = vec![];
-        for batch in batches {
-            printer.write(&mut out, batch.clone()).unwrap();
-        }
-        printer.finish(&mut out).unwrap();
-        out
-    }
-
-    #[test]
-    fn each_format_prints_all_batches() {
-        let two = [batch(), batch()];
-        assert_eq!(print(Format::Csv, &two), "name,v\nOslo,1.5\n,\nOslo,1.5\n,\n");
-        assert_eq!(print(Format::Tsv, &two), "name\tv\nOslo\t1.5\n\t\nOslo\t1.5\n\t\n");
-        let (some, none) = (r#"{"name":"Oslo","v":1.5}"#, r#"{"name":null,"v":null}"#);
-        assert_eq!(print(Format::Json, &two), format!("[{some},{none},{some},{none}]\n"));
-        let lines = format!("{some}\n{none}\n{some}\n{none}\n");
-        assert_eq!(print(Format::NdJson, &two), lines);
-        let table = "\
-+------+------+
-| name | v    |
-+------+------+
-| Oslo | 1.5  |
-| NULL | NULL |
-| Oslo | 1.5  |
-| .           |
-| .           |
-| .           |
-+------+------+
-";
-        assert_eq!(print(Format::Table, &two), table);
-        let boxed = "\
-┌──────┬──────┐
-│ name │ v    │
-├──────┼──────┤
-│ Oslo │ 1.5  │
-│ NULL │ NULL │
-│ Oslo │ 1.5  │
-│ .           │
-│ .           │
-│ .           │
-└──────┴──────┘
-";
-        assert_eq!(print(Format::Box, &two), boxed);
-        let rows = "| Oslo | 1.5 |\n| NULL | NULL |\n".repeat(2);
-        assert_eq!(print(Format::Markdown, &two), format!("| name | v |\n|---|---:|\n{rows}"));
-        let lines = "name = Oslo\n   v = 1.5\n\nname = NULL\n   v = NULL\n";
-        assert_eq!(print(Format::Line, &two), format!("{lines}\n{lines}"));
-    }
-
-    /// Tables show what a terminal hides, in columns of the right width. Formats for programs keep the bytes.
-    #[test]
-    fn invisible_characters_are_shown_in_tables_only() {
-        let names = Arc::new(StringArray::from(vec![Some("o\u{202e}ols"), None])) as ArrayRef;
-        let values = Arc::new(Float64Array::from(vec![Some(1.5), None])) as ArrayRef;
-        let columns = [("na\u{200b}me", names, true), ("\u{1b}v", values, true)];
-        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-        let print = |format| {
-            let out = printed(format, &batch.schema(), std::slice::from_ref(&batch));
-            String::from_utf8(out).unwrap()
-        };
-        let table = r"
-+--------------+------+
-| na\u{200b}me | ␛v   |
-+--------------+------+
-| o\u{202e}ols | 1.5  |
-| NULL         | NULL |
-+--------------+------+
-";
-        assert_eq!(print(Format::Table), &table[1..]);
-        assert_eq!(print(Format::Csv), "na\u{200b}me,\u{1b}v\no\u{202e}ols,1.5\n,\n");
-        assert!(print(Format::NdJson).starts_with("{\"na\u{200b}me\":\"o\u{202e}ols\","));
-    }
-
-    #[test]
-    fn results_without_rows_have_names_or_an_empty_list() {
-        assert_eq!(print(Format::Csv, &[]), "name,v\n");
-        assert_eq!(print(Format::Csv, &[batch().slice(0, 0)]), "name,v\n");
-        assert_eq!(print(Format::Json, &[]), "[]\n");
-        assert_eq!(print(Format::NdJson, &[]), "");
-        let table = "+------+---+\n| name | v |\n+------+---+\n+------+---+\n";
-        assert_eq!(print(Format::Automatic, &[]), table);
-    }
-
-    /// Each batch is written as it comes, and a result without rows has its columns.
-    #[test]
-    fn programs_read_the_same_rows() {
-        for batches in [vec![batch(), batch()], vec![]] {
-            let bytes = |format| printed(format, &batch().schema(), &batches);
-            let joined = |read: Vec<RecordBatch>| {
-                datafusion::arrow::compute::concat_batches(&batch().schema(), &read).unwrap()
-            };
-            let expected = joined(batches.clone());
-            let parquet = bytes::Bytes::from(bytes(Format::Parquet));
-            let parquet = ParquetRecordBatchReader::try_new(parquet, 100).unwrap();
-            assert_eq!(parquet.schema().fields(), batch().schema().fields());
-            assert_eq!(joined(parquet.map(Result::unwrap).collect()), expected);
-            let stream = bytes(Format::Arrow);
-            let stream = StreamReader::try_new(&stream[..], None).unwrap();
-            assert_eq!(stream.schema(), batch().schema());
-            assert_eq!(joined(stream.map(Result::unwrap).collect()), expected);
-            let file = std::io::Cursor::new(bytes(Format::ArrowFile));
-            let file = FileReader::try_new(file, None).unwrap();
-            assert_eq!(file.schema(), batch().schema());
-            assert_eq!(joined(file.map(Result::unwrap).collect()), expected);
-        }
-    }
-
-    #[test]
-    fn endings_show_formats() {
-        let ending = |name: &str, set| Format::from_ending(Path::new(name), set).ok();
-        for (name, format) in [
-            ("a.PARQUET", Format::Parquet),
-            ("a.arrow", Format::ArrowFile),
-            ("a.feather", Format::ArrowFile),
-            ("a.arrows", Format::Arrow),
-            ("a.jsonl", Format::NdJson),
-            ("a.txt", Format::Automatic),
-            ("a", Format::Automatic),
-        ] {
-            assert_eq!(ending(name, Format::Automatic), Some(format), "{name}");
-        }
-        assert_eq!(ending("a.xlsx", Format::Automatic), None);
-        assert_eq!(ending("a.xlsx", Format::Csv).map(|it| it.or(Format::Csv)), Some(Format::Csv));
-        assert_eq!(ending("a.md", Format::Tsv).map(|it| it.or(Format::Tsv)), Some(Format::Tsv));
-        assert_eq!(
-            ending("a.arrow", Format::Arrow).map(|it| it.or(Format::Arrow)),
-            Some(Format::ArrowFile)
-        );
-        for (name, set) in
-            [("a.parquet", Format::Csv), ("a.csv", Format::Parquet), ("a.arrow", Format::Parquet)]
-        {
-            assert_eq!(ending(name, set), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn summaries_count_hidden_rows() {
-        let summary = |format, rows| {
-            let mut out = vec![];
-            options(format).summary(&mut out, rows, Duration::from_millis(7)).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(summary(Format::Table, 3), "3 row(s) fetched. \nElapsed 0.007 seconds.\n\n");
-        assert!(summary(Format::Table, 4).contains("(First 3 displayed. Use --maxrows to adjust)"));
-        assert!(!summary(Format::Csv, 4).contains("displayed"));
-    }
-
-    #[test]
-    fn words_for_formats_and_limits() {
-        assert_eq!("CSV".parse(), Ok(Format::Csv));
-        assert_eq!("ndjson".parse::<Format>(), "ND-json".parse());
-        assert!("xls".parse::<Format>().is_err());
-        assert_eq!("INF".parse(), Ok(MaxRows::Unlimited));
-        assert_eq!("7".parse(), Ok(MaxRows::Limited(7)));
-        assert!("-1".parse::<MaxRows>().unwrap_err().contains("'inf'"));
     }
 }

@@ -8,7 +8,7 @@ use datafusion::arrow::util::display::ArrayFormatter;
 use datafusion::config::FormatOptions;
 use datafusion::error::Result;
 
-use super::RowPrinter;
+use super::texts::TextFormat;
 use crate::printable::printable_lines;
 
 /// Returns the texts of all cells of each row, made safe for a terminal.
@@ -41,38 +41,34 @@ pub(super) fn names(schema: &Schema) -> Vec<String> {
 ///   |---|---:|
 ///   | Oslo | 6.1 |
 /// ```
-pub(super) struct Markdown<'a> {
-    pub(super) values: &'a FormatOptions,
-    pub(super) has_header: bool,
+pub(super) struct Markdown {
+    pub(super) values: FormatOptions,
 }
 
-impl Markdown<'_> {
-    fn header(&mut self, out: &mut dyn Write, schema: &Schema) -> Result<()> {
-        if std::mem::replace(&mut self.has_header, true) {
-            return Ok(());
+impl TextFormat for Markdown {
+    fn rows(&self, rows: &RecordBatch, is_first: bool, out: &mut Vec<u8>) -> Result<()> {
+        if is_first {
+            header(out, rows.schema_ref())?;
         }
-        row(out, names(schema).into_iter())?;
-        let marks = schema.fields().iter().map(|it| match it.data_type().is_numeric() {
-            true => "---:|",
-            false => "---|",
-        });
-        Ok(writeln!(out, "|{}", marks.collect::<String>())?)
+        texts(rows, &self.values)?.try_for_each(|cells| row(out, cells.into_iter()))
+    }
+
+    fn end(&self, schema: &SchemaRef, is_empty: bool, out: &mut Vec<u8>) -> Result<()> {
+        if is_empty { header(out, schema) } else { Ok(()) }
     }
 }
 
-impl RowPrinter for Markdown<'_> {
-    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        self.header(out, batch.schema_ref())?;
-        texts(&batch, self.values)?.try_for_each(|cells| row(out, cells.into_iter()))
-    }
-
-    fn finish(mut self: Box<Self>, out: &mut dyn Write, schema: SchemaRef) -> Result<()> {
-        self.header(out, &schema)
-    }
+fn header(out: &mut Vec<u8>, schema: &Schema) -> Result<()> {
+    row(out, names(schema).into_iter())?;
+    let marks = schema.fields().iter().map(|it| match it.data_type().is_numeric() {
+        true => "---:|",
+        false => "---|",
+    });
+    Ok(writeln!(out, "|{}", marks.collect::<String>())?)
 }
 
 /// Prints a row of a Markdown table, in which `|` would begin a cell, and a line break would end the row.
-fn row(out: &mut dyn Write, cells: impl Iterator<Item = String>) -> Result<()> {
+fn row(out: &mut Vec<u8>, cells: impl Iterator<Item = String>) -> Result<()> {
     let cell = |it: String| it.replace('\\', "\\\\").replace('|', "\\|").replace('\n', "<br>");
     let cells: Vec<String> = cells.map(cell).collect();
     Ok(writeln!(out, "| {} |", cells.join(" | "))?)
@@ -84,17 +80,16 @@ fn row(out: &mut dyn Write, cells: impl Iterator<Item = String>) -> Result<()> {
 ///   station = Oslo
 ///      mean = 6.1
 /// ```
-pub(super) struct Lines<'a> {
-    pub(super) values: &'a FormatOptions,
-    pub(super) is_begun: bool,
+pub(super) struct Lines {
+    pub(super) values: FormatOptions,
 }
 
-impl RowPrinter for Lines<'_> {
-    fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        let names = names(batch.schema_ref());
+impl TextFormat for Lines {
+    fn rows(&self, rows: &RecordBatch, mut is_first: bool, out: &mut Vec<u8>) -> Result<()> {
+        let names = names(rows.schema_ref());
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        for cells in texts(&batch, self.values)? {
-            if std::mem::replace(&mut self.is_begun, true) {
+        for cells in texts(rows, &self.values)? {
+            if !std::mem::take(&mut is_first) {
                 writeln!(out)?;
             }
             for (name, cell) in names.iter().zip(cells) {
@@ -104,7 +99,7 @@ impl RowPrinter for Lines<'_> {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, _: &mut dyn Write, _: SchemaRef) -> Result<()> {
+    fn end(&self, _: &SchemaRef, _: bool, _: &mut Vec<u8>) -> Result<()> {
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ mod memory;
 mod options;
 mod plot;
 mod plot_files;
+mod printing;
 #[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
 mod redirects;

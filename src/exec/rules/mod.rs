@@ -107,10 +107,10 @@ const LATE: [Row; 2] = [
         rewrite: |plan, _, _| sparse::answer_by_statistics(plan),
     },
     Row {
-        name: "gridfusion_json_floats",
+        name: "gridfusion_text_files",
         looks_for: &[Sink],
         switch: None,
-        rewrite: |plan, _, _| write::with_json_floats(plan),
+        rewrite: |plan, _, _| write::with_text_formatters(plan),
     },
 ];
 
@@ -149,7 +149,7 @@ const LATE: [Row; 2] = [
 /// | `GridLossyFilters` | plans filters that DataFusion takes for constants in another way | behind the rules that take filters apart; before `EnsureRequirements`, which relies on what filters declare |
 /// | `GridForgottenConstants` | plans grouping sets over constants in another way | as the rule before |
 /// | `SparseAnswer` | lets statistics of tiles answer aggregates over sparse arrays | behind the rules that divide aggregations into stages, because it answers states of the first |
-/// | `gridfusion_json_floats` | writes infinity and NaN to JSON as texts | at the end, because it replaces the operator that writes |
+/// | `gridfusion_text_files` | writes infinity and NaN to JSON as texts, and formats CSV faster | at the end, because it replaces the operator that writes |
 ///
 /// DataFusion's two rules that push filters down stay in their places, and tell columns of the same name apart. Each walks a plan once
 /// more.

@@ -3,15 +3,19 @@
 //! ```text
 //!   COPY … TO 'x.parquet'   seconds ──▶ milliseconds           Parquet has no type for seconds
 //!   COPY … TO 'x.json'      infinity ──▶ "Infinity"            JSON has no number for it; null would be another value
+//!   COPY … TO 'x.csv'       rows ──▶ lines                     the text of Arrow's writer, in less time
 //! ```
 
-mod json_floats;
-mod json_rule;
-mod json_sink;
+mod csv;
+mod json_values;
 mod parquet_rule;
 mod parquet_types;
+mod text_rule;
+mod text_sink;
+mod times;
 
-pub use json_floats::JsonFloats;
-pub(super) use json_rule::with_json_floats;
+pub use csv::CsvFormatter;
+pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;
 pub use parquet_types::parquet_type;
+pub(super) use text_rule::with_text_formatters;
