@@ -49,6 +49,7 @@ pub(crate) mod mended;
 mod metrics;
 mod nans;
 pub(crate) mod nearest;
+mod offset;
 pub(crate) mod operator;
 mod order;
 mod order_keys;

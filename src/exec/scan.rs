@@ -207,6 +207,28 @@ impl GridScanExec {
         self.plan.shares(count).into_iter().map(|plan| self.over_plan(plan)).collect()
     }
 
+    /// Returns the scan without chunks of the first `skip` rows, and the number of rows that are left out. `None` if there is no
+    /// such chunk, or if not each of the rows is skipped or one of the `fetch` rows behind them.
+    ///
+    /// # Errors
+    /// Internal errors only: the projection is known to fit.
+    pub(super) fn skipping(
+        &self,
+        skip: usize,
+        fetch: Option<usize>,
+    ) -> Result<Option<(Self, usize)>> {
+        let needed = fetch.map(|fetch| fetch.saturating_add(skip) as u64);
+        let is_short = |limit: u64| needed.is_none_or(|needed| limit < needed);
+        if !self.frame.filters().is_empty() || self.plan.limit().is_some_and(is_short) {
+            return Ok(None);
+        }
+        let (plan, rows) = self.plan.skipping(skip as u64, fetch.map(|fetch| fetch as u64));
+        if rows == 0 {
+            return Ok(None);
+        }
+        Ok(Some((self.over_plan(plan)?, rows as usize)))
+    }
+
     /// Returns the same scan by another plan.
     ///
     /// # Errors

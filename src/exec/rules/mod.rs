@@ -26,11 +26,11 @@ use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 
 use self::operators::LastPlan;
 use self::operators::OperatorKind::{
-    Aggregate, Filter, GridScan, GroupingSets, HashJoin, Sink, SparseScan, TopK, Window,
+    Aggregate, Filter, GridScan, GroupingSets, HashJoin, Offset, Sink, SparseScan, TopK, Window,
 };
 use self::rule::{GridRule, Row};
 use super::counted_times::KeptMetadata;
-use super::{align, best_first, eager, lookup, mended, reduce, sparse, top, window, write};
+use super::{align, best_first, eager, lookup, mended, offset, reduce, sparse, top, window, write};
 
 /// Rules before `EnsureRequirements`. Behind it, windows are reversed, and rows are sorted and repartitioned already.
 const EARLY: [Row; 10] = [
@@ -99,7 +99,13 @@ const EARLY: [Row; 10] = [
 ];
 
 /// Rules before `SanityCheckPlan`, which checks what they make.
-const LATE: [Row; 2] = [
+const LATE: [Row; 3] = [
+    Row {
+        name: "GridOffset",
+        looks_for: &[GridScan, Offset],
+        switch: Some(|_| true),
+        rewrite: |plan, _, _| offset::skip_chunks(plan),
+    },
     Row {
         name: "SparseAnswer",
         looks_for: &[SparseScan, Aggregate],
@@ -148,6 +154,7 @@ const LATE: [Row; 2] = [
 /// | `GridBestFirst` | lets a scan below a TopK read its best chunks first | behind all that replace scans; before filters of TopKs are pushed down |
 /// | `GridLossyFilters` | plans filters that DataFusion takes for constants in another way | behind the rules that take filters apart; before `EnsureRequirements`, which relies on what filters declare |
 /// | `GridForgottenConstants` | plans grouping sets over constants in another way | as the rule before |
+/// | `GridOffset` | leaves out the chunks of rows that an `OFFSET` skips | behind the rules that push limits down to scans |
 /// | `SparseAnswer` | lets statistics of tiles answer aggregates over sparse arrays | behind the rules that divide aggregations into stages, because it answers states of the first |
 /// | `gridfusion_text_files` | writes infinity and NaN to JSON as texts, and formats CSV faster | at the end, because it replaces the operator that writes |
 ///
@@ -212,7 +219,7 @@ mod tests {
         let all = names(&ours);
         let at = |name: &str| all.iter().position(|it| it == name).unwrap();
         assert_eq!(at("WindowReduce") + EARLY.len(), at("EnsureRequirements"));
-        assert_eq!(at("SparseAnswer") + LATE.len(), at("SanityCheckPlan"));
+        assert_eq!(at("GridOffset") + LATE.len(), at("SanityCheckPlan"));
         assert_eq!(at("SanityCheckPlan"), all.len() - 1);
         assert_eq!(all.len(), plain.len() + EARLY.len() + LATE.len());
         assert_eq!(names(&gridfusion_rules(ours.clone())), all, "again");

@@ -12,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::exec::matching::window_functions;
@@ -30,6 +31,7 @@ pub(super) enum OperatorKind {
     Filter = 1 << 6,
     TopK = 1 << 7,
     Sink = 1 << 8,
+    Offset = 1 << 9,
 }
 
 /// The kinds of operators that a plan has, as a sum.
@@ -76,6 +78,8 @@ fn kinds(node: &dyn ExecutionPlan) -> u16 {
         OperatorKind::Window
     } else if is_top_k() {
         OperatorKind::TopK
+    } else if node.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
+        OperatorKind::Offset
     } else if node.is::<DataSinkExec>() {
         OperatorKind::Sink
     } else {

@@ -6,6 +6,8 @@ mod coordinates;
 pub(crate) mod dynamic;
 /// `EXPLAIN` and `EXPLAIN ANALYZE`.
 mod explain;
+/// `OFFSET`.
+mod offset;
 /// The contract of all operators.
 mod operators;
 /// The declared order of rows.

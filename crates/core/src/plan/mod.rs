@@ -11,6 +11,7 @@
 mod assemble;
 mod columns;
 mod masks;
+mod offset;
 mod order;
 mod partitions;
 mod parts;

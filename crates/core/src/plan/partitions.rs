@@ -169,6 +169,23 @@ fn divide(units: &[Unit], count: u64) -> Vec<TaskPartition> {
     parts
 }
 
+/// Returns how many of the first tasks have at most `rows` rows together, in whole slabs of `places` places, and how many rows
+/// that are.
+pub(super) fn first_tasks(chunks: &TouchedChunks, rows: u64, places: u64) -> (u64, u64) {
+    let weights = TaskWeights::new(chunks);
+    let mut left = TaskRange::new(0..chunks.tasks());
+    let mut before = 0;
+    while !left.is_empty() {
+        let first = left.numbers().start;
+        let of_slab = weights.part(chunks.take_slab(&mut left, places)).rows;
+        if before + of_slab > rows {
+            return (first, before);
+        }
+        before += of_slab;
+    }
+    (chunks.tasks(), before)
+}
+
 /// The numbers of cells and rows of each task, computed without making the task.
 struct TaskWeights<'a> {
     chunks: &'a TouchedChunks,

@@ -215,7 +215,7 @@ impl ScanPlan {
     }
 
     /// Divides the tasks among partitions again, after they, the limit or the order have changed.
-    fn divided(self) -> Self {
+    pub(super) fn divided(self) -> Self {
         Self { partitions: Partitions::new(&self.chunks, self.division()), ..self }
     }
 
