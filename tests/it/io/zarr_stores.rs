@@ -191,6 +191,42 @@ async fn a_chunk_that_appears_during_a_query_is_an_error() {
     assert_eq!(cell(&opened, "SELECT sum(value) FROM x WHERE t IN (10, 11)").await, "2");
 }
 
+/// Where no chunk is stored, the absence of their folder stands for that of all. It must not appear before a query ends.
+#[tokio::test]
+async fn a_folder_of_chunks_that_appears_during_a_query_is_an_error() {
+    let mut none = store(0, 0);
+    none.retain(|path, _| !path.starts_with("v/c/"));
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        let local = Local::new(&none);
+        let ctx = reducing(2, 2);
+        let options = ArrayOptions::default().with_dataset("v").with_io(io);
+        ctx.register_array("x", local.text("x.zarr").as_str(), options).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(cell(&ctx, "SELECT count(value) FROM x WHERE value = 0").await, "16");
+            assert_eq!(rows_from(&ctx, "SELECT value FROM x").await, vec![["0"]; 16]);
+        }
+        let error = rows(&local, io, |local| {
+            fs::create_dir(local.path("x.zarr/v/c")).unwrap();
+            fs::write(local.path("x.zarr/v/c/7"), [1, 1]).unwrap();
+        });
+        let error = error.await.expect_err("the folder was absent").to_string();
+        assert!(error.contains("v/c: the object has changed: it was absent"), "{error}");
+        // The table that was opened before is another one now.
+        let error = query(&ctx, "SELECT sum(value) FROM x").await.unwrap_err().to_string();
+        assert!(error.contains("v/c: the object has changed: it was absent"), "{error}");
+    }
+}
+
+/// A folder of chunks that is deleted during a query is an error, because some chunks were there.
+#[tokio::test]
+async fn a_folder_of_chunks_that_disappears_during_a_query_is_an_error() {
+    let change: fn(&Local) = |local| fs::remove_dir_all(local.path("x.zarr/v/c")).unwrap();
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        let error = rows(&Local::new(&store(0, 0)), io, change).await.unwrap_err().to_string();
+        assert!(error.contains("x.zarr/v/c/"), "{error}");
+    }
+}
+
 /// Reductions of several partitions, and queries that end at a limit, check what they read too.
 #[tokio::test]
 async fn a_table_is_one_version_of_its_store() {

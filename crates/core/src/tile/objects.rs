@@ -369,6 +369,9 @@ impl Objects {
                 replies[place] = Some(Bytes::new());
                 continue;
             }
+            if *may_be_absent && self.absent_above(*member, object, purpose).is_some() {
+                continue;
+            }
             let requested = by_object.entry((*member, Arc::clone(object))).or_default();
             requested.places.push(place);
             requested.ranges.push(range.clone());
@@ -385,6 +388,21 @@ impl Objects {
         }
         drop(reads);
         Ok(replies)
+    }
+
+    /// Returns the absent folder above a chunk that is known to be absent.
+    fn absent_above(&self, member: u32, object: &Arc<str>, purpose: Purpose) -> Option<Arc<str>> {
+        match (self.member(member).map(|it| &it.0), purpose) {
+            (Some(Kind::Many(folder)), Purpose::Cells) => folder.absent_above(object),
+            _ => None,
+        }
+    }
+
+    /// Returns the object whose stamp shows that an absent chunk is still absent: a folder that is absent, or the object
+    /// itself.
+    pub fn checked_for_absent(&self, at: &Location) -> Arc<str> {
+        let above = self.absent_above(at.member, &at.object, Purpose::Cells);
+        above.unwrap_or_else(|| Arc::clone(&at.object))
     }
 
     /// Reads the ranges requested of one object, and returns them with the places of the replies.

@@ -1,7 +1,8 @@
 //! [`OpenFolder`]: the objects of a folder, which are opened when they are first read.
 
+use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 
@@ -19,6 +20,8 @@ pub(super) struct OpenFolder {
     pub(super) opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
     /// The stamps of what was read, if objects may be written again.
     pub(super) seen: Option<Seen>,
+    /// Folders that are absent, each with a stamp in `seen`. Where a whole array is absent, its chunks need no stamps.
+    absent: RwLock<HashSet<Arc<str>>>,
 }
 
 /// The purpose of a read.
@@ -69,7 +72,7 @@ impl RequestedRanges {
 
 impl OpenFolder {
     pub(super) fn new(folder: Arc<dyn Folder>, seen: Option<Seen>) -> Self {
-        Self { folder, opened: LruCache::new(MAX_OPEN_OBJECTS), seen }
+        Self { folder, opened: LruCache::new(MAX_OPEN_OBJECTS), seen, absent: RwLock::default() }
     }
 
     /// Reads the ranges requested of an object; `None` if it is absent and may be.
@@ -86,7 +89,10 @@ impl OpenFolder {
         let was_there = self.opened.get(object).is_some();
         match self.read(object, requested).await {
             Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => {
-                self.note(object, None, requested)?;
+                match self.find_absent_above(object, requested) {
+                    Some(above) => self.note(&above, None, requested)?,
+                    None => self.note(object, None, requested)?,
+                }
                 if remembers {
                     self.folder.note_absent(object);
                 }
@@ -94,6 +100,33 @@ impl OpenFolder {
             }
             read => read.map(Some),
         }
+    }
+
+    /// Returns a folder above an object that is known to be absent, unless the object was open before. The stamp of the
+    /// folder stands for that of the object.
+    pub(super) fn absent_above(&self, object: &Arc<str>) -> Option<Arc<str>> {
+        let absent = self.absent.read().unwrap_or_else(PoisonError::into_inner);
+        if absent.is_empty() {
+            return None;
+        }
+        let mut folders = object.rmatch_indices('/').map(|(at, _)| &object[..at]);
+        let above = folders.find_map(|folder| absent.get(folder).cloned())?;
+        self.opened.get(object).is_none().then_some(above)
+    }
+
+    /// Looks for an absent folder above an absent chunk, and keeps it in mind. The caller adds its stamp.
+    fn find_absent_above(
+        &self,
+        object: &Arc<str>,
+        requested: &RequestedRanges,
+    ) -> Option<Arc<str>> {
+        if self.seen.is_none() || requested.purpose.is_metadata() {
+            return None;
+        }
+        let above: Arc<str> = self.folder.absent_above(object)?.into();
+        let mut absent = self.absent.write().unwrap_or_else(PoisonError::into_inner);
+        absent.insert(Arc::clone(&above));
+        Some(above)
     }
 
     /// Notes the stamp of an object, if objects may be written again; `None` if it is absent.
@@ -114,10 +147,13 @@ impl OpenFolder {
     /// # Errors
     /// `Io` for an object that was written, added or deleted since it was first read.
     pub(super) async fn check_read(&self, objects: &[Arc<str>]) -> Result<()> {
-        match &self.seen {
-            Some(seen) => seen.check(&*self.folder, objects).await,
-            None => Ok(()),
-        }
+        let Some(seen) = &self.seen else { return Ok(()) };
+        let checked = objects.iter().map(|object| match self.absent_above(object) {
+            Some(above) if !seen.has(object) => above,
+            _ => Arc::clone(object),
+        });
+        let checked: HashSet<Arc<str>> = checked.collect();
+        seen.check(&*self.folder, &checked.into_iter().collect::<Vec<_>>()).await
     }
 
     /// Returns the versions of all objects below a folder, and notes their stamps; see [`Folder::versions_below`].

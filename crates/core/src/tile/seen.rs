@@ -83,6 +83,11 @@ impl Seen {
         }
     }
 
+    /// Whether the object has a stamp.
+    pub(super) fn has(&self, object: &str) -> bool {
+        self.lock().stamps.contains_key(&self.hasher.hash_one(object))
+    }
+
     /// Returns the objects with metadata. In an object store, leaves out absent ones, because each takes a request.
     fn metadata(&self, is_remote: bool) -> Vec<Arc<str>> {
         let noted = self.lock();

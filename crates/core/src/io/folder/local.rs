@@ -233,6 +233,15 @@ impl Folder for LocalFolder {
             .map_err(|error| Error::io("the folder has changed", error).in_file(&self.name))
     }
 
+    fn absent_above(&self, path: &str) -> Option<String> {
+        let is_absent = |folder: &&str| {
+            let found = self.at(folder).map(fs::metadata);
+            matches!(found, Ok(Err(error)) if error.kind() == ErrorKind::NotFound)
+        };
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+        folders.filter(|folder| !folder.is_empty()).find(is_absent).map(str::to_owned)
+    }
+
     fn versions_below(&self, path: &str, most: usize) -> Result<Option<Vec<VersionBelow>>> {
         self.place(path)?;
         let mut found = vec![];

@@ -114,6 +114,13 @@ pub trait Folder: Debug + Send + Sync {
         None
     }
 
+    /// Returns the outermost folder above an absent object that is absent, too: no object below it is there. `None` if all
+    /// folders above the object are there, or if it takes a request to know.
+    fn absent_above(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
+
     /// Whether the session knows that a document is absent, because it has asked for it before.
     fn is_known_absent(&self, path: &str) -> bool {
         let _ = path;
