@@ -145,6 +145,12 @@ impl ChunkReader {
         self
     }
 
+    /// Makes a single cell of a variable of a chunk of which nothing is stored; see [`Tile::is_repeated`].
+    pub(super) fn repeating_fill(mut self) -> Self {
+        self.workspace = Workspace::repeating_fill();
+        self
+    }
+
     /// Returns the next chunk, or `None` at the end. Callers must give each chunk back with
     /// [`release`](Self::release).
     ///
@@ -201,17 +207,21 @@ impl ChunkReader {
         metrics: &ScanMetrics,
     ) -> Result<OpenChunk> {
         let Fetch { task, mut stored, reserved, received, .. } = fetch;
+        self.found.note_requested(&stored);
+        if self.array.objects().are_rewritten() {
+            let objects = self.array.objects();
+            let object = |(payload, read): (&Payload, &Option<Bytes>)| match read {
+                Some(_) => (payload.at.member, Arc::clone(&payload.at.object)),
+                None => (payload.at.member, objects.checked_for_absent(&payload.at)),
+            };
+            self.reads.extend(payloads_of(&stored).zip(&payloads).map(object));
+        }
+        let payloads = leave_out_absent(&mut stored, payloads);
+        self.found.note_found(&stored);
         // This was checked when the fetch began, so only several open chunks may be too many.
         let decoded = self.bytes_decoded(&task, &stored);
         self.memory.reserve(decoded, true)?;
         let reserved = reserved + decoded;
-        self.found.note_requested(&stored);
-        if self.array.objects().are_rewritten() {
-            let object = |payload: &Payload| (payload.at.member, Arc::clone(&payload.at.object));
-            self.reads.extend(payloads_of(&stored).map(object));
-        }
-        let payloads = leave_out_absent(&mut stored, payloads);
-        self.found.note_found(&stored);
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(received);
 
@@ -342,8 +352,12 @@ impl ChunkReader {
 
     /// Returns the bytes that the tiles of a chunk take.
     fn bytes_decoded(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
-        let decoded = self.array.bytes_decoded(task, &self.values, stored);
-        usize::try_from(decoded).unwrap_or(usize::MAX)
+        let all = self.values.iter().zip(stored);
+        let tiles = all.filter(|(_, stored)| !self.workspace.repeats(stored));
+        let bytes = tiles.map(|(value, stored)| {
+            self.array.bytes_decoded(task, &[*value], std::slice::from_ref(stored))
+        });
+        usize::try_from(bytes.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 }
 

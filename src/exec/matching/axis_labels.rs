@@ -54,6 +54,15 @@ pub(in crate::exec) fn selected_labels(
     Some((axis, Arc::clone(labels.columns.first()?)))
 }
 
+/// Returns the values of `exprs` for each selected label of `axis`. `None` as [`number_axis`].
+pub(in crate::exec) fn values_of_labels(
+    scan: &GridScanExec,
+    axis: usize,
+    exprs: &[PhysicalExprRef],
+) -> Option<Vec<ArrayRef>> {
+    AxisLabels::new(scan, axis, exprs).ok()??.evaluate(None).ok()
+}
+
 /// Whether zeros of both signs may be one group. They are two partitions of a window, and differ in an order.
 pub(in crate::exec) fn has_merged_zeros(groups: &AxisGroups, values: &[ArrayRef]) -> bool {
     *groups != AxisGroups::Each && values.iter().any(|it| it.data_type().is_floating())

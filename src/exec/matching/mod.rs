@@ -22,7 +22,7 @@ mod windows;
 mod zeros;
 
 pub(super) use axis_keys::{KeysByAxis, NumberedKeys, Over, group_count};
-pub(super) use axis_labels::{has_merged_zeros, number_axis, selected_labels};
+pub(super) use axis_labels::{has_merged_zeros, number_axis, selected_labels, values_of_labels};
 pub use debug_text::messages_lose_parts;
 pub(super) use debug_text::{FunctionMode, standard_function, unfiltered_aggregate};
 pub(super) use fallible::may_fail;

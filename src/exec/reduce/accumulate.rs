@@ -331,7 +331,9 @@ fn mask(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanArray
 }
 
 /// Makes an accumulator of groups in the same way as DataFusion's own aggregation.
-fn accumulator(function: &Arc<AggregateFunctionExpr>) -> Result<Box<dyn GroupsAccumulator>> {
+pub(super) fn accumulator(
+    function: &Arc<AggregateFunctionExpr>,
+) -> Result<Box<dyn GroupsAccumulator>> {
     if function.groups_accumulator_supported() {
         return function.create_groups_accumulator();
     }

@@ -11,6 +11,7 @@
 //!   weighted_avg   weighted             sum, weights       sum / weights
 //!   regr_… corr    pairs                as the function's  as the function's
 //!   first_value    cells                by FirstCell       the label of the cell
+//!   of labels      none                 by LabelCall       by LabelCall
 //! ```
 //!
 //! Partial states have the columns and types of the functions themselves, because DataFusion's final stage
@@ -52,6 +53,7 @@ pub(super) enum Call {
     WeightedAverage,
     Pairs(PairCall),
     FirstCell,
+    OfLabels,
 }
 
 impl Call {
@@ -192,7 +194,7 @@ impl Call {
                 Arc::new(Float64Array::new(averages.collect::<Vec<_>>().into(), nulls))
             }
             Self::Pairs(call) => call.value(computed(stats.pairs.as_deref())?),
-            Self::FirstCell => return internal_err!("a cell without its labels"),
+            Self::FirstCell | Self::OfLabels => return internal_err!("a call without its labels"),
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 
 use super::call::Call;
@@ -58,6 +59,7 @@ impl<'a> Contraction<'a> {
             }
             Input::Rows => self.added_up(call, None, whole),
             Input::Member(member) => self.added_up(call, Some(*member), whole),
+            Input::Labels(_) => internal_err!("labels have no statistics"),
         }
     }
 

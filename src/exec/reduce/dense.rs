@@ -21,13 +21,14 @@ use super::condition::{Condition, both};
 use super::factors::{FactorId, Factors};
 use super::first_cell::FirstCell;
 use super::keys::Keys;
+use super::label_call::LabelCall;
 use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::pair::{LabelFunctions, ParsedPair};
 use super::query::{Aggregate, Query};
 use super::refinement::Refinement;
 use crate::array::{GridArray, ValueColumn};
 use crate::exec::GridScanExec;
-use crate::exec::matching::known_aggregate;
+use crate::exec::matching::{Over, known_aggregate};
 use crate::reduce::{
     CellWeights, Reducer, RequestedMember, RequestedStats, ValueRange, reducer_of_forms,
 };
@@ -69,6 +70,8 @@ pub(super) enum Input {
     Member(usize),
     /// Weighed statistics of members.
     Linear(Linear<Source>),
+    /// The labels of an axis, without cells.
+    Labels(Arc<LabelCall>),
 }
 
 /// A statistic of a group, by the number of its member.
@@ -95,16 +98,18 @@ enum ParsedCall {
     Linear { call: Call, linear: Linear },
     Pair(ParsedPair),
     First { first: FirstCell, value: usize, range: ValueRange, masks: Vec<FactorId> },
+    Labels(LabelCall),
 }
 
 impl DensePlan {
     /// Plans `query` with the kernels; `None` if they do not support it. Without `weighs`, weights, arithmetic
-    /// and conditions of single aggregates are not supported.
+    /// and conditions of single aggregates are not supported. `is_whole` allows aggregates that have values and no states.
     pub(super) fn try_new(
         query: &Query,
         scan: &GridScanExec,
         keys: &Keys,
         weighs: bool,
+        is_whole: bool,
     ) -> Option<Self> {
         // Cells of a plane for which a condition is not true are in no group.
         let predicate = match &keys.plane {
@@ -119,8 +124,11 @@ impl DensePlan {
             return None;
         }
         let rows = predicate.and_then(|predicate| predicate.value);
-        let mut functions =
-            Functions { factors: Factors::default(), of_pairs: LabelFunctions::default() };
+        let mut functions = Functions {
+            factors: Factors::default(),
+            of_pairs: LabelFunctions::default(),
+            labels: Labels::of(query, scan, keys, is_whole),
+        };
         let mut parsed = Vec::new();
         for aggregate in &query.aggregates {
             parsed.push(functions.parse(aggregate, rows, query, scan, weighs)?);
@@ -147,7 +155,8 @@ impl DensePlan {
             _ => None,
         };
         let labels: Vec<PhysicalExprRef> = parsed.iter().filter_map(of_pair).collect();
-        let calls = parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
+        let calls: Vec<DenseCall> =
+            parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
         let members = members.list;
         let mut variables: Vec<usize> = Vec::new();
         for member in &members {
@@ -155,7 +164,12 @@ impl DensePlan {
                 variables.push(member.value);
             }
         }
-        let functions = factors.expressions().cloned().chain(labels).collect();
+        let of_labels = |call: &DenseCall| match &call.input {
+            Input::Labels(labels) => labels.functions().cloned().collect(),
+            _ => vec![],
+        };
+        let of_calls = calls.iter().flat_map(of_labels);
+        let functions = factors.expressions().cloned().chain(labels).chain(of_calls).collect();
         let plan = Self { calls, members, variables, rows, refinement, functions };
         // Makes reducers without groups, only to learn whether the kernels support the columns.
         for value in &plan.variables {
@@ -186,17 +200,23 @@ impl DensePlan {
         let of_rows = |terms: &[Term<Source>]| terms.iter().any(|it| it.quantity == Source::Rows);
         self.calls.iter().any(|call| match &call.input {
             Input::Rows => true,
-            Input::Member(_) => false,
+            Input::Member(_) | Input::Labels(_) => false,
             Input::Linear(Linear { sum, count, weights }) => {
                 of_rows(sum) || of_rows(count) || of_rows(weights)
             }
         })
     }
 
+    /// Whether aggregates are computed of labels, and no variable is read.
+    pub(super) fn is_of_labels(&self) -> bool {
+        let is_of_labels = |call: &DenseCall| matches!(call.input, Input::Labels(_));
+        self.variables.is_empty() && self.calls.iter().any(is_of_labels)
+    }
+
     /// Returns the bytes of the states of a group.
     pub(super) fn bytes_per_group(&self) -> u64 {
         let of_member = |member: &DenseMember| 8 + member.member.bytes_per_group();
-        8 + self.members.iter().map(of_member).sum::<u64>()
+        8 + self.members.iter().map(of_member).sum::<u64>() + 8 * self.calls.len() as u64
     }
 }
 
@@ -204,6 +224,30 @@ impl DensePlan {
 struct Functions {
     factors: Factors,
     of_pairs: LabelFunctions,
+    labels: Labels,
+}
+
+/// Which aggregates of labels a query may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Labels {
+    /// None: some cells do not count, or groups are on a plane.
+    Nowhere,
+    /// Only aggregates with states, because partitions may share groups.
+    AsStates,
+    /// All, because no variable is read, so that there is one partition.
+    Alone,
+}
+
+impl Labels {
+    fn of(query: &Query, scan: &GridScanExec, keys: &Keys, is_whole: bool) -> Self {
+        let has_variable = |expr: &PhysicalExprRef| Over::new(expr, scan) == Over::Variable;
+        let mut exprs = query.aggregates.iter().flat_map(Aggregate::expressions);
+        match keys.plane.is_some() || query.predicate.is_some() {
+            true => Self::Nowhere,
+            false if is_whole && !exprs.any(has_variable) => Self::Alone,
+            false => Self::AsStates,
+        }
+    }
 }
 
 impl Functions {
@@ -216,6 +260,12 @@ impl Functions {
         scan: &GridScanExec,
         weighs: bool,
     ) -> Option<ParsedCall> {
+        if self.labels != Labels::Nowhere
+            && !Call::try_new(aggregate, scan).is_some_and(|(_, value)| value.is_none())
+            && let Some(call) = LabelCall::try_new(aggregate, scan, self.labels == Labels::AsStates)
+        {
+            return Some(ParsedCall::Labels(call));
+        }
         let factors = &mut self.factors;
         let function = &aggregate.function;
         if function.is_distinct() || (aggregate.filter.is_some() && !weighs) {
@@ -356,6 +406,10 @@ impl Members<'_> {
                 };
                 let input = Input::Linear(Linear { sum, count, weights });
                 DenseCall { call, input, masks: vec![], first: None }
+            }
+            ParsedCall::Labels(labels) => {
+                let input = Input::Labels(Arc::new(labels));
+                DenseCall { call: Call::OfLabels, input, masks: vec![], first: None }
             }
             ParsedCall::First { first, value, range, masks } => {
                 let cells = first.requested();

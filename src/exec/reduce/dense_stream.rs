@@ -17,6 +17,8 @@ use datafusion::error::Result;
 use super::contract::Contraction;
 use super::dense::{DenseCall, DensePlan, Input};
 use super::extremes::Extremes;
+use super::label_call::LabelGroups;
+use super::reduction::Reduction;
 use super::stream::PartitionReducer;
 use crate::exec::pruning::zones::{ReadExtent, worthwhile_zones};
 use crate::exec::yield_budget::YieldBudget;
@@ -101,7 +103,10 @@ impl PartitionReducer {
                 let weighed = Contraction::new(refinement, fine, &self.table, rows, stats);
                 let mut columns = Vec::new();
                 for call in &plan.calls {
-                    columns.extend(weighed.columns(call, self.reduction.whole)?);
+                    columns.extend(match self.of_labels(call)? {
+                        Some(of_labels) => of_labels,
+                        None => weighed.columns(call, self.reduction.whole)?,
+                    });
                 }
                 (columns, weighed.rows(plan.rows))
             }
@@ -117,6 +122,24 @@ impl PartitionReducer {
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
+    /// Returns the columns of a call that is computed of labels alone; `None` for other calls.
+    fn of_labels(&self, call: &DenseCall) -> Result<Option<Vec<ArrayRef>>> {
+        let Input::Labels(labels) = &call.input else { return Ok(None) };
+        let Reduction { plan, keys, whole, .. } = self.reduction.as_ref();
+        let groups = LabelGroups {
+            table: &self.table,
+            axes: &keys.axes,
+            selection: plan.selection().axes(),
+            has_keys: !keys.columns.is_empty(),
+        };
+        // Accumulators hold the labels at most, each a few times.
+        let bytes = 4 * labels.bytes();
+        self.reservation.try_grow(bytes)?;
+        let columns = labels.columns(&groups, *whole);
+        self.reservation.shrink(bytes);
+        columns.map(Some)
+    }
+
     /// Returns the columns of calls whose statistics need no weights, and the rows of each group, if they are
     /// known.
     fn columns(
@@ -127,10 +150,15 @@ impl PartitionReducer {
     ) -> Result<(Vec<ArrayRef>, Vec<u64>)> {
         let mut columns: Vec<ArrayRef> = Vec::new();
         let mut nothing = GroupStats::default();
-        for (at, DenseCall { call, input, first, .. }) in plan.calls.iter().enumerate() {
+        for (at, dense) in plan.calls.iter().enumerate() {
+            if let Some(of_labels) = self.of_labels(dense)? {
+                columns.extend(of_labels);
+                continue;
+            }
+            let DenseCall { call, input, first, .. } = dense;
             let member = match input {
                 Input::Member(member) => Some(*member),
-                Input::Rows => None,
+                Input::Rows | Input::Labels(_) => None,
                 Input::Linear(_) => return internal_err!("an argument without groups to weigh"),
             };
             let stats = member.map_or(&mut nothing, |member| &mut stats[member]);
@@ -177,17 +205,24 @@ impl PartitionReducer {
             _ => None,
         };
         let mut reader = self.reader(tasks.clone().into_iter(), plan.variables.clone());
+        if plan.members.iter().all(|it| it.member.takes_repeated()) {
+            reader = reader.repeating_fill();
+        }
         if let Some(extremes) = &mut extremes {
             extremes.update(&reducers)?;
             // Without keys and with extremes alone, a chunk that cannot improve any of them is skipped.
             reader = reader.filtered(extremes.filters());
             reader = reader.prioritized(extremes.priorities(), tasks);
         }
+        /// The work on a chunk without its cells, as a number of cells.
+        const CHUNK: u64 = 1 << 12;
         let mut yields = YieldBudget::default();
         while let Some(open) = reader.next(&self.metrics).await? {
             let timer = self.metrics.baseline.elapsed_compute().timer();
+            let mut cells = 0;
             for (value, reducer) in plan.variables.iter().zip(&mut reducers) {
                 let of = open.tile(*value)?;
+                cells += of.tile.cells() as u64;
                 reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
             }
             if let Some(extremes) = &mut extremes {
@@ -197,7 +232,7 @@ impl PartitionReducer {
             let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
             // Converted tiles take memory that was not planned.
             self.reservation.try_resize(table_bytes + scratch)?;
-            yields.spend(open.task.cells() * plan.members.len() as u64).await;
+            yields.spend((cells * plan.members.len() as u64).max(CHUNK)).await;
             reader.release(open)?;
         }
         // Members are in the order of the plan within each variable.

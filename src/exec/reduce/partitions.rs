@@ -42,6 +42,15 @@ pub(super) enum Cuts {
     Anywhere,
 }
 
+/// Returns one partition with all chunks of the plan.
+pub(super) fn in_one(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
+    let all = plan.selection().axes().first().filter(|_| plan.partition_count() > 1);
+    match all {
+        Some(all) => of_parts(plan, 0, std::slice::from_ref(all)),
+        None => as_planned(plan),
+    }
+}
+
 /// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
 /// array cannot be cut this way.
 pub(super) fn without_shared_groups(

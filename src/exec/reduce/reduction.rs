@@ -13,7 +13,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 
 use super::keys::Keys;
 use super::partitions::{
-    ReducePartition, as_planned, shares_apart, without_shared_groups,
+    ReducePartition, as_planned, in_one, shares_apart, without_shared_groups,
     without_shared_groups_or_empty,
 };
 use super::query::Query;
@@ -67,13 +67,17 @@ impl Reduction {
         let Some(query) = Query::try_new(aggregate)? else { return Ok(None) };
         let scan = &query.scan;
         let Some(keys) = Keys::number(&query, scan, config) else { return Ok(None) };
-        let Some(strategy) = ReduceStrategy::try_new(&query, scan, &keys, config)? else {
+        let is_whole = !matches!(output, Output::States);
+        let Some(strategy) = ReduceStrategy::try_new(&query, scan, &keys, config, is_whole)? else {
             return Ok(None);
         };
         let plan = Arc::clone(scan.plan());
         // With the schema of final values, tries partitions that need no final stage.
         let apart = match output {
             Output::States => None,
+            Output::WholeIfApart(schema) | Output::Whole(schema) if strategy.is_of_labels() => {
+                Some((in_one(&plan), schema))
+            }
             Output::WholeIfApart(schema) => {
                 without_shared_groups(&plan, &keys.axes, strategy.cuts())
                     .map(|apart| (apart, schema))

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::TransformedResult;
 use datafusion::error::Result;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::node::GridReduceExec;
 use crate::exec::config::GridfusionConfig;
@@ -45,8 +45,16 @@ pub(in crate::exec) fn reduced_aggregation(
             Arc::new(node)
         }
         AggregateMode::Single | AggregateMode::SinglePartitioned => {
+            let partitions = plan.output_partitioning().partition_count();
             match GridReduceExec::replacing(aggregate, Some(plan.schema()), config)? {
-                Some(node) if node.is_whole() => Arc::new(node),
+                // An operator above may rely on the number of partitions.
+                Some(node)
+                    if node.is_whole()
+                        && node.properties().output_partitioning().partition_count()
+                            == partitions =>
+                {
+                    Arc::new(node)
+                }
                 _ => return Ok(None),
             }
         }

@@ -28,16 +28,17 @@ pub(super) enum ReduceStrategy {
 }
 
 impl ReduceStrategy {
-    /// Returns the fastest strategy that supports `query`; `None` if `query` needs rows.
+    /// Returns the fastest strategy that supports `query`; `None` if `query` needs rows. `is_whole` wants final values, if
+    /// partitions share no group.
     pub(super) fn try_new(
         query: &Query,
         scan: &GridScanExec,
         keys: &Keys,
         config: &GridfusionConfig,
+        is_whole: bool,
     ) -> Result<Option<Self>> {
-        if let Some(dense) =
-            DensePlan::try_new(query, scan, keys, config.optimizer.enable_reduce_weights)
-        {
+        let weighs = config.optimizer.enable_reduce_weights;
+        if let Some(dense) = DensePlan::try_new(query, scan, keys, weighs, is_whole) {
             return Ok(Some(Self::Dense(dense)));
         }
         if keys.are_over_plane() {
@@ -77,6 +78,11 @@ impl ReduceStrategy {
             Self::Dense(dense) => &dense.functions,
             Self::Accumulators(_) => &[],
         }
+    }
+
+    /// Whether aggregates are computed of labels, and no variable is read. Then one partition does all the work.
+    pub(super) fn is_of_labels(&self) -> bool {
+        matches!(self, Self::Dense(dense) if dense.is_of_labels())
     }
 
     /// Whether cells are multiplied by weights of their own, besides groups.

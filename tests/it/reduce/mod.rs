@@ -1,7 +1,11 @@
 //! Reductions: aggregations that work on chunks instead of rows.
 
+/// Chunks that are not stored.
+mod absent;
 /// Random functions of labels where a variable is least or greatest.
 mod firsts;
+/// Random aggregates of labels.
+mod labels;
 /// Random trends and conditions of a `CASE`.
 mod pairs;
 /// Which aggregations become reductions.

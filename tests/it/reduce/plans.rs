@@ -192,7 +192,6 @@ async fn other_aggregates_use_accumulators() {
         ("sum(value) FILTER (WHERE time_idx > station_idx)", ""),
         ("sum(value) FILTER (WHERE value > 3 OR time_idx > 3)", ""),
         ("sum(value * sqrt(time_idx - 5))", ""), // NaN for some labels
-        ("max(time)", ""),
         ("sum(value)", " WHERE value > time_idx"),
         ("sum(value)", " WHERE value > 3 OR station = 'S1'"),
     ] {
@@ -289,6 +288,43 @@ async fn trends_of_lines_are_exact() {
     }
 }
 
+/// Aggregates of labels are dense: alone in one partition, and beside values.
+#[tokio::test]
+async fn aggregates_of_labels_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    for (sql, mode) in [
+        (
+            "SELECT station, max(time), avg(time_idx), count(DISTINCT time_idx % 24) FROM t GROUP BY station",
+            "whole",
+        ),
+        (
+            "SELECT max(time), sum(time_idx), bit_or(station_idx) FILTER (WHERE station > 'S1') FROM t",
+            "whole",
+        ),
+        (
+            "SELECT station, max(time) FILTER (WHERE time_idx < 9), avg(value) FROM t GROUP BY station",
+            "partial",
+        ),
+    ] {
+        let plan = explain(&ctx, sql).await;
+        assert!(plan.contains("tier=dense") && plan.contains("per_label=["), "{sql}\n{plan}");
+        assert!(plan.contains(&format!("GridReduceExec: mode={mode}")), "{sql}\n{plan}");
+        assert_eq!(plan.contains("AggregateExec"), mode == "partial", "{sql}\n{plan}");
+    }
+    for sql in [
+        // Partitions share stations, and a sum of labels has no partial state.
+        "SELECT station, sum(time_idx), avg(value) FROM t GROUP BY station",
+        "SELECT station, max(time) FROM t WHERE value > 3 GROUP BY station",
+        "SELECT station, max(time_idx + station_idx) FROM t GROUP BY station",
+        "SELECT station, max(time) FILTER (WHERE time_idx > station_idx) FROM t GROUP BY station",
+        "SELECT station, var_samp(time_idx), max(time) FILTER (WHERE station > 'S1') FROM t GROUP BY station",
+    ] {
+        let plan = explain(&ctx, sql).await;
+        assert!(plan.contains("tier=accumulators"), "{sql}\n{plan}");
+    }
+}
+
 /// Aggregates of dimensions alone read no chunk, also with weights and conditions.
 #[tokio::test]
 async fn sums_of_labels_read_nothing() {
@@ -366,7 +402,7 @@ async fn a_setting_turns_it_off() {
     assert_eq!(rows_from(&ctx, sql).await, reduced);
 }
 
-/// `enable_gridfusion` adds its twelve rules to an existing session once, and keeps its tables and its id.
+/// `enable_gridfusion` adds its thirteen rules to an existing session once, and keeps its tables and its id.
 #[tokio::test]
 async fn an_existing_session_can_be_enabled() {
     let (ctx, file) = (session(2, 8192), file(false));
@@ -379,7 +415,7 @@ async fn an_existing_session_can_be_enabled() {
     assert_eq!(explain(&ctx, sql).await.matches("GridReduceExec").count(), 1);
     assert_eq!(ctx.state().session_id(), id);
     let rules = ctx.state().physical_optimizers().len();
-    assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 12);
+    assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 13);
 }
 
 /// The rule `GridReduce` alone.

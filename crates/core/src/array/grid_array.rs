@@ -47,9 +47,21 @@ pub struct Workspace {
     scratch: Scratch,
     /// The memory of the last chunk's tiles, one per variable; empty where a tile is still in use.
     spares: Vec<Vec<u8>>,
+    /// Whether chunks of which nothing is stored become a single cell.
+    repeats_fill: bool,
 }
 
 impl Workspace {
+    /// Returns a workspace whose chunks become [a single cell](Tile::is_repeated) if nothing of them is stored.
+    pub fn repeating_fill() -> Self {
+        Self { repeats_fill: true, ..Self::default() }
+    }
+
+    /// Whether the tile of a chunk is a single cell.
+    pub fn repeats(&self, stored: &StoredChunk) -> bool {
+        self.repeats_fill && stored.layers.is_empty()
+    }
+
     /// Takes back tiles that are no longer needed, in the order in which they were decoded.
     pub fn reclaim(&mut self, tiles: impl IntoIterator<Item = Tile>) {
         self.spares = tiles.into_iter().map(Tile::into_spare).collect();
@@ -352,12 +364,22 @@ impl GridArray {
         payloads: Vec<Bytes>,
         workspace: &mut Workspace,
     ) -> Result<Vec<Tile>> {
-        let Workspace { scratch, spares } = workspace;
+        let repeated: Vec<bool> = stored.iter().map(|it| workspace.repeats(it)).collect();
+        let Workspace { scratch, spares, .. } = workspace;
         spares.resize(values.len(), vec![]);
         let mut payloads = payloads.into_iter();
-        let tiles = values.iter().zip(stored).zip(spares).map(|((&value, stored), spare)| {
-            let spare = std::mem::take(spare);
-            self.decode_value(task, value, stored, &mut payloads, spare, scratch)
+        let extents = extents_of(task);
+        let all = values.iter().zip(stored).zip(spares.iter_mut().zip(repeated));
+        let tiles = all.map(|((&value, stored), (spare, is_repeated))| match is_repeated {
+            true => {
+                let one = vec![1; extents.len()];
+                let tile = self.decode_box(&one, value, stored, &mut payloads, vec![], scratch)?;
+                Ok(tile.repeated())
+            }
+            false => {
+                let spare = std::mem::take(spare);
+                self.decode_box(&extents, value, stored, &mut payloads, spare, scratch)
+            }
         });
         tiles.collect::<Result<_, Undecodable>>().map_err(|Undecodable { error, member }| {
             let what = format!("chunk {:?} of \"{}\"", task.coordinates, self.name);
@@ -375,10 +397,21 @@ impl GridArray {
         spare: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<Tile, Undecodable> {
-        // The selection's axes are those of the chunk, so their lengths are its extents.
-        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+        self.decode_box(&extents_of(task), value, stored, payloads, spare, scratch)
+    }
+
+    /// Decodes one variable of a chunk of these extents.
+    fn decode_box(
+        &self,
+        extents: &[u64],
+        value: usize,
+        stored: &StoredChunk,
+        payloads: &mut impl Iterator<Item = Bytes>,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<Tile, Undecodable> {
         let (_, cells) = self.values[value].form(stored.form);
-        let tile = layers::decode(stored, payloads, &extents, cells, spare, scratch)?;
+        let tile = layers::decode(stored, payloads, extents, cells, spare, scratch)?;
         Ok(tile.with_form(stored.form))
     }
 
@@ -433,6 +466,11 @@ impl GridArray {
     ) -> Option<Arc<dyn ValueBounds>> {
         self.source.value_bounds(value, selection).await
     }
+}
+
+/// Returns the extents of a chunk: the selection's axes are those of the chunk.
+fn extents_of(task: &ChunkTask) -> Vec<u64> {
+    task.selection.iter().map(AxisSelection::len).collect()
 }
 
 /// Returns values of one form of a variable in the type of its column, which is as wide.

@@ -4,6 +4,7 @@
 //!   tile ─▶ elements       as stored; singles if halves; NaN for NULL by validity byte
 //!        ─▶ Walk ─▶ batch  ─▶ each member: the cells that count, and their statistics
 //!        ─▶ counts         of members without a test: from the extents of the chunk alone
+//!   repeated tile ─▶ each member: its cell, times the cells of each group
 //! ```
 
 use std::borrow::Cow;
@@ -15,12 +16,12 @@ use super::bounds::Bounds;
 use super::cell::Cell;
 use super::cell_number::CellNumber;
 use super::group_stats::{GroupStats, RequestedMember, RequestedStats};
-use super::grouped_chunk::GroupedChunk;
+use super::grouped_chunk::{ChunkAxis, GroupedChunk};
 use super::keep::Keep;
 use super::member::{LabelNumbers, Member};
 use super::packing::Packing;
 use super::reducer::Reducer;
-use super::rows::add_products;
+use super::rows::{add_products, each_place};
 use super::walk::Walk;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
@@ -118,6 +119,17 @@ where
         }
         Cow::Owned(converted)
     }
+
+    /// Adds a cell that stands for all cells of `axes`.
+    fn add_repeated(&mut self, cell: T::Native, axes: &[ChunkAxis], may_hold_nulls: bool) {
+        for member in &mut self.members {
+            if member.keep_in(may_hold_nulls).keeps(cell) {
+                each_place(axes, 0, 1, &mut |places, cells| {
+                    places.for_each(|place| member.add_cells(place, cell, cells));
+                });
+            }
+        }
+    }
 }
 
 impl<T: Element> Reducer for Dense<T>
@@ -127,6 +139,11 @@ where
     fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
         let elements = self.elements(tile, may_hold_nulls);
         let cells = elements.as_ref();
+        if let ([cell], true) = (cells, tile.is_repeated()) {
+            let cell = *cell;
+            self.add_repeated(cell, &chunk.axes(), may_hold_nulls);
+            return Ok(());
+        }
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
         }

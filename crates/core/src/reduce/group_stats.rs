@@ -27,6 +27,11 @@ pub struct RequestedMember {
 }
 
 impl RequestedMember {
+    /// Whether a reducer takes [repeated tiles](crate::tile::Tile::is_repeated) for it: all cells of a group count alike.
+    pub fn takes_repeated(&self) -> bool {
+        self.weights.is_none() && self.numbers.is_none() && !self.cells.any()
+    }
+
     /// Returns the bytes of state that a group needs.
     pub fn bytes_per_group(&self) -> u64 {
         let weights = if self.weights.is_some() { 16 } else { 0 };

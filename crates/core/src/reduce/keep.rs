@@ -91,6 +91,17 @@ impl<T: Cell> Test<T> for Interval<T> {
 }
 
 impl<T: Cell + Bounds> Keep<T> {
+    /// Whether the cell counts.
+    pub(super) fn keeps(self, cell: T) -> bool {
+        match self {
+            Self::All => true,
+            Self::Numbers => Numbers.keeps(cell),
+            Self::Between(between) => between.keeps(cell),
+            Self::Interval(interval) => interval.keeps(cell),
+            Self::Nothing => false,
+        }
+    }
+
     /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the condition
     /// `range`.
     pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: &ValueRange) -> Self {

@@ -189,6 +189,30 @@ where
         }
     }
 
+    /// Adds `cells` equal cells that count to the group at `place`. No cell has a weight, and none is numbered.
+    pub(super) fn add_cells(&mut self, place: usize, cell: T::Native, cells: u64) {
+        self.counts[place] += cells;
+        let number = cell.to_f64();
+        if self.requested.sum {
+            self.sums[place] += number * cells as f64;
+        }
+        if self.requested.wide_sum {
+            let total = &mut self.wide_sums[place];
+            *total = total.plus(times(T::Native::widen(cell.wide_lane()), cells));
+        }
+        if self.requested.min {
+            <Min as Statistic<T::Native>>::merge(&mut self.mins[place], cell);
+        }
+        if self.requested.max {
+            <Max as Statistic<T::Native>>::merge(&mut self.maxs[place], cell);
+        }
+        if self.requested.spread {
+            // Infinite values have no spread: the difference is NaN.
+            let m2 = number - number;
+            self.moments[place].merge(Moments { count: cells, mean: number, m2 });
+        }
+    }
+
     /// Whether `zone` has what is requested of a chunk that is selected whole and lies in one group.
     pub(super) fn is_answered(&self, zone: &Zone) -> bool {
         let RequestedStats { sum, wide_sum, min, max, spread, pairs } = self.requested;
@@ -284,6 +308,19 @@ where
             cells: self.requested_cells.any().then_some(GroupCells { least, greatest, nulls }),
         }
     }
+}
+
+/// Returns the sum of `count` equal numbers, by doubling; integers wrap.
+fn times<L: Lane>(mut number: L, mut count: u64) -> L {
+    let mut sum = L::ZERO;
+    while count > 0 {
+        if count & 1 == 1 {
+            sum = sum.plus(number);
+        }
+        number = number.plus(number);
+        count >>= 1;
+    }
+    sum
 }
 
 /// Returns extremes in the column's type.

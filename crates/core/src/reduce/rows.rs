@@ -4,6 +4,7 @@
 //! in no key only multiplies the count, so the work is that of the other axes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::batch::GroupPlaces;
 use super::group_table::GroupTable;
@@ -39,29 +40,55 @@ pub fn rows_per_group(table: &GroupTable, plan: &ScanPlan, partition: usize) -> 
 
 /// Adds `count` to `rows` for each cell of `axes`, at the cell's place relative to `place`.
 pub(super) fn add_products(rows: &mut [u64], axes: &[ChunkAxis], place: usize, count: u64) {
+    each_place(axes, place, count, &mut |places, count| {
+        rows[places].iter_mut().for_each(|rows| *rows = rows.wrapping_add(count));
+    });
+}
+
+/// Calls `add` with places and the number of cells of each, until all cells of `axes` are in. A place may come several times.
+/// Places are relative to `place`, and numbers are multiples of `count`.
+pub(super) fn each_place(
+    axes: &[ChunkAxis],
+    place: usize,
+    count: u64,
+    add: &mut impl FnMut(Range<usize>, u64),
+) {
+    // Axes in no key multiply the count, once for all places.
+    let (keyed, others): (Vec<_>, Vec<_>) = axes.iter().partition(|axis| axis.is_keyed);
+    let cells =
+        |axis: &ChunkAxis| axis.cells.segments().iter().map(|it| it.len as u64).sum::<u64>();
+    let count = others.into_iter().map(cells).fold(count, |count, cells| count * cells);
+    each_place_below(&keyed, place, count, add);
+}
+
+/// Calls `add` for the cells of axes in keys.
+fn each_place_below(
+    axes: &[&ChunkAxis],
+    place: usize,
+    count: u64,
+    add: &mut impl FnMut(Range<usize>, u64),
+) {
     let Some((axis, inner)) = axes.split_first() else {
-        rows[place] += count;
-        return;
+        return add(place..place + 1, count);
     };
     let segments = axis.cells.segments();
     if segments.iter().all(|segment| segment.places == GroupPlaces::Fixed(0)) {
         // The axis does not move the place: it only multiplies the count.
         let cells: usize = segments.iter().map(|segment| segment.len).sum();
-        return add_products(rows, inner, place, count * cells as u64);
+        return each_place_below(inner, place, count * cells as u64, add);
     }
     for segment in segments {
         match &segment.places {
             GroupPlaces::Fixed(at) => {
-                add_products(rows, inner, place + at, count * segment.len as u64)
+                each_place_below(inner, place + at, count * segment.len as u64, add);
             }
             GroupPlaces::Steps { first, step: 1 } if inner.is_empty() => {
                 // The innermost axis with one group per cell: adds to a slice, which vectorises.
-                let rows = &mut rows[place + first..][..segment.len];
-                rows.iter_mut().for_each(|rows| *rows = rows.wrapping_add(count));
+                add(place + first..place + first + segment.len, count);
             }
             places => {
                 for at in 0..segment.len {
-                    add_products(rows, inner, place + places.at(at), count);
+                    each_place_below(inner, place + places.at(at), count, add);
                 }
             }
         }

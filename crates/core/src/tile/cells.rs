@@ -16,6 +16,8 @@ pub struct Tile {
     validity: Option<Bytes>,
     /// The form of the cells, see [`StoredChunk::form`](crate::format::StoredChunk::form).
     form: u32,
+    /// Whether the tile has a single cell, which stands for all cells of the chunk.
+    is_repeated: bool,
 }
 
 /// The cells of a tile, in one of two layouts:
@@ -36,7 +38,12 @@ enum CellBytes {
 impl Tile {
     /// Returns a tile of cells of `width` bytes each.
     pub fn fixed(bytes: Bytes, width: usize) -> Self {
-        Self { cells: CellBytes::Fixed { bytes, width }, validity: None, form: 0 }
+        Self {
+            cells: CellBytes::Fixed { bytes, width },
+            validity: None,
+            form: 0,
+            is_repeated: false,
+        }
     }
 
     /// Returns a tile of cells of any length; every span must lie in `content`.
@@ -48,7 +55,8 @@ impl Tile {
         if spans.iter().any(|span| span.start > span.end || span.end > len) {
             return Err(Error::internal("a value that lies outside its tile"));
         }
-        Ok(Self { cells: CellBytes::Variable { spans, content }, validity: None, form: 0 })
+        let cells = CellBytes::Variable { spans, content };
+        Ok(Self { cells, validity: None, form: 0, is_repeated: false })
     }
 
     /// Sets the validity: cells with a 0 in `validity` are NULL.
@@ -65,6 +73,17 @@ impl Tile {
     /// Returns the form of the cells, see [`StoredChunk::form`](crate::format::StoredChunk::form).
     pub fn form(&self) -> u32 {
         self.form
+    }
+
+    /// Lets the only cell stand for all cells of the chunk.
+    pub(crate) fn repeated(self) -> Self {
+        Self { is_repeated: true, ..self }
+    }
+
+    /// Whether the tile has a single cell, which stands for all cells of the chunk. Only a [workspace that repeats
+    /// fill](crate::array::Workspace::repeating_fill) makes such tiles.
+    pub fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     /// Returns the number of cells.
