@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: NodeDeclarations,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub(super) node: Option<Node>,
 }
 
@@ -34,6 +34,8 @@ pub(super) enum Node {
     Lookup(Lookup),
     #[prost(message, tag = "9")]
     Top(Top),
+    #[prost(message, tag = "10")]
+    TextFiles(TextFiles),
 }
 
 /// The declarations of a node to DataFusion.
@@ -485,4 +487,11 @@ pub(super) struct SparseAnswer {}
 pub(super) struct WorkList {
     #[prost(message, required, tag = "1")]
     pub(super) leaf: PhysicalPlanNode,
+}
+
+/// A node that writes text files: DataFusion's, over an input without rows.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TextFiles {
+    #[prost(message, required, tag = "1")]
+    pub(super) sink: PhysicalPlanNode,
 }

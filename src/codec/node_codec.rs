@@ -19,6 +19,7 @@ use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
+use super::text_files;
 use super::top_node::TopRecipe;
 use super::travelled_exec::TravelledExec;
 use super::window_node::WindowRecipe;
@@ -106,6 +107,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::from_message(it, decoder)?),
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
             Some(Node::WorkList(it)) => return work_list(&it, inputs, decoder),
+            Some(Node::TextFiles(it)) => return text_files::node(&it, inputs, decoder),
             None => return Err(Error::corrupt_region("plan", "no node").into()),
         };
         Ok(Arc::new(TravelledExec::new(declared, recipe)))
@@ -126,6 +128,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
                 &Envelope { declared, node: Some(Node::WorkList(WorkList { leaf })) },
                 bytes,
             );
+        }
+        if let Some(message) = text_files::message(&node, encoder)? {
+            return seal(&message, bytes);
         }
         if let Some(travelled) = node.downcast_ref::<TravelledExec>() {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);

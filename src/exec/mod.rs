@@ -69,7 +69,7 @@ mod top;
 mod waiting;
 pub(crate) mod weighted_avg;
 mod window;
-mod write;
+pub(crate) mod write;
 mod written_times;
 mod yield_budget;
 

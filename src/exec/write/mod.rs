@@ -18,4 +18,6 @@ pub use csv::CsvFormatter;
 pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;
 pub use parquet_types::parquet_type;
-pub(super) use text_rule::with_text_formatters;
+#[cfg(feature = "codec")]
+pub(crate) use text_rule::with_plain_sink;
+pub(crate) use text_rule::with_text_formatters;

@@ -186,3 +186,27 @@ async fn a_million_chunks_are_few_bytes() {
     found.sort();
     assert_eq!(found, sorted_rows_from(&ctx, small).await);
 }
+
+/// Files of text that another process writes are those that this one writes.
+#[tokio::test]
+async fn sinks_of_text_files_travel() {
+    let (ctx, worker, folder) = (tables().await, reducing(2, 100), tempfile::tempdir().unwrap());
+    for (name, options) in
+        [("a.csv", ""), ("b.json", ""), ("c.csv", "OPTIONS (format.delimiter ';')")]
+    {
+        let target = folder.path().join(name);
+        let rows = "SELECT station, time, value, 1.0 / (value - value) AS inf FROM temperature ORDER BY 1, 2 LIMIT 50";
+        let sql = format!("COPY ({rows}) TO '{}' {options}", target.display());
+        query(&ctx, &sql).await.unwrap();
+        let expected = std::fs::read(&target).unwrap();
+        std::fs::remove_file(&target).unwrap();
+        let sent = plan(&ctx, &sql).await.unwrap();
+        let received = received(&bytes(&sent).unwrap(), &worker).unwrap();
+        collect(received, worker.task_ctx()).await.unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), expected, "{name}");
+        assert!(
+            expected.len() > 1000
+                && (name != "b.json" || expected.windows(8).any(|it| it == b"Infinity"))
+        );
+    }
+}
