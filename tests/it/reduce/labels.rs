@@ -96,7 +96,8 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize, bool) {
 
 /// How a query runs.
 async fn kind(ctx: &SessionContext, sql: &str, alone: bool) -> &'static str {
-    let Ok(plan) = ctx.sql(sql).await.unwrap().create_physical_plan().await else { return "fails" };
+    let Ok(frame) = ctx.sql(sql).await else { return "fails" };
+    let Ok(plan) = frame.create_physical_plan().await else { return "fails" };
     let plan = displayable(plan.as_ref()).indent(false).to_string();
     match plan.contains("tier=dense") && plan.contains("per_label") {
         true if alone && plan.contains("mode=whole") => "alone",
