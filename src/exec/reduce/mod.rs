@@ -53,6 +53,7 @@ mod linear;
 mod node;
 mod number;
 mod pair;
+mod partition_blocks;
 mod partitions;
 mod plane;
 mod quantiles;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -27,15 +27,14 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::account::Account;
 use super::accumulate::{AccumulatePlan, Accumulators};
-use super::group_blocks::GroupBlock;
 use super::group_pruning::needed_elements;
+use super::partition_blocks::PartitionBlocks;
 use super::partitions::ReducePartition;
 use super::reduction::Reduction;
 use super::strategy::ReduceStrategy;
 use crate::exec::batches::stream_of;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
-use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::pruning::SHORT_GAP;
 use crate::exec::reads::Reads;
@@ -56,98 +55,11 @@ pub(super) fn reduce(
     let schema = Arc::clone(&reduction.schema);
     let opened = async move {
         let part = restricted(&reduction.partitions[partition], &reduction, &filters, &metrics)?;
-        let mut pending = blocks(&reduction, part, &context)?;
-        pending.reverse();
-        let metrics = Arc::new(metrics);
-        let blocks =
-            PartitionBlocks { reduction, partition, metrics, context, pending, is_whole: true };
+        let blocks = PartitionBlocks::try_new(&reduction, part, partition, metrics, context)?;
         let streams = futures::stream::try_unfold(blocks, PartitionBlocks::next);
         Ok::<_, DataFusionError>(streams.try_flatten())
     };
     stream_of(schema, futures::stream::once(opened).try_flatten())
-}
-
-/// Returns the groups of a partition in as many blocks as their values need, of the memory for groups.
-fn blocks(
-    reduction: &Reduction,
-    part: ReducePartition,
-    context: &TaskContext,
-) -> Result<Vec<GroupBlock>> {
-    let block = GroupBlock::new(reduction, part);
-    let bytes_per_row = match &*reduction.strategy {
-        ReduceStrategy::Accumulators(plan) if reduction.whole => plan.gathered_bytes_per_row,
-        _ => 0,
-    };
-    if bytes_per_row == 0 {
-        return Ok(vec![block]);
-    }
-    let config = GridfusionConfig::from_options(context.session_config().options());
-    let memory = match context.memory_pool().memory_limit() {
-        MemoryLimit::Finite(limit) => (limit / 2).min(config.optimizer.reduce_memory),
-        _ => config.optimizer.reduce_memory,
-    };
-    let most = memory / reduction.partitions.len().max(1) / bytes_per_row;
-    Ok(block.of_rows(reduction, most as u64))
-}
-
-/// The blocks of a partition that are left, the last first.
-struct PartitionBlocks {
-    reduction: Arc<Reduction>,
-    partition: usize,
-    metrics: Arc<ScanMetrics>,
-    context: Arc<TaskContext>,
-    pending: Vec<GroupBlock>,
-    /// Whether no groups were returned yet.
-    is_whole: bool,
-}
-
-impl PartitionBlocks {
-    /// Returns the groups of the next block. If the memory pool refuses memory for them, the block is halved; if rows may
-    /// take less, the partition is aggregated over rows.
-    async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
-        while let Some(block) = self.pending.pop() {
-            let reducer = PartitionReducer::new(
-                &self.reduction,
-                block.part.clone(),
-                self.partition,
-                Arc::clone(&self.metrics),
-                Arc::clone(&self.context),
-            );
-            // Nothing is yielded before the last chunk, so until then the work can start again.
-            let reduced = match reducer {
-                Ok(reducer) => reducer.into_stream().await,
-                Err(refused) => Err(refused),
-            };
-            let error = match reduced {
-                Err(error) if is_exhausted(&error) => error,
-                reduced => {
-                    self.is_whole = false;
-                    return Ok(Some((reduced?, self)));
-                }
-            };
-            let batch_size = self.context.session_config().batch_size();
-            let Reduction { strategy, keys, whole, .. } = &*self.reduction;
-            if self.is_whole && strategy.rows_may_take_less(keys, batch_size) {
-                log::debug!("no memory for the groups, aggregating rows: {error}");
-                self.pending.clear();
-                let of_plan = self.reduction.partitions[self.partition].partition;
-                let rows = self.reduction.over_rows(self.partition)?;
-                return Ok(Some((rows.execute(of_plan, Arc::clone(&self.context))?, self)));
-            }
-            let halves = if *whole { block.halves(&self.reduction) } else { None };
-            let Some(halves) = halves else { return Err(error) };
-            log::debug!(
-                "no memory for the values of all groups, aggregating half of them: {error}"
-            );
-            self.pending.extend(halves.into_iter().rev());
-        }
-        Ok(None)
-    }
-}
-
-/// Whether the memory pool refused memory, directly or below other errors.
-fn is_exhausted(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 /// Restricts a partition to the cells that the filters currently keep. Filters are evaluated only here,
@@ -199,7 +111,7 @@ pub(super) struct PartitionReducer {
 
 impl PartitionReducer {
     /// Makes the table of groups, and reserves memory for it. Fails if the memory pool refuses it.
-    fn new(
+    pub(super) fn new(
         reduction: &Arc<Reduction>,
         part: ReducePartition,
         number: usize,
@@ -226,7 +138,7 @@ impl PartitionReducer {
     }
 
     /// Aggregates the partition, and returns its groups as a stream that does no more work.
-    async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
+    pub(super) async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
         let batch_size = self.context.session_config().batch_size();
         let reduction = Arc::clone(&self.reduction);
         let (aggregates, places) = match &*reduction.strategy {
