@@ -76,6 +76,8 @@ pub struct GridScanExec {
     priority: Option<Priority>,
     /// Bytes that the chunks of slabs may take, in all partitions together.
     budget: u64,
+    /// Whether the memory pool has a limit, of which the budget is a share.
+    is_limited: bool,
     frame: Frame,
 }
 
@@ -111,6 +113,7 @@ impl GridScanExec {
         let properties = order::properties(&array, &plan, &columns, &schema, &[])?;
         Ok(Self {
             budget: budget(&array, &MemoryLimit::Unknown),
+            is_limited: false,
             array,
             origin: None,
             plan,
@@ -127,13 +130,14 @@ impl GridScanExec {
     /// accepts the order only if they fit into its share of the limit.
     #[must_use = "the scan is not changed in place"]
     pub fn with_memory_limit(self, limit: &MemoryLimit) -> Self {
-        Self { budget: budget(&self.array, limit), ..self }
+        let is_limited = matches!(limit, MemoryLimit::Finite(_));
+        Self { budget: budget(&self.array, limit), is_limited, ..self }
     }
 
     /// Takes over the share of memory of another scan of the session.
     #[must_use = "the scan is not changed in place"]
     pub(super) fn with_budget_of(self, other: &Self) -> Self {
-        Self { budget: other.budget, ..self }
+        Self { budget: other.budget, is_limited: other.is_limited, ..self }
     }
 
     /// Sets what the array was opened from.
@@ -300,6 +304,11 @@ impl GridScanExec {
         self.budget
     }
 
+    /// Whether the budget is a share of a limited memory pool.
+    pub(super) fn is_limited(&self) -> bool {
+        self.is_limited
+    }
+
     /// Returns the schema of the output.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         &self.schema
@@ -438,8 +447,8 @@ impl ExecutionPlan for GridScanExec {
         let columns = columns.into_iter().map(|column| self.projection[column]).collect();
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
         let (non_null_columns, origin) = (self.non_null_columns.clone(), self.origin.clone());
-        let (priority, budget) = (self.priority, self.budget);
-        Ok(Some(Arc::new(Self { non_null_columns, origin, priority, budget, ..scan })))
+        let scan = Self { non_null_columns, origin, priority: self.priority, ..scan };
+        Ok(Some(Arc::new(scan.with_budget_of(self))))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -48,6 +48,11 @@ impl Frames {
         &self.0
     }
 
+    /// Returns the number of positions of the longest frame.
+    pub(super) fn longest(&self) -> usize {
+        self.0.iter().map(ExactSizeIterator::len).max().unwrap_or(0)
+    }
+
     /// Returns the first position that the frame of `position` or of a later one holds as another than the frames before
     /// `position` do. The lines before it are not needed any more, except in sums that exist.
     pub(super) fn needed_from(&self, position: usize) -> usize {

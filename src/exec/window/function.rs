@@ -10,6 +10,11 @@ use super::picks::{PickedLines, Picks};
 use super::totals::{Total, totals};
 use super::window_state::{ColumnShape, WindowState};
 
+/// Returns the bytes of a value of a type: those of a view for texts, whose letters are in the tile.
+pub(super) fn width(data_type: &DataType) -> usize {
+    data_type.primitive_width().unwrap_or(16)
+}
+
 /// How a function gets its values.
 #[derive(Debug, Clone)]
 pub(super) enum Function {
@@ -65,11 +70,19 @@ impl Function {
         }
     }
 
-    /// Returns the bytes that a kept cell takes.
-    pub(super) fn bytes_per_cell(&self) -> usize {
+    /// Returns the most lines of aggregates that the state keeps beside lines of arguments: suffixes of the longest frame.
+    pub(super) fn suffixes(&self) -> usize {
+        match self {
+            Self::OfAxis(_) | Self::Pick(_) => 0,
+            Self::Total(_, frames) => frames.longest(),
+        }
+    }
+
+    /// Returns the bytes that an argument takes in the state, or an aggregate of arguments. Values have `data_type`.
+    pub(super) fn bytes_per_cell(&self, data_type: &DataType) -> usize {
         match self {
             Self::OfAxis(_) => 0,
-            Self::Pick(_) => 16,
+            Self::Pick(_) => width(data_type),
             Self::Total(total, _) => total.bytes_per_cell(),
         }
     }

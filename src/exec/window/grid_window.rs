@@ -10,15 +10,15 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::call::Call;
 use super::frames::KnownFrames;
-use super::parts::{ColumnSize, WindowPart, bytes, divided};
+use super::lines::LineChunks;
+use super::memory::most_bytes;
+use super::parts::{WindowPart, divided};
 use super::window_axis::WindowAxis;
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::matching::{ScanBelow, ScanCells, window_functions};
-use crate::grid::AxisChunks;
-use crate::plan::ChunkColumns;
 
 /// A window whose frames move along one axis of an array.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct GridWindow {
     pub(super) rows: Arc<dyn ExecutionPlan>,
     pub(super) scan: GridScanExec,
     pub(super) axis: usize,
-    pub(super) columns: ChunkColumns,
+    pub(super) chunks: LineChunks,
     pub(super) calls: Vec<Call>,
     /// The columns of the scan that arguments use. The arguments are over these.
     pub(super) argument_columns: Vec<usize>,
@@ -65,7 +65,8 @@ impl GridWindow {
         let Some(axis) = WindowAxis::try_new(&partition_by, &order_by, scan)? else {
             return Ok(None);
         };
-        let Some(columns) = scan.plan().chunk_columns(axis.axis) else { return Ok(None) };
+        let chunks = LineChunks::try_new(scan.plan(), axis.axis, axis.nulls.as_ref())?;
+        let Some(chunks) = chunks else { return Ok(None) };
         let of_scan = scan.schema_ref();
         let mut frames = KnownFrames::new(&axis);
         let mut calls = vec![];
@@ -91,7 +92,7 @@ impl GridWindow {
             rows: Arc::clone(plan),
             scan: scan.clone(),
             axis: axis.axis,
-            columns,
+            chunks,
             calls,
             argument_columns,
             schema,
@@ -99,45 +100,34 @@ impl GridWindow {
         Ok(Some((window, below.operators.columns)))
     }
 
-    /// Divides the window among so many partitions of the plan. `None` if it takes more memory than `config` allows.
+    /// Divides the window among so many partitions of the plan, of which some are empty if memory is short. `None` if even one part
+    /// takes more than `config` allows.
     pub(super) fn parts(
         &self,
         partitions: usize,
         config: &GridfusionConfig,
     ) -> Option<Vec<WindowPart>> {
-        let whole = WindowPart { columns: 0..self.columns.count(), chunks: 0..self.columns.len() };
-        let mut parts = divided(&whole, &self.columns, &self.calls, partitions);
-        let bytes = bytes(&self.columns, &self.calls, &self.column_size());
-        let bytes = bytes.saturating_mul(parts.len() as u64);
-        let budget =
-            self.scan.budget().saturating_mul(2).min(config.optimizer.reduce_memory as u64);
+        let whole = WindowPart { columns: 0..self.chunks.count(), chunks: 0..self.chunks.len() };
+        let bytes = most_bytes(self).max(1);
+        let budget = self.budget(config);
+        let most = usize::try_from(budget / bytes).unwrap_or(usize::MAX).min(partitions.max(1));
+        if most == 0 {
+            log::debug!("a window runs over rows: a part takes {bytes} bytes of {budget}");
+            return None;
+        }
+        let mut parts = divided(&whole, &self.chunks, &self.calls, most);
         // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
         parts.resize(partitions.max(1), WindowPart::EMPTY);
-        (bytes <= budget).then_some(parts)
+        Some(parts)
     }
 
-    /// Returns the size of the largest column of chunks.
-    fn column_size(&self) -> ColumnSize {
-        let grid = self.scan.array().grid();
-        let selected = self.scan.plan().selection().axes();
-        let product = |of_axis: &dyn Fn(usize, &AxisChunks) -> u64| {
-            let lens = grid.axis_chunks().iter().enumerate();
-            lens.map(|(axis, chunks)| of_axis(axis, chunks)).fold(1, u64::saturating_mul)
-        };
-        ColumnSize {
-            rows_per_line: product(&|axis, chunks| match axis == self.axis {
-                true => 1,
-                false => chunks.edge().min(selected[axis].count()),
-            }),
-            cells_per_chunk: product(&|axis, chunks| chunks.edge().min(grid.shape()[axis])),
-            bytes_per_cell: self.bytes_per_row(),
+    /// Returns the bytes that all parts may take together: half of a limited pool, of which a scan has a quarter.
+    fn budget(&self, config: &GridfusionConfig) -> u64 {
+        let setting = config.optimizer.reduce_memory as u64;
+        match self.scan.is_limited() {
+            true => setting.min(self.scan.budget().saturating_mul(2)),
+            false => setting,
         }
-    }
-
-    /// Returns the bytes of a row that waits for later cells.
-    fn bytes_per_row(&self) -> u64 {
-        let width = |field: &Arc<Field>| field.data_type().primitive_width().unwrap_or(16) as u64;
-        self.schema.fields().iter().map(width).sum()
     }
 
     /// Returns the source of an output column; `None` for a function.

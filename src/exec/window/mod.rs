@@ -28,8 +28,9 @@
 //! - Functions of positions (`row_number`) are evaluated once, by DataFusion.
 //! - Partitions of the plan cut columns along the axis only if the chunks that are read on both sides are at most half of
 //!   all.
-//! - The memory of lines and waiting chunks is known at planning. If it exceeds `reduce_memory` or half of the pool, rows
-//!   are sorted instead.
+//! - The memory of lines and waiting chunks is known at planning. If a part for each partition of the plan exceeds `reduce_memory` or
+//!   half of the pool, there are fewer parts. If one part does, rows are sorted instead.
+//! - NULL sorts before all labels or behind them, wherever the axis has it. Its lines are read on their own.
 //!
 //! | file | contents |
 //! |---|---|
@@ -38,7 +39,8 @@
 //! | `window_axis` | the axis, and its partitions and order |
 //! | `frames`, `range_frames` | the frame of each position |
 //! | `call`, `function`, `shift` | the functions of the window |
-//! | `parts` | the division among partitions of the plan, and the memory |
+//! | `lines` | the chunks along the axis, in the order of lines |
+//! | `parts`, `memory` | the division among partitions of the plan, and the memory |
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
 //! | `window_state`, `totals`, `picks` | the state of a function in a column of chunks |
@@ -53,6 +55,8 @@ mod function;
 mod grid_window;
 #[cfg(feature = "codec")]
 mod ignored_nulls;
+mod lines;
+mod memory;
 mod node;
 mod open_column;
 mod parts;

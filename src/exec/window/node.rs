@@ -72,7 +72,7 @@ impl GridWindowExec {
         let (window, _) = GridWindow::try_new(rows)?.ok_or_else(|| {
             Error::unsupported("the window cannot run along an axis here as it was planned")
         })?;
-        let (columns, chunks) = (window.columns.count(), window.columns.len());
+        let (columns, chunks) = (window.chunks.count(), window.chunks.len());
         let has = |part: &WindowPart| part.columns.end <= columns && part.chunks.end <= chunks;
         let width = window.schema.fields().len();
         if !parts.iter().all(has) || projection.iter().any(|column| *column >= width) {
@@ -82,7 +82,8 @@ impl GridWindowExec {
         Self::try_new(Arc::new(window), parts, projection)
     }
 
-    /// Returns `count` operators that together return the rows of this one, in as many partitions each. Some may be empty.
+    /// Returns `count` operators that together return the rows of this one, in as many partitions each. Some may be empty. None
+    /// has more parts than this one, so that each keeps to the memory that planning allowed.
     ///
     /// # Errors
     /// Internal errors only.
@@ -93,8 +94,7 @@ impl GridWindowExec {
             .iter()
             .filter(|it| !it.columns.is_empty() && !it.chunks.is_empty())
             .collect();
-        let pieces = partitions.saturating_mul(count) / own.len().max(1);
-        let divide = |part: &&WindowPart| divided(part, &window.columns, &window.calls, pieces);
+        let divide = |part: &&WindowPart| divided(part, &window.chunks, &window.calls, count);
         let parts: Vec<WindowPart> = own.iter().flat_map(divide).collect();
         let border = |number: usize| number * parts.len() / count;
         let share = |number: usize| {
@@ -122,10 +122,10 @@ impl GridWindowExec {
 
     /// Returns the number of the first chunk whose rows are returned.
     pub fn first_chunk(&self) -> u64 {
-        let GridWindow { scan, columns, .. } = self.window.as_ref();
         let first = self.parts.iter().find(|it| !it.columns.is_empty() && !it.chunks.is_empty());
         first.map_or(0, |part| {
-            scan.plan().task(columns.task(part.columns.start, part.chunks.start)).chunk_number
+            let (plan, task) = self.window.chunks.task(part.columns.start, part.chunks.start);
+            plan.task(task).chunk_number
         })
     }
 
@@ -135,13 +135,13 @@ impl GridWindowExec {
     }
 }
 
-/// Returns the orders of the rows. Rows of several columns of chunks are in no order.
+/// Returns the orders of the rows. Rows of several columns of chunks are in no order, nor are rows with NULL that come at the other end.
 fn equivalences(
     window: &GridWindow,
     projection: &[usize],
     schema: &SchemaRef,
 ) -> EquivalenceProperties {
-    if window.columns.count() > 1 {
+    if !window.chunks.are_in_order() {
         return EquivalenceProperties::new(Arc::clone(schema));
     }
     // Only dimensions have an order, so a function may count as a variable.
@@ -204,7 +204,7 @@ impl Operator for GridWindowExec {
         let output = stream::Output {
             projection: self.projection.clone(),
             schema: Arc::clone(&self.schema),
-            partitions: self.parts.len(),
+            partitions: self.parts.iter().filter(|it| !it.columns.is_empty()).count(),
         };
         let metrics = self.frame.metrics();
         Ok(stream::rows(&self.window, output, part, partition, metrics, &context))

@@ -50,7 +50,7 @@ impl OpenColumn {
             outer: counts(&first.selection[..window.axis]),
             width: counts(&first.selection[window.axis + 1..]),
         };
-        let line = window.columns.positions(range.read.start).start as usize;
+        let line = window.chunks.lines(range.read.start).start;
         let state = |call: &Call| call.function.running(call.field.data_type(), shape, line);
         Self {
             left: range,
@@ -63,6 +63,16 @@ impl OpenColumn {
     /// Whether all rows are returned.
     pub(super) fn is_done(&self) -> bool {
         self.left.returned.is_empty()
+    }
+
+    /// Returns the chunk to read next; `None` if all are read.
+    pub(super) fn next_to_read(&self) -> Option<usize> {
+        self.left.read.clone().next()
+    }
+
+    /// Returns the chunk whose rows are returned next.
+    pub(super) fn next_to_return(&self) -> usize {
+        self.left.returned.start
     }
 
     /// Whether all chunks are read.
@@ -80,7 +90,7 @@ impl OpenColumn {
         let Some(chunk) = self.left.read.next() else {
             return internal_err!("a column has more chunks than the plan");
         };
-        let lines = lines(window, chunk);
+        let lines = window.chunks.lines(chunk);
         for (state, argument) in self.states.iter_mut().zip(arguments) {
             if let (Some(state), Some(argument)) = (state, argument) {
                 state.push(argument, lines.clone())?;
@@ -98,10 +108,10 @@ impl OpenColumn {
         &mut self,
         window: &GridWindow,
     ) -> Result<Option<(OpenChunk, Vec<ArrayRef>)>> {
-        let lines = lines(window, self.left.returned.start);
+        let lines = window.chunks.lines(self.left.returned.start);
         let last = lines.end - 1;
         let reach = window.calls.iter().map(|call| call.function.reach(last)).max().unwrap_or(0);
-        let read = window.columns.positions(self.left.read.start.max(1) - 1).end as usize;
+        let read = window.chunks.lines(self.left.read.start.max(1) - 1).end;
         if self.waiting.is_empty() || !self.is_read() && read < reach {
             return Ok(None);
         }
@@ -127,12 +137,6 @@ impl OpenColumn {
     pub(super) fn size(&self) -> usize {
         self.states.iter().flatten().map(|state| state.size()).sum()
     }
-}
-
-/// Returns the positions of a chunk along the axis.
-fn lines(window: &GridWindow, chunk: usize) -> Range<usize> {
-    let positions = window.columns.positions(chunk);
-    positions.start as usize..positions.end as usize
 }
 
 /// Repeats the values of lines for all rows of a chunk.

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::call::Call;
-use crate::plan::ChunkColumns;
+use super::lines::LineChunks;
 
 /// The part of a window that a partition of the plan returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ const READ_AGAIN: f64 = 0.5;
 /// Divides a part into at most so many. Columns that are cut along the axis must not read too many chunks again.
 pub(super) fn divided(
     whole: &WindowPart,
-    columns: &ChunkColumns,
+    line_chunks: &LineChunks,
     calls: &[Call],
     pieces: usize,
 ) -> Vec<WindowPart> {
@@ -51,7 +51,7 @@ pub(super) fn divided(
         };
         return (0..most).map(part).collect();
     }
-    let cuts = cuts(whole, columns, calls, ((most / count) as usize).min(len));
+    let cuts = cuts(whole, line_chunks, calls, ((most / count) as usize).min(len));
     let of_column = |column| {
         let part = move |chunks: &Range<usize>| WindowPart {
             columns: column..column + 1,
@@ -65,7 +65,7 @@ pub(super) fn divided(
 /// Cuts the chunks of a column into at most `most` ranges of about equal length.
 fn cuts(
     whole: &WindowPart,
-    columns: &ChunkColumns,
+    line_chunks: &LineChunks,
     calls: &[Call],
     most: usize,
 ) -> Vec<Range<usize>> {
@@ -75,7 +75,7 @@ fn cuts(
         (0..count).map(|number| border(number)..border(number + 1)).collect()
     };
     let is_cheap = |cuts: &Vec<Range<usize>>| {
-        let read = cuts.iter().map(|chunks| chunks_to_read(columns, calls, chunks).len());
+        let read = cuts.iter().map(|chunks| chunks_to_read(line_chunks, calls, chunks).len());
         read.sum::<usize>().saturating_sub(len) <= (len as f64 * READ_AGAIN) as usize
     };
     let counts = std::iter::successors(Some(most), |count| (*count > 1).then(|| count.div_ceil(2)));
@@ -84,7 +84,7 @@ fn cuts(
 
 /// Returns the chunks along the axis whose cells are needed for the rows of `chunks`.
 pub(super) fn chunks_to_read(
-    columns: &ChunkColumns,
+    line_chunks: &LineChunks,
     calls: &[Call],
     chunks: &Range<usize>,
 ) -> Range<usize> {
@@ -92,46 +92,13 @@ pub(super) fn chunks_to_read(
     if chunks.is_empty() {
         return read;
     }
-    let first = columns.positions(chunks.start).start;
-    let last = columns.positions(chunks.end - 1).end - 1;
+    let (first, last) =
+        (line_chunks.lines(chunks.start).start, line_chunks.lines(chunks.end - 1).end - 1);
     for call in calls {
-        let from = call.function.first_line(first as usize);
-        read.start = read.start.min(columns.chunk_at(from as u64));
-        if let Some(last) = call.function.reach(last as usize).checked_sub(1) {
-            read.end = read.end.max(columns.chunk_at(last as u64) + 1);
+        read.start = read.start.min(line_chunks.chunk_at(call.function.first_line(first)));
+        if let Some(last) = call.function.reach(last).checked_sub(1) {
+            read.end = read.end.max(line_chunks.chunk_at(last) + 1);
         }
     }
     read
-}
-
-/// The cells of the largest column of chunks, and their bytes.
-pub(super) struct ColumnSize {
-    /// Selected rows per position along the axis.
-    pub(super) rows_per_line: u64,
-    /// Cells of a chunk, selected or not.
-    pub(super) cells_per_chunk: u64,
-    pub(super) bytes_per_cell: u64,
-}
-
-/// Returns the most bytes that the lines and the waiting chunks of a column take at a time.
-pub(super) fn bytes(columns: &ChunkColumns, calls: &[Call], size: &ColumnSize) -> u64 {
-    let mut most = 0;
-    for chunk in 0..columns.len() {
-        let positions = columns.positions(chunk);
-        let (first, last) = (positions.start as usize, positions.end as usize - 1);
-        let reach = calls.iter().map(|call| call.function.reach(last)).max().unwrap_or(0);
-        // Cells come by whole chunks, and rows wait until those behind them are there.
-        let last_chunk = columns.chunk_at(reach.max(last + 1) as u64 - 1);
-        let end = columns.positions(last_chunk).end;
-        let kept = calls.iter().map(|call| {
-            let lines = end.saturating_sub(call.function.kept_from(first) as u64);
-            lines.saturating_mul(call.function.bytes_per_cell() as u64)
-        });
-        let kept = kept.sum::<u64>().saturating_mul(size.rows_per_line);
-        let waiting = (last_chunk + 1 - chunk) as u64;
-        let waiting =
-            waiting.saturating_mul(size.cells_per_chunk).saturating_mul(size.bytes_per_cell);
-        most = most.max(kept.saturating_add(waiting));
-    }
-    most
 }

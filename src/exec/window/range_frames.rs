@@ -17,31 +17,35 @@ use arrow::compute::kernels::numeric::{add, sub};
 use datafusion::error::Result;
 use datafusion::logical_expr::{WindowFrame, WindowFrameBound};
 
-/// Returns the frames of rows with these keys, in the order of the window. `None` if a key is NULL, or if a key and an offset
-/// have no sum of the same type.
+/// Returns the frames of rows with these keys, in the order of the window. `None` if a key and an offset have no sum of the same
+/// type. Rows whose key is NULL are at one end, and peers: no offset reaches from or to them.
 pub(super) fn range_frames(
     frame: &WindowFrame,
     key: &ArrayRef,
     options: SortOptions,
 ) -> Result<Option<Vec<Range<usize>>>> {
-    if key.null_count() > 0 {
-        return Ok(None);
-    }
+    let (len, nulls) = (key.len(), key.null_count());
+    let known = if options.nulls_first { nulls..len } else { 0..len - nulls };
+    let key = key.slice(known.start, known.len());
     let (Some(start), Some(end)) =
-        (targets(&frame.start_bound, key, options), targets(&frame.end_bound, key, options))
+        (targets(&frame.start_bound, &key, options), targets(&frame.end_bound, &key, options))
     else {
         return Ok(None);
     };
-    let len = key.len();
     let starts = match start {
-        Targets::Unbounded => vec![0; len],
-        Targets::Keys(keys) => bounds(key, &keys, options, false)?,
+        Targets::Unbounded => vec![0; known.len()],
+        Targets::Keys(keys) => bounds(&key, &keys, options, false, known.start)?,
     };
     let ends = match end {
-        Targets::Unbounded => vec![len; len],
-        Targets::Keys(keys) => bounds(key, &keys, options, true)?,
+        Targets::Unbounded => vec![len; known.len()],
+        Targets::Keys(keys) => bounds(&key, &keys, options, true, known.start)?,
     };
-    Ok(Some(starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()))
+    let mut frames: Vec<_> = starts.into_iter().zip(ends).map(|(start, end)| start..end).collect();
+    let (at, peers) = if options.nulls_first { (0, 0..nulls) } else { (known.end, known.end..len) };
+    let start = if frame.start_bound.is_unbounded() { 0 } else { peers.start };
+    let end = if frame.end_bound.is_unbounded() { len } else { peers.end };
+    frames.splice(at..at, std::iter::repeat_n(start..end, nulls));
+    Ok(Some(frames))
 }
 
 /// The key at which the frame of each row begins or ends.
@@ -70,12 +74,13 @@ fn targets(bound: &WindowFrameBound, key: &ArrayRef, options: SortOptions) -> Op
     Some(Targets::Keys(keys))
 }
 
-/// Returns for each row the first key that is not before its target, or behind it if `is_end`.
+/// Returns for each row the first key that is not before its target, or behind it if `is_end`. Keys are numbered from `first`.
 fn bounds(
     key: &ArrayRef,
     targets: &ArrayRef,
     options: SortOptions,
     is_end: bool,
+    first: usize,
 ) -> Result<Vec<usize>> {
     let compare = make_comparator(key, targets, options)?;
     let mut at = 0;
@@ -87,7 +92,7 @@ fn bounds(
         while at < key.len() && is_before(at) {
             at += 1;
         }
-        at
+        first + at
     };
     Ok((0..key.len()).map(bound).collect())
 }
@@ -119,10 +124,16 @@ mod tests {
         assert_eq!(frames(1, descending, true), Some(vec![0..1, 0..3, 0..3, 3..4]));
     }
 
+    #[test]
+    fn keys_that_are_null_are_peers_at_the_end() {
+        let expected = vec![0..1, 0..2, 2..3, 3..5, 3..5];
+        assert_eq!(frames(1, vec![Some(1), Some(2), Some(7), None, None], false), Some(expected));
+        assert_eq!(frames(1, vec![None], false), Some(vec![0..1]));
+    }
+
     /// DataFusion then computes the bounds of each row.
     #[test]
     fn keys_without_a_distance_have_no_frames() {
-        assert_eq!(frames(1, vec![Some(1), None], false), None);
         // The least key minus the offset is no 8-bit integer.
         assert_eq!(frames(1, vec![Some(-128), Some(5)], false), None);
     }

@@ -32,10 +32,7 @@ fn along_axis(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some((window, input)) = GridWindow::try_new(plan)? else { return Ok(None) };
-    let Some(parts) = window.parts(partitions, config) else {
-        log::debug!("a window runs over rows, because its cells take too much memory");
-        return Ok(None);
-    };
+    let Some(parts) = window.parts(partitions, config) else { return Ok(None) };
     let scanned = window.scan.columns().len();
     let all: Vec<usize> = (0..window.schema.fields().len()).collect();
     let calls = all[scanned..].iter().map(|&at| -> PhysicalExprRef {

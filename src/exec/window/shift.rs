@@ -89,7 +89,14 @@ mod tests {
 
     fn axis(backwards: bool) -> WindowAxis {
         let partitions = vec![0..3, 3..5];
-        WindowAxis { axis: 0, partitions, backwards, key: None, is_tied: vec![false; 5] }
+        WindowAxis {
+            axis: 0,
+            partitions,
+            backwards,
+            key: None,
+            is_tied: vec![false; 5],
+            nulls: None,
+        }
     }
 
     #[test]

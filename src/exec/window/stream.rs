@@ -23,7 +23,7 @@ use crate::exec::compact::copied;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::reads::Reads;
 use crate::exec::yield_budget::YieldBudget;
-use crate::plan::{Assembler, RowBlocks};
+use crate::plan::{Assembler, RowBlocks, ScanPlan};
 
 /// The columns that an operator returns.
 pub(super) struct Output {
@@ -62,7 +62,8 @@ struct WindowStream {
     /// The columns that arguments use, with their schema.
     used: Vec<ColumnSource>,
     used_schema: SchemaRef,
-    reader: ChunkReader,
+    /// One per plan of the window's chunks.
+    readers: Vec<ChunkReader>,
     assembler: Assembler,
     /// The columns of chunks that are left.
     left: VecDeque<ColumnRange>,
@@ -78,6 +79,8 @@ struct WindowStream {
 /// A chunk whose rows are being returned.
 struct ReturnedChunk {
     open: OpenChunk,
+    /// The number of its reader.
+    reader: usize,
     /// The values of all functions in all rows.
     values: Vec<ArrayRef>,
     blocks: RowBlocks,
@@ -94,8 +97,8 @@ impl WindowStream {
         metrics: ScanMetrics,
         context: &Arc<TaskContext>,
     ) -> Self {
-        let GridWindow { scan, columns, calls, .. } = window.as_ref();
-        let read = chunks_to_read(columns, calls, &part.chunks);
+        let GridWindow { scan, chunks, calls, .. } = window.as_ref();
+        let read = chunks_to_read(chunks, calls, &part.chunks);
         let of_column =
             |column| ColumnRange { column, read: read.clone(), returned: part.chunks.clone() };
         let mut left: VecDeque<ColumnRange> = part.columns.clone().map(of_column).collect();
@@ -105,22 +108,27 @@ impl WindowStream {
             window.argument_columns.iter().map(|&column| of_scan[column]).collect();
         let scanned: Vec<ColumnSource> =
             output.projection.iter().filter_map(|&column| window.source(column)).collect();
-        let tasks: Vec<_> = left
-            .iter()
-            .flat_map(|it| it.read.clone().map(|chunk| columns.task(it.column, chunk)))
-            .collect();
         let values = values_of(&[used.clone(), scanned.clone()].concat());
         let consumer = format!("GridWindowExec[{partition}]");
         let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
-        let reader = ChunkReader::new(
-            Reads::begin(scan.array(), scan.plan(), context),
-            Arc::clone(scan.plan()),
-            tasks.into_iter(),
-            output.partitions,
-            values,
-            consumer,
-            context,
-        );
+        let reader = |(number, plan): (usize, &Arc<ScanPlan>)| {
+            let of_column = |it: &ColumnRange| {
+                let (column, read) = (it.column, it.read.clone());
+                let own = read.filter(|chunk| chunks.plan_of(*chunk) == number);
+                own.map(move |chunk| chunks.task(column, chunk).1)
+            };
+            let tasks: Vec<_> = left.iter().flat_map(of_column).collect();
+            ChunkReader::new(
+                Reads::begin(scan.array(), scan.plan(), context),
+                Arc::clone(plan),
+                tasks.into_iter(),
+                output.partitions,
+                values.clone(),
+                consumer.clone(),
+                context,
+            )
+        };
+        let readers = chunks.plans().enumerate().map(reader).collect();
         let batch_size = context.session_config().batch_size();
         let used_schema = scan.schema_ref().project(&window.argument_columns);
         Self {
@@ -132,7 +140,7 @@ impl WindowStream {
             output,
             scanned,
             used,
-            reader,
+            readers,
             left,
             column: None,
             returned: None,
@@ -158,7 +166,7 @@ impl Batches for WindowStream {
                 }
                 self.coalescer.push_batch(batch)?;
             } else if let Some(chunk) = self.returned.take() {
-                self.reader.release(chunk.open)?;
+                self.readers[chunk.reader].release(chunk.open)?;
             } else if !self.open_next().await? {
                 self.coalescer.finish_buffered_batch()?;
                 let batch = self.coalescer.next_completed_batch();
@@ -177,7 +185,7 @@ impl WindowStream {
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         let array = self.window.scan.array();
-        let is_limited = self.reader.is_limited();
+        let is_limited = self.readers.iter().any(ChunkReader::is_limited);
         let mut scanned = columns(array, &mut self.assembler, &self.scanned, &chunk.open, &block)?;
         if is_limited {
             // Consumers may hold the batch.
@@ -211,33 +219,52 @@ impl WindowStream {
         if let Some(column) = &mut self.column {
             let elapsed = self.metrics.baseline.elapsed_compute().clone();
             let timer = elapsed.timer();
+            let reader = self.window.chunks.plan_of(column.next_to_return());
             let next = column.next_chunk(&self.window)?;
             timer.done();
             if let Some((open, values)) = next {
                 let bytes: usize = values.iter().map(|it| it.get_array_memory_size()).sum();
                 self.reservation.try_resize(column.size() + bytes)?;
                 let blocks = RowBlocks::new(&open.task, self.batch_size);
-                self.returned = Some(ReturnedChunk { open, values, blocks, rows: 0 });
+                self.returned = Some(ReturnedChunk { open, reader, values, blocks, rows: 0 });
                 if column.is_done() && column.is_read() {
                     self.column = None;
                 }
                 return Ok(true);
             }
         }
-        let Some(open) = self.reader.next(&self.metrics).await? else {
-            return match self.column {
-                None => Ok(false),
-                Some(_) => internal_err!("a column has fewer chunks than the plan"),
-            };
+        let column = self.column.as_ref();
+        let next = match (column, self.left.front()) {
+            (Some(column), _) => column.next_to_read(),
+            (None, Some(range)) => range.read.clone().next(),
+            (None, None) => return self.finish().await,
+        };
+        let reader = next.map(|chunk| self.window.chunks.plan_of(chunk));
+        let open = match reader.and_then(|it| self.readers.get_mut(it)) {
+            Some(reader) => reader.next(&self.metrics).await?,
+            None => None,
+        };
+        let (Some(open), Some(reader)) = (open, reader) else {
+            return internal_err!("a column has fewer chunks than the plan");
         };
         let cells = open.task.cells();
-        self.add(open)?;
+        self.add(open, reader)?;
         self.yields.spend(cells).await;
         Ok(true)
     }
 
-    /// Adds a chunk to the states of its column.
-    fn add(&mut self, open: OpenChunk) -> Result<()> {
+    /// Ends reading. Returns false, as there is no other chunk.
+    async fn finish(&mut self) -> Result<bool> {
+        for reader in &mut self.readers {
+            if reader.next(&self.metrics).await?.is_some() {
+                return internal_err!("a window has more chunks than the plan");
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds a chunk of a reader to the states of its column.
+    fn add(&mut self, open: OpenChunk, reader: usize) -> Result<()> {
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         let column = match &mut self.column {
@@ -263,7 +290,7 @@ impl WindowStream {
         };
         let arguments = arguments(&self.window, &self.used_schema, of_chunk, rows as usize)?;
         if let Some(open) = column.push(&self.window, open, &arguments)? {
-            self.reader.release(open)?;
+            self.readers[reader].release(open)?;
         }
         self.reservation.try_resize(column.size())?;
         Ok(())

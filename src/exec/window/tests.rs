@@ -14,6 +14,7 @@ use rand::{Rng, SeedableRng};
 use super::call::Call;
 use super::frames::{Frames, KnownFrames};
 use super::function::Function;
+use super::lines::LineChunks;
 use super::parts::{WindowPart, chunks_to_read, divided};
 use super::picks::{PickedLines, Picks};
 use super::totals::{Total, totals};
@@ -49,7 +50,17 @@ fn random_axis(rng: &mut StdRng) -> (WindowAxis, Keys) {
     }
     let options = SortOptions { descending, nulls_first: false };
     let key: ArrayRef = Arc::new(Int64Array::from(positions));
-    (WindowAxis { axis: 0, partitions, backwards, key: Some((key, options)), is_tied }, keys)
+    (
+        WindowAxis {
+            axis: 0,
+            partitions,
+            backwards,
+            key: Some((key, options)),
+            is_tied,
+            nulls: None,
+        },
+        keys,
+    )
 }
 
 /// A bound as an offset: negative before the row, `None` without end.
@@ -327,8 +338,8 @@ fn parts_share_no_chunk_and_read_their_frames() {
     for _ in 0..1_000 {
         let shape = [rng.random_range(1..60), rng.random_range(1..20)];
         let grid = ChunkGrid::new(&shape, &[rng.random_range(1..9), 4]).unwrap();
-        let plan = ScanPlan::new(grid.clone(), ScanRequest::all(&grid)).unwrap();
-        let columns = plan.chunk_columns(0).unwrap();
+        let plan = Arc::new(ScanPlan::new(grid.clone(), ScanRequest::all(&grid)).unwrap());
+        let columns = LineChunks::try_new(&plan, 0, None).unwrap().unwrap();
         let lines = shape[0] as usize;
         let axis = WindowAxis {
             axis: 0,
@@ -336,6 +347,7 @@ fn parts_share_no_chunk_and_read_their_frames() {
             backwards: false,
             key: None,
             is_tied: vec![true; lines],
+            nulls: None,
         };
         let (start, end) = random_bounds(&mut rng);
         let frames = KnownFrames::new(&axis).get(&frame(WindowFrameUnits::Rows, start, end));
@@ -355,12 +367,12 @@ fn parts_share_no_chunk_and_read_their_frames() {
         assert_eq!(all, chunks(&whole));
         for part in &parts {
             let read = chunks_to_read(&columns, &calls, &part.chunks);
-            let first = columns.positions(read.start).start as usize;
-            let last = columns.positions(read.end - 1).end as usize;
+            let first = columns.lines(read.start).start;
+            let last = columns.lines(read.end - 1).end;
             for chunk in part.chunks.clone() {
-                for line in columns.positions(chunk) {
+                for line in columns.lines(chunk) {
                     let Function::Total(_, frames) = &calls[0].function else { unreachable!() };
-                    let frame = frames.at(line as usize);
+                    let frame = frames.at(line);
                     assert!(frame.is_empty() || first <= frame.start && frame.end <= last);
                 }
             }
@@ -377,6 +389,7 @@ fn sums_of_integers_are_exact() {
         backwards: false,
         key: None,
         is_tied: vec![true; 3],
+        nulls: None,
     };
     let frames =
         KnownFrames::new(&axis).get(&frame(WindowFrameUnits::Rows, None, Some(0))).unwrap();

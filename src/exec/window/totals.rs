@@ -37,13 +37,15 @@ pub(super) enum Total {
 }
 
 impl Total {
-    /// Returns the bytes that a cell takes: its argument, the aggregate of a suffix, and the counts of both.
+    /// Returns the bytes that an argument or an aggregate takes, with the number of its values.
     pub(super) fn bytes_per_cell(self) -> usize {
+        /// The bytes of a number of values.
+        const COUNT: usize = size_of::<u32>();
         match self {
-            Self::Count => 8,
-            Self::FirstKnown | Self::LastKnown => 2 * size_of::<Option<i64>>(),
-            Self::Variance { .. } => 2 * (size_of::<Moments>() + 4),
-            _ => 2 * (8 + 4),
+            Self::Count => COUNT,
+            Self::FirstKnown | Self::LastKnown => size_of::<Option<i64>>() + COUNT,
+            Self::Variance { .. } => size_of::<Moments>() + COUNT,
+            _ => size_of::<i64>() + COUNT,
         }
     }
 }

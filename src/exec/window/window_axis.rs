@@ -1,32 +1,39 @@
 //! [`WindowAxis`]: the axis along which a window moves.
+//!
+//! Its lines are the selected indices. If they are in no order only because of NULL among the sort keys, lines with NULL come before or
+//! behind all others (`lines`).
 
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, UInt32Array, make_comparator};
+use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array, make_comparator};
 use arrow::compute::{SortOptions, take};
 use datafusion::error::Result;
 use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 
+use super::lines::NullLines;
 use crate::exec::GridScanExec;
 use crate::exec::matching::{KeysByAxis, Over, has_merged_zeros, number_axis};
+use crate::grid::AxisSelection;
 use crate::reduce::AxisGroups;
 
 /// The greatest number of positions. More frames would take more than 64 MiB, and planning too long.
 const MOST_POSITIONS: u64 = 1 << 22;
 
 /// The axis along which the frames of a window move, and its order there.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WindowAxis {
     pub(super) axis: usize,
-    /// The partitions along the axis, as positions among its selected indices; they are in order and leave no gap.
+    /// The partitions along the axis, as lines; they are in order and leave no gap.
     pub(super) partitions: Vec<Range<usize>>,
-    /// Whether the window goes from the last position to the first.
+    /// Whether the window goes from the last line to the first.
     pub(super) backwards: bool,
-    /// The sort key of each position, with its order.
+    /// The sort key of each line, with its order.
     pub(super) key: Option<(ArrayRef, SortOptions)>,
-    /// Per position, whether the one behind it is in the same partition and has the same sort key.
+    /// Per line, whether the one behind it is in the same partition and has the same sort key.
     pub(super) is_tied: Vec<bool>,
+    /// The indices whose lines are apart, because their sort key is NULL. `None` if lines are the selected indices in order.
+    pub(super) nulls: Option<NullLines>,
 }
 
 impl WindowAxis {
@@ -61,32 +68,65 @@ impl WindowAxis {
                 None => return Ok(None),
             },
         };
-        Self { axis, partitions, backwards: false, key, is_tied: vec![] }.in_order()
+        let whole = Self { axis, partitions, backwards: false, key, is_tied: vec![], nulls: None };
+        if let Some(found) = whole.in_order()? {
+            return Ok(Some(found));
+        }
+        for lead in [false, true] {
+            if let Some(found) = whole.with_nulls_apart(lead, scan)?.in_order()? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
-    /// Returns the number of positions.
+    /// Returns the number of lines.
     pub(super) fn len(&self) -> usize {
         self.partitions.last().map_or(0, |last| last.end)
     }
 
-    /// Finds the direction of the window, and the positions of equal keys. `None` if keys are in neither order.
-    fn in_order(mut self) -> Result<Option<Self>> {
+    /// Numbers the lines whose key is NULL before all others, or behind them.
+    fn with_nulls_apart(&self, lead: bool, scan: &GridScanExec) -> Result<Self> {
+        let selected = &scan.plan().selection().axes()[self.axis];
+        let Some((key, options)) = &self.key else { return Ok(self.clone()) };
+        // Partitions along the axis would no longer be ranges of lines.
+        let Some(nulls) = key.logical_nulls().filter(|_| self.partitions.len() == 1) else {
+            return Ok(self.clone());
+        };
+        let (known, unknown): (Vec<usize>, Vec<usize>) =
+            (0..key.len()).partition(|line| nulls.is_valid(*line));
+        if known.is_empty() || unknown.is_empty() {
+            return Ok(self.clone());
+        }
+        let all = selected.ranges().iter().cloned().flatten().zip(nulls.iter());
+        let unknown_indices = all.filter(|(_, is_known)| !is_known).map(|(at, _)| at..at + 1);
+        let indices = AxisSelection::from_ranges(selected.len(), unknown_indices);
+        let (first, second) = if lead { (unknown, known) } else { (known, unknown) };
+        let lines = first.into_iter().chain(second).map(|line| line as u64);
+        let key = take(key, &UInt64Array::from_iter_values(lines), None)?;
+        let nulls = Some(NullLines { indices, lead });
+        Ok(Self { key: Some((key, *options)), nulls, ..self.clone() })
+    }
+
+    /// Finds the direction of the window, and the lines of equal keys. `None` if keys are in neither order.
+    fn in_order(&self) -> Result<Option<Self>> {
+        let mut found = self.clone();
         let Some((key, options)) = &self.key else {
             // Without an order, all rows of a partition are peers.
-            self.is_tied = vec![true; self.len()];
-            return Ok(Some(self));
+            found.is_tied = vec![true; self.len()];
+            return Ok(Some(found));
         };
         let compare = make_comparator(key, key, *options)?;
-        self.is_tied = vec![false; self.len()];
+        found.is_tied = vec![false; self.len()];
         let (mut ascends, mut descends) = (true, true);
         for at in self.partitions.iter().flat_map(|it| it.start..it.end.saturating_sub(1)) {
             let order = compare(at, at + 1);
             ascends &= order.is_le();
             descends &= order.is_ge();
-            self.is_tied[at] = order.is_eq();
+            found.is_tied[at] = order.is_eq();
         }
-        self.backwards = !ascends;
-        Ok((ascends || descends).then_some(self))
+        found.backwards = !ascends;
+        Ok((ascends || descends).then_some(found))
     }
 }
 

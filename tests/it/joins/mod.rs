@@ -16,6 +16,8 @@ mod running;
 mod same_names;
 /// The first rows of partitions.
 mod top;
+/// Windows for many partitions and little memory.
+mod window_memory;
 /// The plans of windows and lookups.
 mod window_plans;
 /// Windows over partitions.

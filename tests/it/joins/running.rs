@@ -12,7 +12,7 @@ use crate::reduce::random::compare;
 use crate::support::cases::{Axis, Case, name};
 use crate::support::reducing;
 
-/// Labels in order, ascending or descending; with ties if `ties`.
+/// Labels in order, ascending or descending; with ties if `ties`. Some numbers are NULL, anywhere.
 fn in_order(rng: &mut StdRng, len: u64, ties: bool) -> Axis {
     let mut label = rng.random_range(-20..5);
     let mut labels: Vec<i32> = (0..len)
@@ -27,7 +27,15 @@ fn in_order(rng: &mut StdRng, len: u64, ties: bool) -> Axis {
     match rng.random_range(0..4) {
         0 if !ties => Axis::Index(len),
         1 => Axis::Text(labels.iter().map(|it| format!("s{:03}", it + 100)).collect()),
-        2 => Axis::Numbers(labels.iter().map(|it| f64::from(*it) / 4.0).collect()),
+        2 => {
+            let mut labels: Vec<f64> = labels.iter().map(|it| f64::from(*it) / 4.0).collect();
+            let most = if ties { 4 } else { 2 };
+            for _ in 0..rng.random_range(0..most) {
+                let at = [0, labels.len() - 1, rng.random_range(0..labels.len())];
+                labels[*at.choose(rng).unwrap()] = f64::NAN;
+            }
+            Axis::Numbers(labels)
+        }
         _ => Axis::Hours(labels),
     }
 }
@@ -98,6 +106,20 @@ fn function(is_finite: bool, ties: bool, rng: &mut StdRng) -> (String, bool) {
     choices.choose(rng).unwrap().clone()
 }
 
+/// Whether labels are NULL, and whether they are not where an order in this direction has them.
+fn nulls(labels: &[f64], direction: &str) -> Vec<&'static str> {
+    let known: Vec<f64> = labels.iter().copied().filter(|label| !label.is_nan()).collect();
+    let count = labels.len() - known.len();
+    let ascends = direction != " DESC";
+    // Without a word, an order that ascends has NULL last, and one that descends has it first.
+    let nulls_first = !direction.is_empty();
+    let leads = nulls_first == (ascends == known.is_sorted());
+    let end = if leads { &labels[..count] } else { &labels[known.len()..] };
+    let moves = known.len() > 1 && end.iter().any(|label| !label.is_nan());
+    let kinds = [("null", count > 0), ("null moves", moves)];
+    kinds.into_iter().filter(|(_, is)| *is).map(|(kind, _)| kind).collect()
+}
+
 /// A random query, the number of its first columns that identify a row, and kinds to count.
 fn random_query(
     case: &Case,
@@ -123,6 +145,9 @@ fn random_query(
     let direction = *["", " DESC", " NULLS FIRST"].choose(rng).unwrap();
     let order = format!("ORDER BY {}{direction}", name(along));
     let mut kinds = vec![];
+    if let Axis::Numbers(labels) = &case.axes[along] {
+        kinds.extend(nulls(labels, direction).into_iter().map(str::to_owned));
+    }
     let mut columns = vec![];
     for _ in 0..2 {
         let (function, has_frame) = function(is_finite, ties, rng);
@@ -184,9 +209,20 @@ async fn windows_along_a_dimension_agree_with_sorted_rows() {
     for kind in ["default", "rows", "range", "groups", "none"] {
         assert!(kinds.get(kind).is_some_and(|count| *count > 40), "{kind}: {kinds:?}");
     }
-    for kind in
-        ["sum", "avg", "var_pop", "min", "max", "count", "lag", "lead", "row_number", "ignored"]
-    {
+    for kind in [
+        "sum",
+        "avg",
+        "var_pop",
+        "min",
+        "max",
+        "count",
+        "lag",
+        "lead",
+        "row_number",
+        "ignored",
+        "null",
+        "null moves",
+    ] {
         assert!(kinds.get(kind).is_some_and(|count| *count > 40), "{kind}: {kinds:?}");
     }
 }

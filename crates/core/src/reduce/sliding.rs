@@ -81,6 +81,8 @@ impl<F: Fold> SlidingFold<F> {
 
     /// Adds whole lines behind the ones before.
     pub fn push(&mut self, cells: impl IntoIterator<Item = F::Item>) {
+        let cells = cells.into_iter();
+        make_room(&mut self.lines, cells.size_hint().0);
         self.lines.extend(cells);
     }
 
@@ -125,6 +127,7 @@ impl<F: Fold> SlidingFold<F> {
         let (width, count) = (self.width, self.end - start);
         let from = (start - self.first) * width;
         self.suffixes.clear();
+        make_room(&mut self.suffixes, count * width);
         self.suffixes.extend_from_slice(&self.lines[from..from + count * width]);
         for line in (1..count).rev() {
             let (earlier, later) = self.suffixes.split_at_mut(line * width);
@@ -135,6 +138,13 @@ impl<F: Fold> SlidingFold<F> {
         }
         self.running.fill(F::IDENTITY);
         (self.base, self.middle) = (start, self.end);
+    }
+}
+
+/// Makes room for `more` items. A vector has at most a quarter more than it has ever needed, so that planning can tell how much.
+fn make_room<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() < more {
+        items.reserve_exact(more.max(items.capacity() / 4));
     }
 }
 
