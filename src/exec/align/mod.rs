@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Labels are strictly in order, so they do not repeat. The labels that both arrays have are a range of both axes, and the rest
-//! is sliced off. So rows with equal indices are the pairs of the join. An array of fewer dimensions is broadcast along the
+//! is sliced off. So rows with equal indices are the pairs of the join. NULL equals nothing, so its indices are not selected. An array of fewer dimensions is broadcast along the
 //! others. All that a scan can do follows: reductions, pruning, orders, partitions.
 //!
 //! The scan has no masks, so a scan with masks of chunk statistics is left alone: its join reads fewer chunks. The origin

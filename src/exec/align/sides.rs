@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use datafusion::common::{JoinSide, JoinType};
+use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
@@ -31,8 +31,9 @@ pub(super) struct Sides {
 
 impl Sides {
     /// Takes a join apart. `None` unless both sides are scans of grids, joined on all dimensions of one of them, whose labels do
-    /// not repeat. The labels that both have must follow one another in both.
+    /// not repeat. The labels that both have must follow one another in both. NULL may stand among them.
     pub(super) fn try_new(join: &HashJoinExec) -> Result<Option<Self>> {
+        let nulls_match = join.null_equality() == NullEquality::NullEqualsNull;
         if join.null_aware || join.fetch().is_some() {
             return Ok(None);
         }
@@ -53,6 +54,9 @@ impl Sides {
         for (own, axis) in axes.iter().enumerate() {
             let a = of_first.array().dims()[*axis].labels();
             let b = of_other.array().dims()[own].labels();
+            if nulls_match && (a.has_nulls() || b.has_nulls()) {
+                return Ok(None);
+            }
             let Some((of_a, of_b)) = a.common(b)? else { return Ok(None) };
             (ranges[0][*axis], ranges[1][own]) = (of_a, of_b);
         }
@@ -60,6 +64,9 @@ impl Sides {
             .map(|(scan, ranges)| within(scan.plan().selection(), ranges));
         for (own, axis) in axes.iter().enumerate() {
             selection.restrict(*axis, &other.axes()[own]);
+            // Both have NULL at the same places of these ranges, and it equals no label.
+            let labels = of_first.array().dims()[*axis].labels();
+            selection.restrict(*axis, &labels.known_within(ranges[0][*axis].clone())?);
         }
         if first == 1 {
             ranges.swap(0, 1);

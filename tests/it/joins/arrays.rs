@@ -22,6 +22,27 @@ struct Other {
     is_shifted: bool,
 }
 
+/// Random labels, of which one may be NULL.
+fn axis(rng: &mut StdRng, len: u64) -> Axis {
+    let mut axis = Axis::random(rng, len);
+    if let Axis::Numbers(labels) = &mut axis
+        && rng.random_bool(0.6)
+    {
+        let at = *[0, rng.random_range(0..labels.len())].choose(rng).unwrap();
+        labels[at] = f64::NAN;
+    }
+    axis
+}
+
+/// Whether a label of an array is NULL.
+fn has_null(case: &Case) -> bool {
+    let is_nan = |axis: &Axis| match axis {
+        Axis::Numbers(labels) => labels.iter().any(|label| label.is_nan()),
+        _ => false,
+    };
+    case.axes.iter().any(is_nan)
+}
+
 /// An array over some axes of another one, in any order, with chunks of its own.
 fn other(t: &Case, shape: &[u64], rng: &mut StdRng) -> Other {
     let mut axes: Vec<usize> = (0..shape.len()).filter(|_| rng.random_bool(0.8)).collect();
@@ -41,6 +62,14 @@ fn other(t: &Case, shape: &[u64], rng: &mut StdRng) -> Other {
             Axis::Hours(labels) => labels.iter_mut().for_each(|it| *it += 3),
             Axis::Text(labels) => labels.iter_mut().for_each(|it| it.push('x')),
             Axis::Index(_) => {}
+        }
+    }
+    if rng.random_bool(0.2) {
+        // A label where `t` has NULL.
+        for axis in &mut labels {
+            if let Axis::Numbers(labels) = axis {
+                labels.iter_mut().filter(|it| it.is_nan()).for_each(|it| *it = -9.25);
+            }
         }
     }
     let case = Case::of_axes(rng, labels, &lens, &chunk, false);
@@ -141,7 +170,8 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<Stri
         let longest = [60, 14, 7, 4][rank - 1];
         let mut lens = || (0..rank).map(|_| rng.random_range(1..=longest)).collect::<Vec<u64>>();
         let (shape, chunk) = (lens(), lens());
-        let t = Case::of_shape(&mut rng, &shape, &chunk, false);
+        let axes = shape.iter().map(|&len| axis(&mut rng, len)).collect();
+        let t = Case::of_axes(&mut rng, axes, &shape, &chunk, false);
         let (p, q) = (other(&t, &shape, &mut rng), other(&t, &shape, &mut rng));
         let ours = reducing(rng.random_range(1..=4), *[3, 64, 8192].choose(&mut rng).unwrap());
         let plain = reducing(2, 8192);
@@ -180,6 +210,8 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<Stri
             let is_aligned = !is_joined && plan.contains(" + ");
             let is_shifted = p.is_shifted && is_aligned && kind != "three";
             *taken.entry("shifted".to_owned()).or_default() += usize::from(is_shifted);
+            let has_null = has_null(&t) || has_null(&p.case);
+            *taken.entry("null".to_owned()).or_default() += usize::from(has_null && is_aligned);
             *taken.entry(kind).or_default() += usize::from(is_aligned);
         }
     }
@@ -196,5 +228,5 @@ async fn joins_of_arrays_agree_with_rows() {
         }
     }
     let all: usize = taken.values().sum();
-    assert!(all > 500 && taken.len() == 6 && taken.values().all(|count| *count > 40), "{taken:?}");
+    assert!(all > 500 && taken.len() == 7 && taken.values().all(|count| *count > 40), "{taken:?}");
 }

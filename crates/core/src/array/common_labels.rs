@@ -4,33 +4,61 @@
 //!   1990 1995 2000 2005 2010            indices 2..5
 //!             2000 2005 2010 2015       indices 0..3
 //! ```
+//!
+//! NULL is no label that axes have in common. It may stand among the labels of both at the same places.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, make_comparator};
+use arrow::array::{Array, ArrayRef, make_comparator};
 use arrow::compute::SortOptions;
 
 use super::arrow_error::failed_to;
 use super::label_order::LabelOrder;
 use super::labels::Labels;
 use crate::error::Result;
+use crate::grid::AxisSelection;
 
 impl Labels {
     /// Returns the indices of `self` and of `other` whose labels both have. `None` if there are none, or if one of the two is in
     /// no strict order. `None` too if one has labels between the ends of both that the other has not.
     ///
+    /// Labels that are NULL are in no order. They may be among the indices if both have them at the same places.
+    ///
     /// # Errors
     /// `Unsupported` if Arrow does not compare such labels.
     pub fn common(&self, other: &Self) -> Result<Option<(Range<u64>, Range<u64>)>> {
-        let Some(descends) = strict_order(self, other) else { return Ok(None) };
+        let (a, b) = (KnownLabels::of(self)?, KnownLabels::of(other)?);
+        let Some(descends) = strict_order(&a.labels, &b.labels) else { return Ok(None) };
         if self.equals(other)? {
             return Ok(Some((0..self.len(), 0..other.len())));
         }
-        let (ours, theirs) = (self.within(other, descends)?, other.within(self, descends)?);
-        let is_same =
-            !ours.is_empty() && self.part(ours.clone())?.equals(&other.part(theirs.clone())?)?;
+        let ours = a.labels.within(&b.labels, descends)?;
+        let theirs = b.labels.within(&a.labels, descends)?;
+        if ours.is_empty() || theirs.is_empty() {
+            return Ok(None);
+        }
+        let (ours, theirs) = (a.indices(ours), b.indices(theirs));
+        let is_same = self.part(ours.clone())?.equals(&other.part(theirs.clone())?)?;
         Ok(is_same.then_some((ours, theirs)))
+    }
+
+    /// Returns the indices in `range` whose labels are not NULL, counted from its start.
+    ///
+    /// # Errors
+    /// `Internal` if `range` reaches beyond the labels.
+    pub fn known_within(&self, range: Range<u64>) -> Result<AxisSelection> {
+        let len = range.end - range.start;
+        if !self.has_nulls() {
+            return Ok(AxisSelection::all(len));
+        }
+        Ok(match self.slice(range)?.nulls() {
+            None => AxisSelection::all(len),
+            Some(nulls) => {
+                let ranges = nulls.valid_slices();
+                AxisSelection::from_ranges(len, ranges.map(|(start, end)| start as u64..end as u64))
+            }
+        })
     }
 
     /// Returns the indices of the labels between the ends of `other`, in the same strict order.
@@ -55,12 +83,36 @@ impl Labels {
     }
 }
 
+/// The labels of an axis that are not NULL.
+struct KnownLabels {
+    labels: Labels,
+    /// The index of each; `None` if no label of the axis is NULL.
+    indices: Option<Vec<u64>>,
+}
+
+impl KnownLabels {
+    fn of(all: &Labels) -> Result<Self> {
+        if !all.has_nulls() {
+            return Ok(Self { labels: all.clone(), indices: None });
+        }
+        let known = all.known_within(0..all.len())?;
+        let indices: Vec<u64> = known.ranges().iter().cloned().flatten().collect();
+        Ok(Self { labels: Labels::from_array(all.select(&known, 0)?)?, indices: Some(indices) })
+    }
+
+    /// Returns the indices on the axis from the first of some labels to the last. There must be one.
+    fn indices(&self, labels: Range<u64>) -> Range<u64> {
+        match &self.indices {
+            None => labels,
+            Some(indices) => indices[labels.start as usize]..indices[labels.end as usize - 1] + 1,
+        }
+    }
+}
+
 /// Returns whether the labels of two axes descend. `None` unless both have labels of one type in the same strict order. A single
 /// label has either order.
 fn strict_order(a: &Labels, b: &Labels) -> Option<bool> {
-    let is_strict = |labels: &Labels| {
-        labels.order() != LabelOrder::Unsorted && !labels.has_nulls() && !labels.is_empty()
-    };
+    let is_strict = |labels: &Labels| labels.order() != LabelOrder::Unsorted && !labels.is_empty();
     let descends = |labels: &Labels| labels.order() == LabelOrder::Descending;
     if !is_strict(a) || !is_strict(b) || a.data_type() != b.data_type() {
         return None;
@@ -131,6 +183,33 @@ mod tests {
             none += usize::from(common.is_none());
         }
         assert!(found > 500 && none > 500, "{found} {none}");
+    }
+
+    #[test]
+    fn labels_that_are_null_are_not_in_common() {
+        let of = |numbers: &[Option<i64>]| {
+            Labels::from_array(Arc::new(Int64Array::from(numbers.to_vec()))).unwrap()
+        };
+        let (one, two, three) = (Some(1), Some(2), Some(3));
+        let nulled = of(&[None, one, None, three]);
+        let (all, whole) = (labels(&[0, 1, 2, 3]), of(&[None, one, two, three]));
+        assert_eq!(nulled.common(&nulled).unwrap(), Some((0..4, 0..4)));
+        assert_eq!(all.common(&whole).unwrap(), Some((1..4, 1..4)));
+        assert_eq!(whole.common(&all).unwrap(), Some((1..4, 1..4)));
+        assert_eq!(of(&[one, None, three, None]).common(&nulled).unwrap(), Some((0..3, 1..4)));
+        assert_eq!(
+            of(&[three, two, None]).common(&labels(&[3, 2, 1])).unwrap(),
+            Some((0..2, 0..2))
+        );
+        // Each has labels that the other has not, between the ends of both.
+        assert_eq!(nulled.common(&all).unwrap(), None);
+        for others in [&[None, None][..], &[two, None, one], &[one, None, one]] {
+            assert_eq!(of(others).common(&all).unwrap(), None, "{others:?}");
+        }
+        assert_eq!(nulled.known_within(0..4).unwrap().ranges(), [1..2, 3..4]);
+        assert_eq!(nulled.known_within(1..2).unwrap().ranges(), [0..1]);
+        assert_eq!(nulled.known_within(2..3).unwrap().count(), 0);
+        assert!(all.known_within(1..3).unwrap().is_all());
     }
 
     #[test]
