@@ -123,7 +123,7 @@ async fn windows_take_as_many_parts_as_memory_allows() {
     }
 }
 
-/// What planning allows under a limit is enough to run.
+/// The memory that planning allows under a limit is enough to run.
 #[tokio::test]
 async fn windows_run_within_the_memory_that_they_plan() {
     for case in cases() {
