@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder};
 
+use bytemuck::Pod;
 use datafusion::arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use datafusion::arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
     DataType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
     DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use datafusion::common::{internal_datafusion_err, resources_err};
+use datafusion::common::internal_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use gridfusion::array::{ColumnSource, GridArray};
@@ -26,6 +27,7 @@ use gridfusion::grid::{AxisSelection, Selection};
 use tokio::runtime::Handle;
 
 use super::cells::ReadCounts;
+use super::zeros::Zeros;
 
 /// The stack of a thread. Long expressions are deep, and code without optimization needs more.
 const STACK: usize = if cfg!(debug_assertions) { 32 << 20 } else { 8 << 20 };
@@ -111,20 +113,6 @@ missing!(
     f64 = Some(f64::NAN)
 );
 
-/// Returns zeros, which count towards the memory limit.
-pub(super) fn zeroed(
-    bytes: usize,
-    name: &str,
-    reservation: &MemoryReservation,
-) -> Result<MutableBuffer> {
-    reservation.try_grow(bytes)?;
-    // Memory that the machine does not have is an error, and not the end of the process.
-    if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
-        return resources_err!("cannot allocate {bytes} bytes for the cells of \"{name}\"");
-    }
-    Ok(MutableBuffer::from_len_zeroed(bytes))
-}
-
 fn other_type<T>(name: &str) -> Result<T> {
     Err(internal_datafusion_err!("the cells of \"{name}\" are neither numbers nor times"))
 }
@@ -160,10 +148,10 @@ impl BoxReader {
         let (name, cells) = (self.name(value)?, part.cells() as usize);
         for_number!(self.array.value(value).data_type(), T => {
             let bytes = cells.saturating_mul(size_of::<<T as ArrowPrimitiveType>::Native>());
-            let mut values = zeroed(bytes, name, reservation)?;
-            let valid = self.read_part::<T>(name, part, values.typed_data_mut())?;
+            let mut values = Zeros::try_new(bytes, name, reservation)?;
+            let valid = self.read_part::<T>(name, part, values.numbers_mut()?)?;
             let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
-            let values = ScalarBuffer::new(values.into(), 0, cells);
+            let values = ScalarBuffer::new(values.into_buffer(), 0, cells);
             Ok(Arc::new(PrimitiveArray::<T>::new(values, nulls)))
         }, other_type(name))
     }
@@ -176,14 +164,15 @@ impl BoxReader {
     }
 
     /// Reads a variable: each thread takes the next part until none is left.
-    fn read<T: ArrowPrimitiveType<Native: Missing>>(
+    fn read<T: ArrowPrimitiveType<Native: Missing + Pod>>(
         &self,
         name: &str,
         reservation: &MemoryReservation,
     ) -> Result<PrimitiveArray<T>> {
         let cells = self.cells();
-        let mut values = zeroed(cells.saturating_mul(size_of::<T::Native>()), name, reservation)?;
-        let mut rest = values.typed_data_mut::<T::Native>();
+        let bytes = cells.saturating_mul(size_of::<T::Native>());
+        let mut values = Zeros::try_new(bytes, name, reservation)?;
+        let mut rest = values.numbers_mut::<T::Native>()?;
         let mut jobs = vec![];
         let mut start = 0;
         for part in self.parts() {
@@ -209,7 +198,7 @@ impl BoxReader {
             all[start..start + part.len()].copy_from_slice(&part);
         }
         let nulls = all.map(|valid| NullBuffer::new(BooleanBuffer::from(valid)));
-        Ok(PrimitiveArray::new(ScalarBuffer::new(values.into(), 0, cells), nulls))
+        Ok(PrimitiveArray::new(ScalarBuffer::new(values.into_buffer(), 0, cells), nulls))
     }
 
     /// Reads a part of a variable to its place. If cells are NULL, returns a mark per cell, which is false for these.

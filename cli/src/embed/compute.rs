@@ -14,7 +14,7 @@ use datafusion::arrow::array::{
     Array, ArrayData, ArrayRef, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt64Array,
     make_array,
 };
-use datafusion::arrow::buffer::{Buffer, MutableBuffer, NullBuffer};
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::internal_datafusion_err;
@@ -22,8 +22,9 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use gridfusion::grid::Selection;
 
-use super::box_reader::{BoxReader, zeroed};
+use super::box_reader::BoxReader;
 use super::computed::{Computed, Step};
+use super::zeros::Zeros;
 
 /// The cells of a batch: a few arrays of them fit into the cache of a core.
 const BATCH: usize = 1 << 14;
@@ -52,10 +53,9 @@ impl Computed {
         for (_, step) in &self.outputs {
             let field = &self.fields[*step];
             let bytes = reader.cells().saturating_mul(width(field));
-            results.push(zeroed(bytes, field.name(), reservation)?);
+            results.push(Zeros::try_new(bytes, field.name(), reservation)?);
         }
-        let mut rests: Vec<&mut [u8]> =
-            results.iter_mut().map(MutableBuffer::as_slice_mut).collect();
+        let mut rests: Vec<&mut [u8]> = results.iter_mut().map(Zeros::bytes_mut).collect();
         let (mut jobs, mut start) = (vec![], 0);
         for part in reader.parts() {
             let cells = part.cells() as usize;
@@ -78,7 +78,7 @@ impl Computed {
             let nulls = validity(reader.cells(), own);
             let data = ArrayData::builder(self.fields[*step].data_type().clone())
                 .len(reader.cells())
-                .add_buffer(Buffer::from(bytes))
+                .add_buffer(bytes.into_buffer())
                 .nulls(nulls)
                 .build()?;
             computed.push((*at, make_array(data)));

@@ -15,6 +15,7 @@ mod cooperative;
 mod drawing;
 mod failure;
 mod figures;
+mod zeros;
 
 use std::mem;
 use std::sync::Arc;
