@@ -68,3 +68,29 @@ impl Zeros {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_zero_and_counted_and_keeps_numbers() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(20 << 20));
+        let reservation = MemoryConsumer::new("test").register(&pool);
+        for numbers in [0, 1, 1000, (5 << 20) / 8 + 1] {
+            let mut zeros = Zeros::try_new(numbers * 8, "t", &reservation).unwrap();
+            let all = zeros.numbers_mut::<f64>().unwrap();
+            assert!(all.len() == numbers && all.iter().all(|it| *it == 0.0));
+            all.iter_mut().enumerate().for_each(|(at, number)| *number = at as f64);
+            let buffer = zeros.into_buffer();
+            let expected: Vec<f64> = (0..numbers).map(|at| at as f64).collect();
+            assert_eq!(buffer.typed_data::<f64>(), expected);
+        }
+        assert!(reservation.size() > 5 << 20);
+        assert!(Zeros::try_new(20 << 20, "t", &reservation).is_err());
+    }
+}
