@@ -207,8 +207,8 @@ where
             <Max as Statistic<T::Native>>::merge(&mut self.maxs[place], cell);
         }
         if self.requested.spread {
-            // Infinite values have no spread: the difference is NaN.
-            let m2 = number - number;
+            // Infinite values have no spread.
+            let m2 = if number.is_finite() { 0.0 } else { f64::NAN };
             self.moments[place].merge(Moments { count: cells, mean: number, m2 });
         }
     }

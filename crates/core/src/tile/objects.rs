@@ -23,7 +23,7 @@ enum Kind {
     /// One object, whose path is empty.
     One(Arc<dyn ByteSource>),
     /// The objects of a folder.
-    Many(OpenFolder),
+    Many(Box<OpenFolder>),
     /// The objects of several arrays that are read as one, told apart by [`Location::member`].
     Several {
         /// The name of all of them, for errors.
@@ -57,13 +57,13 @@ impl Objects {
 
     /// Returns the objects of a folder, which opens them when they are first read.
     pub fn many(folder: Arc<dyn Folder>) -> Self {
-        Self(Kind::Many(OpenFolder::new(folder, None)))
+        Self(Kind::Many(Box::new(OpenFolder::new(folder, None))))
     }
 
     /// Returns the objects of a folder of a format that writes objects again under the same names. Queries fail if they
     /// may have read several versions.
     pub fn many_rewritten(folder: Arc<dyn Folder>) -> Self {
-        Self(Kind::Many(OpenFolder::new(folder, Some(Seen::default()))))
+        Self(Kind::Many(Box::new(OpenFolder::new(folder, Some(Seen::default())))))
     }
 
     /// Returns the objects of several arrays that are read as one, told apart by [`Location::member`]. Errors that
@@ -175,7 +175,7 @@ impl Objects {
     /// `Io` if the folder cannot be listed; `Internal` if the array is not a folder.
     pub async fn some_below(&self, path: &str, most: usize) -> Result<Vec<String>> {
         match &self.0 {
-            Kind::Many(OpenFolder { folder, .. }) => folder.some_below(path, most).await,
+            Kind::Many(open) => open.folder.some_below(path, most).await,
             _ => Err(Error::internal("a listing of an array that is not a folder")),
         }
     }
@@ -184,7 +184,7 @@ impl Objects {
     pub fn name(&self) -> &str {
         match &self.0 {
             Kind::One(source) => source.name(),
-            Kind::Many(OpenFolder { folder, .. }) => folder.name(),
+            Kind::Many(open) => open.folder.name(),
             Kind::Several { name, .. } => name,
             Kind::Later(later) => &later.name,
         }
@@ -193,7 +193,7 @@ impl Objects {
     /// Returns the path or URL of an object, as errors name it.
     pub fn location_of(&self, at: &Location) -> String {
         match self.member(at.member).map(|member| &member.0) {
-            Some(Kind::Many(OpenFolder { folder, .. })) => folder.location_of(&at.object),
+            Some(Kind::Many(open)) => open.folder.location_of(&at.object),
             Some(Kind::One(source)) => source.name().to_owned(),
             _ => self.name().to_owned(),
         }
@@ -222,7 +222,7 @@ impl Objects {
     pub fn named(&self, error: Error) -> Error {
         match &self.0 {
             Kind::One(source) => error.in_file(source.name()),
-            Kind::Many(OpenFolder { folder, .. }) => error.in_folder(folder.name()),
+            Kind::Many(open) => error.in_folder(open.folder.name()),
             Kind::Several { name, .. } => error.in_file(name),
             Kind::Later(later) => match later.opened.get() {
                 Some(objects) => objects.named(error),
@@ -252,7 +252,7 @@ impl Objects {
     pub fn is_resident(&self) -> bool {
         match &self.0 {
             Kind::One(source) => source.is_resident(),
-            Kind::Many(OpenFolder { folder, .. }) => folder.is_resident(),
+            Kind::Many(open) => open.folder.is_resident(),
             Kind::Several { members, .. } => members.iter().all(|member| member.is_resident()),
             Kind::Later(later) => later.is_resident,
         }
@@ -262,7 +262,7 @@ impl Objects {
     pub fn is_remote(&self) -> bool {
         match &self.0 {
             Kind::One(source) => source.is_remote(),
-            Kind::Many(OpenFolder { folder, .. }) => folder.is_remote(),
+            Kind::Many(open) => open.folder.is_remote(),
             Kind::Several { members, .. } => members.iter().any(|member| member.is_remote()),
             Kind::Later(later) => later.is_remote,
         }
@@ -452,11 +452,12 @@ impl Objects {
     /// # Errors
     /// `Io` if a folder cannot be listed; `Internal` if the array is not a folder.
     pub async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
-        let Kind::Many(OpenFolder { folder, .. }) = &self.0 else {
+        let Kind::Many(open) = &self.0 else {
             return Err(Error::internal(
                 "a listing was requested from an array that is not a folder",
             ));
         };
+        let folder = &open.folder;
         let list = |path: String| async move {
             let entries = folder.list(&path).await?.into_iter();
             Ok::<_, Error>(entries.map(|it| Entry { name: it.name, size: it.size }).collect())
