@@ -261,7 +261,7 @@ impl Functions {
         weighs: bool,
     ) -> Option<ParsedCall> {
         if self.labels != Labels::Nowhere
-            && !Call::try_new(aggregate, scan).is_some_and(|(_, value)| value.is_none())
+            && Call::try_new(aggregate, scan).is_none_or(|(_, value)| value.is_some())
             && let Some(call) = LabelCall::try_new(aggregate, scan, self.labels == Labels::AsStates)
         {
             return Some(ParsedCall::Labels(call));

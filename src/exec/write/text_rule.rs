@@ -77,7 +77,8 @@ fn without_empty_patterns(writer: &CsvWriter) -> CsvWriter {
         .with_ignore_trailing_whitespace(writer.ignore_trailing_whitespace())
         .with_quote_style(writer.quote_style())
         .with_line_terminator(writer.line_terminator().clone());
-    let patterns: [(Option<&str>, fn(CsvWriter, String) -> CsvWriter); 5] = [
+    type WithPattern = fn(CsvWriter, String) -> CsvWriter;
+    let patterns: [(Option<&str>, WithPattern); 5] = [
         (writer.date_format(), CsvWriter::with_date_format),
         (writer.datetime_format(), CsvWriter::with_datetime_format),
         (writer.time_format(), CsvWriter::with_time_format),
