@@ -33,12 +33,15 @@ pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
     (0..plan.partition_count()).map(of_plan).collect()
 }
 
+/// How often a chunk may be read and decoded. With more partitions, they merge their values in less time.
+const MOST_READS: usize = 4;
+
 /// Where partitions may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cuts {
     /// Where few chunks are read twice.
     Cheap,
-    /// Anywhere: reading chunks again costs less than merging partial states.
+    /// Anywhere: reading chunks a few times costs less than merging partial states.
     Anywhere,
 }
 
@@ -63,7 +66,9 @@ pub(super) fn without_shared_groups(
     }
     let axes = KeyedAxis::all(plan, groups);
     let apart = |allowed| parts_apart(plan, &axes, plan.partition_count(), allowed);
-    let anywhere = || (allowed == Cuts::Anywhere).then(|| apart(Cuts::Anywhere)).flatten();
+    // Each partition may read all chunks.
+    let may_cut_anywhere = allowed == Cuts::Anywhere && plan.partition_count() <= MOST_READS;
+    let anywhere = || may_cut_anywhere.then(|| apart(Cuts::Anywhere)).flatten();
     let (axis, parts) = apart(Cuts::Cheap).or_else(anywhere)?;
     Some(of_parts(plan, axis, &parts))
 }

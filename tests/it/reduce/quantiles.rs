@@ -133,6 +133,27 @@ async fn blocks_of_groups_have_the_answers_of_all_groups() {
     assert!(more_chunks_read >= 20, "{more_chunks_read}");
 }
 
+/// Many partitions do not all read every chunk: they merge their values.
+#[tokio::test]
+async fn many_partitions_merge_their_values() {
+    let numbers = (0..64 * 16_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 8) as f32);
+    let data = numbers.flat_map(f32::to_le_bytes).collect();
+    let dataset = TestDataset::new("v", F32, &[64, 16], &[1, 16], data);
+    let file = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    let sql =
+        "SELECT dim_1, percentile_cont(value, 0.3), median(value) FROM t GROUP BY dim_1 ORDER BY 1";
+    let mut answers = vec![];
+    for (partitions, mode) in [(1, "mode=whole"), (4, "mode=whole"), (5, "mode=partial")] {
+        let ctx = reducing(partitions, 8192);
+        let options = ArrayOptions::default().with_dataset("v");
+        ctx.register_array("t", file.location(), options).await.unwrap();
+        let shown = displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string();
+        assert!(shown.contains(mode), "{partitions}: {shown}");
+        answers.push(rows_of(&query(&ctx, sql).await.unwrap()));
+    }
+    assert!(answers[0].len() == 16 && answers.iter().all(|it| *it == answers[0]));
+}
+
 /// A pool that refuses the values of all groups gets those of half of them, and of half of these.
 #[tokio::test]
 async fn refused_memory_halves_the_groups() {
