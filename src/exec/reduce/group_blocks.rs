@@ -61,17 +61,9 @@ impl GroupBlock {
         Self { part, numbers }
     }
 
-    /// Returns blocks of these groups that each have at most so many rows, if they can be cut so small.
-    pub(super) fn of_rows(self, reduction: &Reduction, most: u64) -> Vec<Self> {
-        let (mut pending, mut blocks) = (vec![self], vec![]);
-        while let Some(block) = pending.pop() {
-            let rows = block.part.plan.rows(Some(block.part.partition));
-            match (rows > most).then(|| block.halves(reduction)).flatten() {
-                Some(halves) => pending.extend(halves.into_iter().rev()),
-                None => blocks.push(block),
-            }
-        }
-        blocks
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        self.part.plan.rows(Some(self.part.partition))
     }
 
     /// Returns two blocks that together have the groups of this one; `None` if it is one group. Only those with rows are
@@ -90,7 +82,7 @@ impl GroupBlock {
             half
         };
         let halves = [half(start..at), half(at..end)];
-        Some(halves.into_iter().filter(|half| half.part.plan.rows(None) > 0).collect())
+        Some(halves.into_iter().filter(|half| half.rows() > 0).collect())
     }
 
     /// Returns the best cut of an axis; `None` if the block has one group on it.

@@ -14,27 +14,19 @@ use super::stream::PartitionReducer;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
 
-/// Returns the groups of a partition in as many blocks as their values need, of the memory for groups.
-fn blocks(
-    reduction: &Reduction,
-    part: ReducePartition,
-    context: &TaskContext,
-) -> Result<Vec<GroupBlock>> {
-    let block = GroupBlock::new(reduction, part);
+/// Returns the most rows of a block whose values fit into the memory for groups.
+fn most_rows(reduction: &Reduction, context: &TaskContext) -> u64 {
     let bytes_per_row = match &*reduction.strategy {
         ReduceStrategy::Accumulators(plan) if reduction.whole => plan.gathered_bytes_per_row,
         _ => 0,
     };
-    if bytes_per_row == 0 {
-        return Ok(vec![block]);
-    }
     let config = GridfusionConfig::from_options(context.session_config().options());
     let memory = match context.memory_pool().memory_limit() {
         MemoryLimit::Finite(limit) => (limit / 2).min(config.optimizer.reduce_memory),
         _ => config.optimizer.reduce_memory,
     };
-    let most = memory / reduction.partitions.len().max(1) / bytes_per_row;
-    Ok(block.of_rows(reduction, most as u64))
+    let of_partition = memory / reduction.partitions.len().max(1);
+    of_partition.checked_div(bytes_per_row).map_or(u64::MAX, |rows| rows as u64)
 }
 
 /// The blocks of a partition that are left, the last first.
@@ -43,33 +35,37 @@ pub(super) struct PartitionBlocks {
     partition: usize,
     metrics: Arc<ScanMetrics>,
     context: Arc<TaskContext>,
+    /// They are halved when it is their turn, because there may be very many.
     pending: Vec<GroupBlock>,
+    most_rows: u64,
     /// Whether no groups were returned yet.
     is_whole: bool,
 }
 
 impl PartitionBlocks {
-    /// Divides partition number `partition`, or the part of it that filters keep.
-    ///
-    /// # Errors
-    /// Internal errors only.
-    pub(super) fn try_new(
-        reduction: &Arc<Reduction>,
+    /// Begins with all groups of partition number `partition`, or of the part of it that filters keep.
+    pub(super) fn new(
+        reduction: Arc<Reduction>,
         part: ReducePartition,
         partition: usize,
         metrics: ScanMetrics,
         context: Arc<TaskContext>,
-    ) -> Result<Self> {
-        let mut pending = blocks(reduction, part, &context)?;
-        pending.reverse();
-        let (reduction, metrics) = (Arc::clone(reduction), Arc::new(metrics));
-        Ok(Self { reduction, partition, metrics, context, pending, is_whole: true })
+    ) -> Self {
+        let pending = vec![GroupBlock::new(&reduction, part)];
+        let (most_rows, metrics) = (most_rows(&reduction, &context), Arc::new(metrics));
+        Self { reduction, partition, metrics, context, pending, most_rows, is_whole: true }
     }
 
-    /// Returns the groups of the next block. If the memory pool refuses memory for them, the block is halved; if rows may
-    /// take less, the partition is aggregated over rows.
+    /// Returns the groups of the next block. A block is halved if its values are too many, or the memory pool refuses memory for
+    /// them; if rows may take less, the partition is aggregated over rows.
     pub(super) async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
         while let Some(block) = self.pending.pop() {
+            if block.rows() > self.most_rows
+                && let Some(halves) = block.halves(&self.reduction)
+            {
+                self.pending.extend(halves.into_iter().rev());
+                continue;
+            }
             let reducer = PartitionReducer::new(
                 &self.reduction,
                 block.part.clone(),

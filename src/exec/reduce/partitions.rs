@@ -65,11 +65,7 @@ pub(super) fn without_shared_groups(
         return Some(as_planned(plan));
     }
     let axes = KeyedAxis::all(plan, groups);
-    let apart = |allowed| parts_apart(plan, &axes, plan.partition_count(), allowed);
-    // Each partition may read all chunks.
-    let may_cut_anywhere = allowed == Cuts::Anywhere && plan.partition_count() <= MOST_READS;
-    let anywhere = || may_cut_anywhere.then(|| apart(Cuts::Anywhere)).flatten();
-    let (axis, parts) = apart(Cuts::Cheap).or_else(anywhere)?;
+    let (axis, parts) = parts_apart(plan, &axes, plan.partition_count(), allowed)?;
     Some(of_parts(plan, axis, &parts))
 }
 
@@ -141,12 +137,17 @@ fn parts_apart(
     count: usize,
     allowed: Cuts,
 ) -> Option<(usize, Vec<AxisSelection>)> {
-    axes.iter().find_map(|keyed| {
-        let cuts = cuts(plan, keyed, count as u64, allowed)?;
-        let selection = &plan.selection().axes()[keyed.axis];
-        let between = |ranks: &[u64]| selection.slice(ranks[0]..ranks[1]);
-        Some((keyed.axis, cuts.windows(2).map(between).collect()))
-    })
+    let apart = |allowed| {
+        axes.iter().find_map(|keyed| {
+            let cuts = cuts(plan, keyed, count as u64, allowed)?;
+            let selection = &plan.selection().axes()[keyed.axis];
+            let between = |ranks: &[u64]| selection.slice(ranks[0]..ranks[1]);
+            Some((keyed.axis, cuts.windows(2).map(between).collect()))
+        })
+    };
+    // Each part may read all chunks.
+    let may_cut_anywhere = allowed == Cuts::Anywhere && count <= MOST_READS;
+    apart(Cuts::Cheap).or_else(|| may_cut_anywhere.then(|| apart(Cuts::Anywhere)).flatten())
 }
 
 /// Returns a partition per part of an axis.
@@ -301,5 +302,30 @@ mod tests {
             without_shared_groups(&plan, &[AxisGroups::Each], Cuts::Cheap).unwrap().len(),
             2
         );
+    }
+
+    /// Cuts inside a chunk are for few partitions, and for axes without borders of chunks where they are needed.
+    #[test]
+    fn at_most_four_parts_read_one_chunk() {
+        let plan = |chunk, partitions| {
+            let grid = ChunkGrid::new(&[20, 90], &[1, chunk]).unwrap();
+            Arc::new(
+                ScanPlan::new(grid.clone(), ScanRequest { partitions, ..ScanRequest::all(&grid) })
+                    .unwrap(),
+            )
+        };
+        let groups = [AxisGroups::One, AxisGroups::Each];
+        let rows = |parts: Vec<ReducePartition>| -> Vec<u64> {
+            parts.iter().map(|it| it.plan.rows(Some(it.partition)) / 20).collect()
+        };
+        assert!(without_shared_groups(&plan(90, 4), &groups, Cuts::Cheap).is_none());
+        let four = without_shared_groups(&plan(90, 4), &groups, Cuts::Anywhere).unwrap();
+        assert_eq!(rows(four), [22, 23, 22, 23]);
+        assert!(without_shared_groups(&plan(90, 5), &groups, Cuts::Anywhere).is_none());
+        let some = without_shared_groups_or_empty(&plan(90, 6), &groups, Cuts::Anywhere);
+        assert_eq!(rows(some), [22, 23, 22, 23, 0, 0]);
+        // A border of chunks near the middle is better than the middle.
+        let two = without_shared_groups(&plan(7, 2), &groups, Cuts::Anywhere).unwrap();
+        assert_eq!(rows(two), [42, 48]);
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn reduce(
     let schema = Arc::clone(&reduction.schema);
     let opened = async move {
         let part = restricted(&reduction.partitions[partition], &reduction, &filters, &metrics)?;
-        let blocks = PartitionBlocks::try_new(&reduction, part, partition, metrics, context)?;
+        let blocks = PartitionBlocks::new(reduction, part, partition, metrics, context);
         let streams = futures::stream::try_unfold(blocks, PartitionBlocks::next);
         Ok::<_, DataFusionError>(streams.try_flatten())
     };

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect_partitioned};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -12,7 +11,7 @@ use rand::rngs::StdRng;
 use crate::codec::sent::plan;
 use crate::reduce::random::compare;
 use crate::support::cases::{Axis, Case};
-use crate::support::{query, reducing};
+use crate::support::{limited, query, reducing};
 
 /// Functions of every kind, along both dimensions, in both directions, with frames of every kind.
 const KINDS: [&str; 15] = [
@@ -134,11 +133,7 @@ async fn windows_run_within_the_memory_that_they_plan() {
             // Half of the pool, of which a scan gets so many ten-thousandths.
             let pool = (2 * least(&one, &sql).await).next_multiple_of(10_000);
             for partitions in [1, 2, 16] {
-                let config =
-                    SessionConfig::new().with_target_partitions(partitions).with_batch_size(100);
-                let runtime = RuntimeEnvBuilder::new().with_memory_limit(pool, 1.0).build_arc();
-                let ctx = SessionContext::new_with_config_rt(config, runtime.unwrap());
-                ctx.enable_gridfusion();
+                let ctx = limited(partitions, 100, pool);
                 register(&ctx, &case).await;
                 assert!(window(&ctx, &sql).await.is_some(), "{partitions}, {pool} bytes: {sql}");
                 let rows = query(&ctx, &sql).await;

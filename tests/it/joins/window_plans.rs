@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::{collect, displayable};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use gridfusion::codec::SharedLeaf;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::SeedableRng;
@@ -14,8 +14,8 @@ use crate::codec::sent::plan;
 use crate::codec::shapes::{metric, tables};
 use crate::support::cases::{Axis, Case};
 use crate::support::{
-    F64, Layout, TempTet, TestDataset, query, reducing, rows_from, rows_of, sorted_rows_from,
-    tet_bytes,
+    F64, Layout, TempTet, TestDataset, limited, query, reducing, rows_from, rows_of,
+    sorted_rows_from, tet_bytes,
 };
 
 const ROLLING: &str = "avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)";
@@ -172,13 +172,7 @@ async fn lookups_read_only_labels_with_a_match() {
 /// The rows of the other side are accounted for.
 #[tokio::test]
 async fn lookups_account_for_their_memory() {
-    let config = SessionConfig::new().with_target_partitions(2);
-    let runtime = datafusion::execution::runtime_env::RuntimeEnvBuilder::new()
-        .with_memory_limit(200_000, 1.0)
-        .build_arc()
-        .unwrap();
-    let ctx = SessionContext::new_with_config_rt(config, runtime);
-    ctx.enable_gridfusion();
+    let ctx = limited(2, 8192, 200_000);
     let options = ArrayOptions::default().with_dataset("temperature");
     ctx.register_array("t", "examples/data/stations.tet", options).await.unwrap();
     query(&ctx, "CREATE TABLE s AS SELECT value AS k, CAST(value AS VARCHAR) AS station FROM generate_series(1, 8000)").await.unwrap();

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-use super::random::{compare, key, small, weight};
+use super::random::{compare, key, keys, small, weight};
 use crate::support::cases::{Axis, Case, name};
 use crate::support::reducing;
 
@@ -61,14 +61,7 @@ fn of_labels(case: &Case, alone: bool, rng: &mut StdRng) -> String {
 /// A random aggregation, the number of its keys, and whether it is of labels alone.
 fn sql(case: &Case, rng: &mut StdRng) -> (String, usize, bool) {
     let rank = case.axes.len();
-    let mut keys: Vec<String> = (0..rng.random_range(0..=rank.min(3)))
-        .map(|_| {
-            let axis = rng.random_range(0..rank);
-            key(&case.axes[axis], &name(axis), rng)
-        })
-        .collect();
-    keys.sort();
-    keys.dedup();
+    let keys = keys(case, rng, 3);
     let filter = match rng.random_range(0..4) {
         0 => {
             let axis = rng.random_range(0..rank);

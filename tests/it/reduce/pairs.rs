@@ -5,7 +5,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-use super::random::{compare, conditions, key, small, tier, weight};
+use super::random::{compare, conditions, keys, small, tier, weight};
 use crate::support::cases::{Axis, Case, name};
 use crate::support::reducing;
 
@@ -57,14 +57,7 @@ pub(super) async fn compare_cases(
         ours.register_array("t", case.file.location(), options).await.unwrap();
         let theirs = case.in_memory();
         for _ in 0..queries {
-            let mut keys: Vec<String> = (0..rng.random_range(0..=case.axes.len().min(2)))
-                .map(|_| {
-                    let axis = rng.random_range(0..case.axes.len());
-                    key(&case.axes[axis], &name(axis), &mut rng)
-                })
-                .collect();
-            keys.sort();
-            keys.dedup();
+            let keys = keys(&case, &mut rng, 2);
             let mut calls: Vec<String> =
                 (0..rng.random_range(1..4)).map(|_| aggregate(&case, &mut rng)).collect();
             calls.sort();

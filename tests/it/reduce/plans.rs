@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::util::pretty::pretty_format_batches;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
@@ -17,8 +16,8 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::support::{
-    F32, I32, Layout, TempTet, TestDataset, cell, query, reducing, rows_from, rows_of, session,
-    tet_bytes,
+    F32, I32, Layout, TempTet, TestDataset, cell, limited, query, reducing, rows_from, rows_of,
+    session, tet_bytes,
 };
 
 /// An array of 96 hours x 6 stations in chunks of 12 x 6, with or without zone maps. The value of a cell
@@ -505,15 +504,7 @@ async fn without_memory_it_falls_back_to_rows() {
     let sql = "SELECT time, station, sum(value) FROM t WHERE value > 5 GROUP BY time, station";
     let mut answers = Vec::new();
     for limit in [40_000, 100_000_000] {
-        let runtime = RuntimeEnvBuilder::new().with_memory_limit(limit, 1.0).build_arc().unwrap();
-        let config = SessionConfig::new().with_target_partitions(1);
-        let state = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(runtime)
-            .with_default_features()
-            .with_gridfusion()
-            .build();
-        let ctx = SessionContext::new_with_state(state);
+        let ctx = limited(1, 8192, limit);
         register(&ctx, &file).await;
         let plan = plan(&ctx, sql).await;
         let batches = collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
@@ -633,14 +624,7 @@ async fn accumulators_that_outgrow_memory_fall_back_too() {
     expected.sort();
     let mut restarted = 0;
     for limit in (10_000..200_000).step_by(5_000) {
-        let runtime = RuntimeEnvBuilder::new().with_memory_limit(limit, 1.0).build_arc().unwrap();
-        let state = SessionStateBuilder::new()
-            .with_config(SessionConfig::new().with_target_partitions(1).with_batch_size(8))
-            .with_runtime_env(runtime)
-            .with_default_features()
-            .with_gridfusion()
-            .build();
-        let ctx = SessionContext::new_with_state(state);
+        let ctx = limited(1, 8, limit);
         register(&ctx, &file).await;
         let plan = plan(&ctx, sql).await;
         // Rows may need too much memory as well, which is an error and never a wrong answer.

@@ -1,10 +1,8 @@
 //! Random medians and percentiles, compared with rows in memory.
 
-use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{collect, displayable};
-use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
+use datafusion::prelude::SessionContext;
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -13,7 +11,9 @@ use super::pairs::compare_cases;
 use super::plans::{plan, reduction};
 use super::random::tier;
 use crate::support::cases::{Case, name};
-use crate::support::{F32, Layout, TempTet, TestDataset, query, reducing, rows_of, tet_bytes};
+use crate::support::{
+    F32, Layout, TempTet, TestDataset, limited, query, reducing, rows_of, tet_bytes,
+};
 
 /// A random quantile.
 fn aggregate(case: &Case, rng: &mut StdRng) -> String {
@@ -164,19 +164,13 @@ async fn refused_memory_halves_the_groups() {
     let sql = "SELECT dim_1, count(DISTINCT value), stddev(value) > 0 FROM t GROUP BY dim_1";
     let mut halved = 0;
     for limit in (4_000..300_000).step_by(4_000) {
-        let ctx = limited(limit);
+        let ctx = limited(1, 64, limit);
         let options = ArrayOptions::default().with_dataset("v");
         ctx.register_array("t", file.location(), options).await.unwrap();
         let plan = plan(&ctx, sql).await;
         let Some(reduction) = reduction(&plan) else { continue };
         // One group may need too much memory as well.
-        let batches = match collect(plan, ctx.task_ctx()).await {
-            Ok(b) => b,
-            Err(e) => {
-                eprintln!("{limit} {e}");
-                continue;
-            }
-        };
+        let Ok(batches) = collect(plan, ctx.task_ctx()).await else { continue };
         let mut rows = rows_of(&batches);
         rows.sort();
         let expected: Vec<Vec<String>> =
@@ -186,16 +180,4 @@ async fn refused_memory_halves_the_groups() {
         halved += usize::from(read > 32);
     }
     assert!(halved > 0, "no limit halved the groups");
-}
-
-/// A session with this much memory.
-fn limited(bytes: usize) -> SessionContext {
-    let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc().unwrap();
-    let state = SessionStateBuilder::new()
-        .with_config(SessionConfig::new().with_target_partitions(1).with_batch_size(64))
-        .with_runtime_env(runtime)
-        .with_default_features()
-        .with_gridfusion()
-        .build();
-    SessionContext::new_with_state(state)
 }

@@ -174,15 +174,23 @@ pub(crate) fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
         .collect()
 }
 
+/// At most so many random keys.
+pub(crate) fn keys(case: &Case, rng: &mut StdRng, most: usize) -> Vec<String> {
+    let rank = case.axes.len();
+    let count = rng.random_range(0..=rank.min(most));
+    let key = |_| {
+        let axis = rng.random_range(0..rank);
+        key(&case.axes[axis], &name(axis), rng)
+    };
+    let mut keys: Vec<String> = (0..count).map(key).collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
 /// A random aggregation, and the number of its keys, which are its first columns.
 fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
-    let rank = case.axes.len();
-    let mut keys: Vec<String> = (0..rng.random_range(0..=rank.min(3)))
-        .map(|_| {
-            let axis = rng.random_range(0..rank);
-            key(&case.axes[axis], &name(axis), rng)
-        })
-        .collect();
+    let mut keys = keys(case, rng, 3);
     if rng.random_bool(0.05) {
         // Not a dimension: the query must fall back to rows. There, DataFusion 55 takes times of day as sorted like
         // the times that they are made of, and returns a group several times.

@@ -38,7 +38,8 @@ pub(crate) mod waiting;
 pub(crate) mod zoned;
 
 pub(crate) use sql::{
-    cell, query, reducing, rows_from, rows_of, session, shipped, sorted_rows_from, variable,
+    cell, limited, query, reducing, rows_from, rows_of, session, shipped, sorted_rows_from,
+    variable,
 };
 pub(crate) use tet_writer::{
     F32, F64, I16, I32, I64, Layout, TempTet, TestDataset, positions, tet_bytes, width,

@@ -6,6 +6,7 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::DataFusionError;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::GridfusionSessionContextExt;
 
@@ -33,6 +34,16 @@ pub(crate) fn session(partitions: usize, batch_size: usize) -> SessionContext {
 /// A session with everything that gridfusion adds, array reductions among them.
 pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
     let ctx = session(partitions, batch_size);
+    ctx.enable_gridfusion();
+    ctx
+}
+
+/// A session as of [`reducing`] with so many bytes of memory.
+pub(crate) fn limited(partitions: usize, batch_size: usize, bytes: usize) -> SessionContext {
+    let config =
+        SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_size);
+    let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc().unwrap();
+    let ctx = SessionContext::new_with_config_rt(config, runtime);
     ctx.enable_gridfusion();
     ctx
 }
