@@ -72,8 +72,11 @@ pub(crate) fn main() {
     for (name, peer, sql) in CASES {
         let sql = sql.replace("{folder}", &folder.path().display().to_string());
         let others = measured.as_object().unwrap().iter();
-        let others =
-            others.filter_map(|(tool, times)| Some((tool.as_str(), times[peer].as_f64()?)));
+        let others: Vec<_> = others
+            .filter_map(|(tool, times)| Some((tool.as_str(), times[peer].as_f64()?)))
+            .collect();
+        assert!(!others.is_empty(), "no tool has the query '{peer}'");
+        let others = others.into_iter();
         figures.beside_peers(name, || run(&runtime, &ctx, &sql), others);
     }
     figures.finish();

@@ -220,6 +220,13 @@ impl Query {
         while end.is_none() || !begun.is_empty() {
             tokio::select! {
                 biased;
+                // Texts that are ready are written before more rows come, which may take long.
+                Some(ready) = begun.next() => {
+                    progress = progress.filter(|_| !is_seen);
+                    self.has_printed.store(true, Ordering::Relaxed);
+                    printer.end(&mut out, ready?)?;
+                    reservation.try_resize(printer.memory())?;
+                }
                 batch = rows.try_next(), if end.is_none() && begun.len() < most => match batch {
                     Ok(Some(batch)) => {
                         *count += batch.num_rows();
@@ -228,12 +235,6 @@ impl Query {
                     // Rows before an error are printed.
                     other => end = Some(other.map(drop)),
                 },
-                Some(ready) = begun.next() => {
-                    progress = progress.filter(|_| !is_seen);
-                    self.has_printed.store(true, Ordering::Relaxed);
-                    printer.end(&mut out, ready?)?;
-                    reservation.try_resize(printer.memory())?;
-                }
             }
         }
         end.unwrap_or(Ok(()))?;
@@ -308,7 +309,7 @@ impl Query {
 fn batches_to_print(
     rows: SendableRecordBatchStream,
     may_wait: bool,
-    most_rows: usize,
+    most_rows: impl Fn(&RecordBatch) -> usize + Send + 'static,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
     let rows = match may_wait {
@@ -316,6 +317,7 @@ fn batches_to_print(
         false => rows.boxed(),
     };
     let parts = move |batch: RecordBatch| {
+        let most_rows = most_rows(&batch);
         let starts = (0..batch.num_rows()).step_by(most_rows);
         let part = move |start| batch.slice(start, most_rows.min(batch.num_rows() - start));
         stream::iter(starts.map(part).map(Ok))
@@ -416,7 +418,7 @@ mod tests {
         let batch = move |rows| RecordBatch::try_from_iter([("a", column(rows))]).unwrap();
         let items = stream::iter(items).chain(stream::pending()).map_ok(batch);
         let rows = RecordBatchStreamAdapter::new(batch(0).schema(), items);
-        let parts = batches_to_print(Box::pin(rows), may_wait, most_rows);
+        let parts = batches_to_print(Box::pin(rows), may_wait, move |_| most_rows);
         parts.map_ok(|batch| batch.num_rows()).boxed()
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
+use datafusion::physical_plan::spill::get_record_batch_memory_size;
 
 use super::dates::Dates;
 
@@ -17,10 +18,15 @@ use super::dates::Dates;
 const MOST_ROWS: usize = 8192;
 /// The most cells, so that the texts that wait to be written stay small for tables of many columns, too.
 const MOST_CELLS: usize = 8 * MOST_ROWS;
+/// The most bytes, for tables of lists and of long texts.
+const MOST_BYTES: usize = 4 << 20;
 
-/// Returns the most rows that one task formats.
-pub(super) fn most_rows(columns: usize) -> usize {
-    (MOST_CELLS / columns.max(1)).clamp(1, MOST_ROWS)
+/// Returns the most rows of a batch that one task formats.
+pub(super) fn most_rows(batch: &RecordBatch) -> usize {
+    let of_cells = MOST_CELLS / batch.num_columns().max(1);
+    let bytes_per_row = get_record_batch_memory_size(batch) / batch.num_rows().max(1);
+    let of_bytes = MOST_BYTES / bytes_per_row.max(1);
+    of_cells.min(of_bytes).clamp(1, MOST_ROWS)
 }
 
 /// A format whose batches do not depend on each other.
@@ -80,5 +86,27 @@ impl Texts {
         let mut text = vec![];
         let outcome = self.format.end(schema, self.is_empty, &mut text);
         Text { text, outcome }.write(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int8Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn tasks_have_few_bytes_of_long_texts() {
+        let batch = |column: ArrayRef, columns: usize| {
+            let columns = (0..columns).map(|at| (at.to_string(), Arc::clone(&column)));
+            RecordBatch::try_from_iter(columns).unwrap()
+        };
+        let numbers: ArrayRef = Arc::new(Int8Array::from(vec![1; 100]));
+        assert_eq!(most_rows(&batch(Arc::clone(&numbers), 1)), MOST_ROWS);
+        assert_eq!(most_rows(&batch(numbers, 32)), MOST_ROWS / 4);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20); 10]));
+        assert!((1..=4).contains(&most_rows(&batch(texts, 1))));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(8 << 20); 2]));
+        assert_eq!(most_rows(&batch(texts, 1)), 1);
     }
 }

@@ -216,7 +216,9 @@ impl DensePlan {
     /// Returns the bytes of the states of a group.
     pub(super) fn bytes_per_group(&self) -> u64 {
         let of_member = |member: &DenseMember| 8 + member.member.bytes_per_group();
-        8 + self.members.iter().map(of_member).sum::<u64>() + 8 * self.calls.len() as u64
+        let of_labels = |call: &&DenseCall| matches!(call.input, Input::Labels(_));
+        let labels = self.calls.iter().filter(of_labels).count() as u64;
+        8 + self.members.iter().map(of_member).sum::<u64>() + 8 * labels
     }
 }
 
@@ -242,9 +244,12 @@ impl Labels {
     fn of(query: &Query, scan: &GridScanExec, keys: &Keys, is_whole: bool) -> Self {
         let has_variable = |expr: &PhysicalExprRef| Over::new(expr, scan) == Over::Variable;
         let mut exprs = query.aggregates.iter().flat_map(Aggregate::expressions);
+        let is_ordered = query.aggregates.iter().any(|it| !it.order_by.is_empty());
         match keys.plane.is_some() || query.predicate.is_some() {
             true => Self::Nowhere,
             false if is_whole && !exprs.any(has_variable) => Self::Alone,
+            // A share of the plan is no box, and accumulators would need the order of rows.
+            false if is_ordered => Self::Nowhere,
             false => Self::AsStates,
         }
     }

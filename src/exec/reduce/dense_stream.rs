@@ -195,6 +195,13 @@ impl PartitionReducer {
             return internal_err!("the dense kernels do not support a variable of the plan");
         };
         if reducers.is_empty() {
+            if plan.is_of_labels() {
+                // Reads nothing, and checks that the labels are still those of the store.
+                let mut reader = self.reader(std::iter::empty(), vec![]);
+                if reader.next(&self.metrics).await?.is_some() {
+                    return internal_err!("a chunk that was not asked for");
+                }
+            }
             return Ok(vec![]);
         }
         let table_bytes = self.reservation.size();
@@ -222,7 +229,10 @@ impl PartitionReducer {
             let mut cells = 0;
             for (value, reducer) in plan.variables.iter().zip(&mut reducers) {
                 let of = open.tile(*value)?;
-                cells += of.tile.cells() as u64;
+                cells += match of.tile.is_repeated() {
+                    true => open.task.cells().min(groups as u64),
+                    false => of.tile.cells() as u64,
+                };
                 reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
             }
             if let Some(extremes) = &mut extremes {

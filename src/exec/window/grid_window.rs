@@ -108,14 +108,21 @@ impl GridWindow {
         config: &GridfusionConfig,
     ) -> Option<Vec<WindowPart>> {
         let whole = WindowPart { columns: 0..self.chunks.count(), chunks: 0..self.chunks.len() };
-        let bytes = most_bytes(self).max(1);
+        let bytes = most_bytes(self, &whole.chunks).max(1);
         let budget = self.budget(config);
         let most = usize::try_from(budget / bytes).unwrap_or(usize::MAX).min(partitions.max(1));
-        if most == 0 {
+        // A part that does not begin with the first chunk keeps what lies before it.
+        let fit = |parts: &Vec<WindowPart>| {
+            let same = parts.chunk_by(|a, b| a.chunks == b.chunks);
+            let bytes =
+                same.map(|of| most_bytes(self, &of[0].chunks).saturating_mul(of.len() as u64));
+            bytes.fold(0, u64::saturating_add) <= budget
+        };
+        let divided = (1..=most).rev().map(|most| divided(&whole, &self.chunks, &self.calls, most));
+        let Some(mut parts) = divided.into_iter().find(fit) else {
             log::debug!("a window runs over rows: a part takes {bytes} bytes of {budget}");
             return None;
-        }
-        let mut parts = divided(&whole, &self.chunks, &self.calls, most);
+        };
         // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
         parts.resize(partitions.max(1), WindowPart::EMPTY);
         Some(parts)

@@ -109,6 +109,15 @@ impl LineChunks {
         chunks
     }
 
+    /// Returns the chunks that each plan reads.
+    pub(super) fn chunks_of_plans(&self) -> impl Iterator<Item = Range<usize>> {
+        self.stretches.iter().scan(0, |start, it| {
+            let chunks = *start..*start + it.columns.len();
+            *start = chunks.end;
+            Some(chunks)
+        })
+    }
+
     /// Returns the number of the plan that reads a chunk.
     pub(super) fn plan_of(&self, chunk: usize) -> usize {
         self.place(chunk).0

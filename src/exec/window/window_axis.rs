@@ -73,7 +73,8 @@ impl WindowAxis {
             return Ok(Some(found));
         }
         for lead in [false, true] {
-            if let Some(found) = whole.with_nulls_apart(lead, scan)?.in_order()? {
+            let Some(apart) = whole.with_nulls_apart(lead, scan)? else { break };
+            if let Some(found) = apart.in_order()? {
                 return Ok(Some(found));
             }
         }
@@ -85,18 +86,18 @@ impl WindowAxis {
         self.partitions.last().map_or(0, |last| last.end)
     }
 
-    /// Numbers the lines whose key is NULL before all others, or behind them.
-    fn with_nulls_apart(&self, lead: bool, scan: &GridScanExec) -> Result<Self> {
+    /// Numbers the lines whose key is NULL before all others, or behind them. `None` if there are none, or none else.
+    fn with_nulls_apart(&self, lead: bool, scan: &GridScanExec) -> Result<Option<Self>> {
         let selected = &scan.plan().selection().axes()[self.axis];
-        let Some((key, options)) = &self.key else { return Ok(self.clone()) };
+        let Some((key, options)) = &self.key else { return Ok(None) };
         // Partitions along the axis would no longer be ranges of lines.
         let Some(nulls) = key.logical_nulls().filter(|_| self.partitions.len() == 1) else {
-            return Ok(self.clone());
+            return Ok(None);
         };
         let (known, unknown): (Vec<usize>, Vec<usize>) =
             (0..key.len()).partition(|line| nulls.is_valid(*line));
         if known.is_empty() || unknown.is_empty() {
-            return Ok(self.clone());
+            return Ok(None);
         }
         let all = selected.ranges().iter().cloned().flatten().zip(nulls.iter());
         let unknown_indices = all.filter(|(_, is_known)| !is_known).map(|(at, _)| at..at + 1);
@@ -105,7 +106,7 @@ impl WindowAxis {
         let lines = first.into_iter().chain(second).map(|line| line as u64);
         let key = take(key, &UInt64Array::from_iter_values(lines), None)?;
         let nulls = Some(NullLines { indices, lead });
-        Ok(Self { key: Some((key, *options)), nulls, ..self.clone() })
+        Ok(Some(Self { key: Some((key, *options)), nulls, ..self.clone() }))
     }
 
     /// Finds the direction of the window, and the lines of equal keys. `None` if keys are in neither order.

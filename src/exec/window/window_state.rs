@@ -7,14 +7,15 @@ use datafusion::error::Result;
 
 /// The cells of a column of chunks besides those along the axis of the window.
 ///
-/// The rows of a chunk are `outer` blocks. Each block has one line per position along the axis, and each line `width` rows.
+/// The rows of a chunk are `outer` blocks. Each block has one line per position along the axis, and each line `width` rows. `lines`
+/// tells how lines are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ColumnShape {
     pub(super) outer: usize,
     pub(super) width: usize,
 }
 
-/// The state of a function of a window. Lines are positions along the axis.
+/// The state of a function of a window.
 pub(super) trait WindowState: Send {
     /// Adds the arguments of a chunk with these lines, which follow those before.
     ///

@@ -34,6 +34,7 @@ pub(crate) async fn tables() -> SessionContext {
 
 /// Queries of every shape over [`tables`], and the number of columns that identify a row.
 pub(crate) const SHAPES: &[(&str, usize)] = &[
+    ("SELECT max(time), first_value(station ORDER BY value) FROM temperature", 0),
     (
         "SELECT station, time, avg(value) OVER (PARTITION BY station ORDER BY time ROWS 5 PRECEDING) FROM temperature",
         2,

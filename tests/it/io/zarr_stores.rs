@@ -227,6 +227,50 @@ async fn a_folder_of_chunks_that_disappears_during_a_query_is_an_error() {
     }
 }
 
+/// A folder of chunks that is deleted between two queries is an error, also if its files are no longer open.
+#[tokio::test]
+async fn a_folder_of_chunks_that_was_read_and_disappears_is_an_error() {
+    let mut many = store(0, 0);
+    many.retain(|path, _| !path.starts_with("v/c/") && !path.starts_with("t/"));
+    let replace = |path: &str, from: &str, to: &str, many: &mut Store| {
+        let text = String::from_utf8(many[path].clone()).unwrap();
+        assert!(text.contains(from), "{text}");
+        many.insert(path.to_owned(), text.replace(from, to).into_bytes());
+    };
+    replace("v/zarr.json", "[2]", "[1]", &mut many);
+    replace("v/zarr.json", "[16]", "[600]", &mut many);
+    many.extend((0..600).map(|chunk| (format!("v/c/{chunk}"), vec![1])));
+    let local = Local::new(&many);
+    let ctx = reducing(1, 8192);
+    let options = ArrayOptions::default().with_dataset("v");
+    ctx.register_array("x", local.text("x.zarr").as_str(), options).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT sum(value) FROM x").await, "600");
+    fs::remove_dir_all(local.path("x.zarr/v/c")).unwrap();
+    let error = query(&ctx, "SELECT sum(value) FROM x").await.unwrap_err().to_string();
+    assert!(error.contains("v/c/") && error.contains("deleted"), "{error}");
+}
+
+/// Aggregates of labels read no chunk, and notice that the labels were written again.
+#[tokio::test]
+async fn aggregates_of_labels_check_the_labels() {
+    let local = Local::new(&store(0, 0));
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_dataset("v");
+    ctx.register_array("x", local.text("x.zarr").as_str(), options).await.unwrap();
+    for sql in
+        ["SELECT max(t), count(DISTINCT t) FROM x", "SELECT t % 3, sum(t) FROM x GROUP BY t % 3"]
+    {
+        query(&ctx, sql).await.unwrap();
+    }
+    fs::write(local.path("x.zarr/t/c/0"), [7; 16]).unwrap();
+    for sql in
+        ["SELECT max(t), count(DISTINCT t) FROM x", "SELECT t % 3, sum(t) FROM x GROUP BY t % 3"]
+    {
+        let error = query(&ctx, sql).await.expect_err(sql).to_string();
+        assert!(error.contains("t/c/0: the "), "{error}");
+    }
+}
+
 /// Reductions of several partitions, and queries that end at a limit, check what they read too.
 #[tokio::test]
 async fn a_table_is_one_version_of_its_store() {

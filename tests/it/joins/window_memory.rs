@@ -34,11 +34,16 @@ const KINDS: [&str; 15] = [
 
 /// Arrays of 8 times 10 chunks: one with labels in order, and one whose first label is NULL.
 fn cases() -> [Case; 2] {
+    cases_of(2)
+}
+
+/// The same arrays in chunks of this width.
+fn cases_of(width: u64) -> [Case; 2] {
     let labels: Vec<f64> = (0..48).map(f64::from).collect();
     let nulled = std::iter::once(f64::NAN).chain(labels[1..].iter().copied()).collect();
     [labels, nulled].map(|labels| {
         let axes = vec![Axis::Numbers(labels), Axis::Index(20)];
-        Case::of_axes(&mut StdRng::seed_from_u64(3), axes, &[48, 20], &[6, 2], false)
+        Case::of_axes(&mut StdRng::seed_from_u64(3), axes, &[48, 20], &[6, width], false)
     })
 }
 
@@ -125,22 +130,27 @@ async fn windows_take_as_many_parts_as_memory_allows() {
 /// The memory that planning allows under a limit is enough to run.
 #[tokio::test]
 async fn windows_run_within_the_memory_that_they_plan() {
-    for case in cases() {
+    let mut cut = 0;
+    // A single column of chunks is cut along the axis.
+    for (width, case) in [2, 20].into_iter().flat_map(|it| cases_of(it).map(|case| (it, case))) {
         let one = reducing(1, 100);
         register(&one, &case).await;
         for function in KINDS {
             let sql = format!("SELECT d0, d1, value, {function} AS result FROM t");
-            // Half of the pool, of which a scan gets so many ten-thousandths.
-            let pool = (2 * least(&one, &sql).await).next_multiple_of(10_000);
-            for partitions in [1, 2, 16] {
-                let ctx = limited(partitions, 100, pool);
+            let least = least(&one, &sql).await;
+            for (partitions_wanted, times) in [(1, 1), (2, 1), (16, 1), (2, 2), (4, 3), (4, 5)] {
+                // Half of the pool, of which a scan gets so many ten-thousandths.
+                let pool = (2 * times * least).next_multiple_of(10_000);
+                let ctx = limited(partitions_wanted, 100, pool);
                 register(&ctx, &case).await;
-                assert!(window(&ctx, &sql).await.is_some(), "{partitions}, {pool} bytes: {sql}");
-                let rows = query(&ctx, &sql).await;
-                let rows =
-                    rows.unwrap_or_else(|it| panic!("{partitions}, {pool} bytes: {sql}\n{it}"));
+                let context = format!("{partitions_wanted} partitions, {pool} bytes: {sql}");
+                assert!(window(&ctx, &sql).await.is_some(), "{context}");
+                let rows = query(&ctx, &sql).await.unwrap_or_else(|it| panic!("{context}\n{it}"));
                 assert_eq!(rows.iter().map(|it| it.num_rows()).sum::<usize>(), 48 * 20);
+                let with_rows = partitions(&ctx, &sql).await.map_or(0, |(_, with_rows)| with_rows);
+                cut += usize::from(width == 20 && with_rows > 1);
             }
         }
     }
+    assert!(cut > 20, "{cut} windows of one column were cut");
 }

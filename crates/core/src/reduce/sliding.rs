@@ -63,15 +63,15 @@ impl<F: Fold> SlidingFold<F> {
     #[must_use]
     pub fn with_same_cells<G: Fold>(&self, of: impl Fn(usize) -> G::Item) -> SlidingFold<G> {
         let width = self.width;
-        let suffixes = (self.base..self.middle).flat_map(|line| {
-            let item = of(self.middle - line);
-            std::iter::repeat_n(item, width)
-        });
+        let mut suffixes = Vec::with_capacity((self.middle - self.base) * width);
+        for line in self.base..self.middle {
+            suffixes.extend(std::iter::repeat_n(of(self.middle - line), width));
+        }
         SlidingFold {
             width,
             lines: vec![of(1); self.lines.len()],
             first: self.first,
-            suffixes: suffixes.collect(),
+            suffixes,
             base: self.base,
             middle: self.middle,
             running: vec![of(self.end - self.middle); width],

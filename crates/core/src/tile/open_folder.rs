@@ -89,9 +89,8 @@ impl OpenFolder {
         let was_there = self.opened.get(object).is_some();
         match self.read(object, requested).await {
             Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => {
-                match self.find_absent_above(object, requested) {
-                    Some(above) => self.note(&above, None, requested)?,
-                    None => self.note(object, None, requested)?,
+                if !self.note_absent_above(object, requested)? {
+                    self.note(object, None, requested)?;
                 }
                 if remembers {
                     self.folder.note_absent(object);
@@ -102,8 +101,8 @@ impl OpenFolder {
         }
     }
 
-    /// Returns a folder above an object that is known to be absent, unless the object was open before. The stamp of the
-    /// folder stands for that of the object.
+    /// Returns a folder above an object that is known to be absent: its stamp stands for that of the object. `None` if the object
+    /// was there before, so that its own stamp tells that it was deleted.
     pub(super) fn absent_above(&self, object: &Arc<str>) -> Option<Arc<str>> {
         let absent = self.absent.read().unwrap_or_else(PoisonError::into_inner);
         if absent.is_empty() {
@@ -111,22 +110,25 @@ impl OpenFolder {
         }
         let mut folders = object.rmatch_indices('/').map(|(at, _)| &object[..at]);
         let above = folders.find_map(|folder| absent.get(folder).cloned())?;
-        self.opened.get(object).is_none().then_some(above)
+        let was_seen = self.seen.as_ref().is_some_and(|seen| seen.has(object));
+        (!was_seen && self.opened.get(object).is_none()).then_some(above)
     }
 
-    /// Looks for an absent folder above an absent chunk, and keeps it in mind. The caller adds its stamp.
-    fn find_absent_above(
-        &self,
-        object: &Arc<str>,
-        requested: &RequestedRanges,
-    ) -> Option<Arc<str>> {
-        if self.seen.is_none() || requested.purpose.is_metadata() {
-            return None;
+    /// Looks for an absent folder above an absent chunk, and notes its stamp in place of that of the chunk. Returns whether it did.
+    fn note_absent_above(&self, object: &Arc<str>, requested: &RequestedRanges) -> Result<bool> {
+        let Some(seen) = self.seen.as_ref().filter(|seen| !seen.has(object)) else {
+            return Ok(false);
+        };
+        let of_cells = !requested.purpose.is_metadata();
+        let above = of_cells.then(|| self.folder.absent_above(object)).flatten();
+        let Some(above) = above.map(Arc::<str>::from) else { return Ok(false) };
+        self.note(&above, None, requested)?;
+        // Without a stamp, nobody would notice that the folder appears.
+        let is_noted = seen.has(&above);
+        if is_noted {
+            self.absent.write().unwrap_or_else(PoisonError::into_inner).insert(above);
         }
-        let above: Arc<str> = self.folder.absent_above(object)?.into();
-        let mut absent = self.absent.write().unwrap_or_else(PoisonError::into_inner);
-        absent.insert(Arc::clone(&above));
-        Some(above)
+        Ok(is_noted)
     }
 
     /// Notes the stamp of an object, if objects may be written again; `None` if it is absent.
@@ -148,10 +150,9 @@ impl OpenFolder {
     /// `Io` for an object that was written, added or deleted since it was first read.
     pub(super) async fn check_read(&self, objects: &[Arc<str>]) -> Result<()> {
         let Some(seen) = &self.seen else { return Ok(()) };
-        let checked = objects.iter().map(|object| match self.absent_above(object) {
-            Some(above) if !seen.has(object) => above,
-            _ => Arc::clone(object),
-        });
+        let checked = objects
+            .iter()
+            .map(|object| self.absent_above(object).unwrap_or_else(|| Arc::clone(object)));
         let checked: HashSet<Arc<str>> = checked.collect();
         seen.check(&*self.folder, &checked.into_iter().collect::<Vec<_>>()).await
     }

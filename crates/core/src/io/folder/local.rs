@@ -238,8 +238,9 @@ impl Folder for LocalFolder {
             let found = self.at(folder).map(fs::metadata);
             matches!(found, Ok(Err(error)) if error.kind() == ErrorKind::NotFound)
         };
-        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
-        folders.filter(|folder| !folder.is_empty()).find(is_absent).map(str::to_owned)
+        let folders = path.rmatch_indices('/').map(|(at, _)| &path[..at]);
+        // Mostly the folder is there, and one look suffices.
+        folders.filter(|folder| !folder.is_empty()).take_while(is_absent).last().map(str::to_owned)
     }
 
     fn versions_below(&self, path: &str, most: usize) -> Result<Option<Vec<VersionBelow>>> {
