@@ -57,7 +57,7 @@ impl PartitionBlocks {
     }
 
     /// Returns the groups of the next block. A block is halved if its values are too many, or the memory pool refuses memory for
-    /// them; if rows may take less, the partition is aggregated over rows.
+    /// them. If rows may take less, the partition is aggregated over rows.
     pub(super) async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
         while let Some(block) = self.pending.pop() {
             if block.rows() > self.most_rows

@@ -14,7 +14,7 @@ use super::cell::Cell;
 use super::cell_number::CellNumber;
 use super::group_stats::RequestedCells;
 use super::keep::{Keep, KeepAll, Numbers, Test};
-use super::lanes::{LANES, opaque_lanes};
+use super::lanes::{InCacheLines, LANES, opaque_lanes};
 use super::loops;
 
 /// The state before any cell.
@@ -169,7 +169,7 @@ fn best_of_run<T: Cell, K: Test<T>>(
     let better = |best: T, cell: T| {
         if test.keeps(cell) & beats(cell, best, is_greatest) { cell } else { best }
     };
-    let mut lanes = [number; LANES];
+    let InCacheLines(lanes) = &mut InCacheLines([number; LANES]);
     let (blocks, rest) = row.as_chunks::<LANES>();
     for block in blocks {
         let block = &block[..width];
@@ -180,7 +180,8 @@ fn best_of_run<T: Cell, K: Test<T>>(
     let best = rest.iter().fold(number, |best, cell| better(best, *cell));
     // Lanes hold numbers that passed, or the state.
     lanes
-        .into_iter()
+        .iter()
+        .copied()
         .fold(best, |best, lane| if beats(lane, best, is_greatest) { lane } else { best })
 }
 

@@ -23,6 +23,11 @@ use super::statistic::Statistic;
 /// vector registers.
 pub(super) const LANES: usize = 16;
 
+/// Lanes that begin with a cache line. A register of lanes that lies across two lines is stored in two steps, and loads of it
+/// wait for both: then a short run takes several times as long.
+#[repr(align(64))]
+pub(super) struct InCacheLines<L>(pub(super) L);
+
 /// Returns [`LANES`] as a number that the compiler does not know. Loops over a known number of lanes are unrolled,
 /// and then only sometimes vectorise.
 #[inline(always)]
@@ -193,7 +198,7 @@ fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T, test: K) -> (S::Lane, u
     (S::lane_if(cell, keeps), u32::from(keeps))
 }
 
-/// Folds the cells of a run, of at most a batch, and counts those that pass the test. Sums of floats round
+/// Folds the cells of a run, of at most a batch, and counts those that pass the test, if some may fail. Sums of floats round
 /// differently from a sum in order, but always in the same way for the same run. `width` is the number of
 /// lanes ([`opaque_lanes`]).
 #[inline(always)]
@@ -202,28 +207,34 @@ pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
     test: K,
     width: usize,
 ) -> (S::Lane, u32) {
-    let mut lanes = [S::NEUTRAL; LANES];
-    let mut kept = [0_u32; LANES];
+    let InCacheLines(lanes) = &mut InCacheLines([S::NEUTRAL; LANES]);
+    let InCacheLines(kept) = &mut InCacheLines([0_u32; LANES]);
     // A run is cut into rows of as many cells as there are lanes.
     let (blocks, rest) = cells.as_chunks::<LANES>();
     let (fours, blocks) = blocks.as_chunks::<4>();
     for [a, b, c, d] in fours {
         columns!(width, test, [a, b, c, d], |at, lane, count| {
             lanes[at] = S::fold(lanes[at], lane);
-            kept[at] = kept[at].wrapping_add(count);
+            if K::MAY_FAIL {
+                kept[at] = kept[at].wrapping_add(count);
+            }
         });
     }
     for block in blocks {
         columns!(width, test, [block], |at, lane, count| {
             lanes[at] = S::fold(lanes[at], lane);
-            kept[at] = kept[at].wrapping_add(count);
+            if K::MAY_FAIL {
+                kept[at] = kept[at].wrapping_add(count);
+            }
         });
     }
     columns!(rest.len(), test, [rest], |at, lane, count| {
         lanes[at] = S::fold(lanes[at], lane);
-        kept[at] = kept[at].wrapping_add(count);
+        if K::MAY_FAIL {
+            kept[at] = kept[at].wrapping_add(count);
+        }
     });
-    folded::<T, S>(lanes, kept)
+    folded::<T, S>(*lanes, *kept)
 }
 
 /// Folds the same run of [`ROWS`] rows from row number `first` on. Lanes are folded once for all of them.
@@ -235,8 +246,8 @@ fn fold_runs<T: Cell, S: Statistic<T>, K: Test<T>>(
     test: K,
     width: usize,
 ) -> (S::Lane, u32) {
-    let mut lanes = [S::NEUTRAL; LANES];
-    let mut kept = [0_u32; LANES];
+    let InCacheLines(lanes) = &mut InCacheLines([S::NEUTRAL; LANES]);
+    let InCacheLines(kept) = &mut InCacheLines([0_u32; LANES]);
     let row = |at| batch.row(cells, batch.rows.start + (first + at) * batch.rows.stride);
     // The compiler knows how many cells a block has, and vectorises for so many.
     let (a, a_rest) = row(0).as_chunks::<LANES>();
@@ -246,14 +257,18 @@ fn fold_runs<T: Cell, S: Statistic<T>, K: Test<T>>(
     for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
         columns!(width, test, [a, b, c, d], |at, lane, count| {
             lanes[at] = S::fold(lanes[at], lane);
-            kept[at] = kept[at].wrapping_add(count);
+            if K::MAY_FAIL {
+                kept[at] = kept[at].wrapping_add(count);
+            }
         });
     }
     columns!(a_rest.len(), test, [a_rest, b_rest, c_rest, d_rest], |at, lane, count| {
         lanes[at] = S::fold(lanes[at], lane);
-        kept[at] = kept[at].wrapping_add(count);
+        if K::MAY_FAIL {
+            kept[at] = kept[at].wrapping_add(count);
+        }
     });
-    folded::<T, S>(lanes, kept)
+    folded::<T, S>(*lanes, *kept)
 }
 
 /// Folds the lanes into one, and adds up their counts.

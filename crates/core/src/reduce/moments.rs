@@ -4,7 +4,7 @@
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::lanes::{LANES, fold_run, opaque_lanes};
+use super::lanes::{InCacheLines, LANES, fold_run, opaque_lanes};
 use super::statistic::Sum;
 
 /// The count, the mean and the spread of some values.
@@ -102,7 +102,7 @@ fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, wid
         return;
     }
     // Independent sums, so that additions need not wait for each other.
-    let mut lanes = [0.0; LANES];
+    let InCacheLines(lanes) = &mut InCacheLines([0.0; LANES]);
     for cells in cells.chunks(width) {
         let lanes = &mut lanes[..cells.len()];
         for at in 0..cells.len() {

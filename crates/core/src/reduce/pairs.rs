@@ -12,7 +12,7 @@
 use super::batch::{Batch, GroupPlaces};
 use super::cell::Cell;
 use super::keep::Test;
-use super::lanes::{LANES, ROWS, opaque_lanes};
+use super::lanes::{InCacheLines, LANES, ROWS, opaque_lanes};
 use super::pair_sums::{PairSums, Pairs, finite};
 use super::weighted::RowWeights;
 
@@ -219,9 +219,9 @@ fn add_run<T: Cell, K: Test<T>>(
     }
     let (first_x, first_y) = (states.first_x[place], states.first_y[place]);
     // Independent sums, so that additions need not wait for each other.
-    let mut sums = [[0.0; LANES]; 6];
-    let [count, sum_x, sum_y, xx, yy, xy] = &mut sums;
-    let mut numbers = [x; LANES];
+    let InCacheLines(sums) = &mut InCacheLines([[0.0; LANES]; 6]);
+    let [count, sum_x, sum_y, xx, yy, xy] = &mut *sums;
+    let InCacheLines(numbers) = &mut InCacheLines([x; LANES]);
     for (block, cells) in row.chunks(width).enumerate() {
         let len = cells.len();
         if let Some(inner) = inner {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::lanes::{LANES, fold_run, halved, opaque_lanes};
+use super::lanes::{InCacheLines, LANES, fold_run, halved, opaque_lanes};
 use super::statistic::Sum;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
@@ -235,7 +235,8 @@ fn weigh_run<T: Cell, K: Test<T>>(
     test: K,
     width: usize,
 ) -> (f64, f64, u32) {
-    let (mut sums, mut totals, mut kept) = ([0.0; LANES], [0.0; LANES], [0_u32; LANES]);
+    let InCacheLines([sums, totals]) = &mut InCacheLines([[0.0; LANES]; 2]);
+    let InCacheLines(kept) = &mut InCacheLines([0_u32; LANES]);
     // As in `lanes`: blocks side by side, in a loop of unknown length.
     let (blocks, rest) = cells.as_chunks::<LANES>();
     let (weight_blocks, weight_rest) = weights.as_chunks::<LANES>();
@@ -272,5 +273,5 @@ fn weigh_run<T: Cell, K: Test<T>>(
         let [a, b]: [f64; 2] = halved(lanes, f64::plus);
         a + b
     };
-    (total(sums), total(totals), kept.into_iter().fold(0, u32::wrapping_add))
+    (total(*sums), total(*totals), kept.iter().copied().fold(0, u32::wrapping_add))
 }
