@@ -123,7 +123,7 @@ impl OpenFolder {
         let above = of_cells.then(|| self.folder.absent_above(object)).flatten();
         let Some(above) = above.map(Arc::<str>::from) else { return Ok(false) };
         self.note(&above, None, requested)?;
-        // Without a stamp, nobody would notice that the folder appears.
+        // Without a stamp, no check would notice that the folder appears.
         let is_noted = seen.has(&above);
         if is_noted {
             self.absent.write().unwrap_or_else(PoisonError::into_inner).insert(above);
