@@ -27,6 +27,7 @@ mod remote;
 mod scan;
 mod side_by_side;
 mod sparse;
+mod threads;
 mod tiledb;
 mod windows;
 
@@ -34,7 +35,7 @@ use std::process::{Command, ExitCode};
 
 use common::{support, words};
 
-const BENCHES: [(&str, fn()); 15] = [
+const BENCHES: [(&str, fn()); 16] = [
     ("cluster", cluster::main),
     ("coordinates", coordinates::main),
     ("formats", formats::main),
@@ -48,6 +49,7 @@ const BENCHES: [(&str, fn()); 15] = [
     ("scan", scan::main),
     ("side_by_side", side_by_side::main),
     ("sparse", sparse::main),
+    ("threads", threads::main),
     ("tiledb", tiledb::main),
     ("windows", windows::main),
 ];

@@ -32,9 +32,23 @@ pub(crate) fn is_small() -> bool {
     std::env::var_os("GRIDFUSION_BENCH_SMALL").is_some()
 }
 
+/// The options that take a list of numbers as the next argument.
+const LISTS: [&str; 1] = ["--threads"];
+
 /// The arguments that are no options: the name of a bench, and texts that choose its queries.
 pub(crate) fn words() -> impl Iterator<Item = String> {
-    std::env::args().skip(1).filter(|argument| !argument.starts_with('-'))
+    let before = std::env::args();
+    let arguments = std::env::args().skip(1).zip(before);
+    let is_word = |(argument, before): &(String, String)| {
+        !argument.starts_with('-') && !LISTS.contains(&before.as_str())
+    };
+    arguments.filter(is_word).map(|(argument, _)| argument)
+}
+
+/// The numbers behind an option, such as `--threads 1,2`; `None` without the option.
+pub(crate) fn list_of(option: &str) -> Option<Vec<usize>> {
+    let numbers = std::env::args().skip_while(|argument| argument != option).nth(1)?;
+    Some(numbers.split(',').map(|number| number.parse().unwrap()).collect())
 }
 
 /// A runtime with two threads, for DataFusion's two partitions.

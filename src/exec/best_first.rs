@@ -8,14 +8,13 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::GridScanExec;
-use super::rules::walk::up;
+use super::rules::walk::{up, with_like_input};
 
 /// Makes a filtered top-k query read its best chunks first, such as `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`.
 ///
@@ -30,7 +29,7 @@ pub(super) fn read_best_first(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Ex
         };
         let Some(column) = key.expr.downcast_ref::<PhysicalColumn>() else { return Ok(None) };
         let input = prioritized(sort.input(), column.index(), key.options)?;
-        input.map(|input| with_child(node, input)).transpose()
+        input.map(|input| with_like_input(node, input)).transpose()
     })
     .data()
 }
@@ -62,16 +61,8 @@ fn prioritized(
     match (below, plan.children().as_slice()) {
         (Some(column), [input]) => {
             let input = prioritized(input, column, options)?;
-            input.map(|input| with_child(plan, input)).transpose()
+            input.map(|input| with_like_input(plan, input)).transpose()
         }
         _ => Ok(None),
     }
-}
-
-fn with_child(
-    plan: &Arc<dyn ExecutionPlan>,
-    child: Arc<dyn ExecutionPlan>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-    Arc::clone(plan).replace_children(vec![child], options)
 }

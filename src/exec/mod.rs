@@ -57,6 +57,7 @@ pub(crate) mod own_functions;
 pub(crate) mod pruning;
 mod reads;
 mod reduce;
+mod rows_because;
 mod rules;
 mod scan;
 mod single_labels;

@@ -78,6 +78,8 @@ pub struct GridScanExec {
     budget: u64,
     /// Whether the memory pool has a limit, of which the budget is a share.
     is_limited: bool,
+    /// The reason why an operator above aggregates or moves over rows, for `EXPLAIN`.
+    rows_because: Option<Arc<str>>,
     frame: Frame,
 }
 
@@ -122,6 +124,7 @@ impl GridScanExec {
             ordering: vec![],
             non_null_columns: vec![],
             priority: None,
+            rows_because: None,
             frame: Frame::new(properties),
         })
     }
@@ -280,6 +283,12 @@ impl GridScanExec {
         Some(priority)
     }
 
+    /// Returns the same scan, which shows why an operator above runs over rows; `None` if it shows a reason already.
+    pub(super) fn for_rows(&self, reason: &Arc<str>) -> Option<Self> {
+        let rows_because = Some(Arc::clone(reason));
+        self.rows_because.is_none().then(|| Self { rows_because, ..self.clone() })
+    }
+
     /// Whether the slabs that the scan must hold for rows in order of `ordered` axes fit in memory.
     fn fits(&self, ordered: usize) -> bool {
         /// Bytes that a chunk takes besides its cells.
@@ -341,6 +350,7 @@ impl Operator for GridScanExec {
         parts.push(display::projection(&self.schema));
         parts.extend(display::order(&self.array, &self.plan));
         parts.extend(self.plan.limit().map(|limit| format!("limit={limit}")));
+        parts.extend(self.rows_because.as_ref().map(|reason| format!("rows because {reason}")));
         parts
     }
 
@@ -447,7 +457,9 @@ impl ExecutionPlan for GridScanExec {
         let columns = columns.into_iter().map(|column| self.projection[column]).collect();
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
         let (non_null_columns, origin) = (self.non_null_columns.clone(), self.origin.clone());
-        let scan = Self { non_null_columns, origin, priority: self.priority, ..scan };
+        let rows_because = self.rows_because.clone();
+        let priority = self.priority;
+        let scan = Self { non_null_columns, origin, priority, rows_because, ..scan };
         Ok(Some(Arc::new(scan.with_budget_of(self))))
     }
 

@@ -125,5 +125,10 @@ pub(super) async fn rewritten(
     let plan = session().sql(query).await.unwrap().create_physical_plan().await.unwrap();
     let new = rule(Arc::clone(&plan), &GridfusionConfig::default()).unwrap();
     assert_eq!(new.schema(), plan.schema());
-    (text(&new) != text(&plan)).then(|| text(&new))
+    // A reason for rows is no change of a plan.
+    let operators = |plan: &Arc<dyn ExecutionPlan>| -> Vec<String> {
+        let lines = text(plan);
+        lines.lines().map(|it| it.split(", rows because").next().unwrap_or(it).to_owned()).collect()
+    };
+    (operators(&new) != operators(&plan)).then(|| text(&new))
 }

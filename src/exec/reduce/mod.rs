@@ -58,6 +58,7 @@ mod partitions;
 mod plane;
 mod quantiles;
 mod query;
+mod reason;
 mod reduction;
 mod refinement;
 mod rule;

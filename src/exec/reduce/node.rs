@@ -14,10 +14,10 @@ use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::reduction::{Output, Reduction};
 use super::stream;
-use crate::error::Error;
 use crate::exec::columns::columns_of;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
+use crate::exec::rows_because::{Attempt, as_planned, if_made};
 use crate::exec::{GridScanExec, display};
 
 /// An operator that aggregates the chunks of a scan by group, without making rows of them.
@@ -41,16 +41,16 @@ pub struct GridReduceExec {
 }
 
 impl GridReduceExec {
-    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final
+    /// Makes a reduction that is equivalent to `aggregate`, if there is one. It yields final
     /// values of the schema `whole` if that is given and partitions share no group. Otherwise it yields
     /// partial states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
         config: &GridfusionConfig,
-    ) -> Result<Option<Self>> {
+    ) -> Attempt<Self> {
         let output = whole.map_or(Output::States, Output::WholeIfApart);
-        Ok(Reduction::replacing(aggregate, output, config)?.map(Self::new))
+        Ok(Self::new(Reduction::replacing(aggregate, output, config)?))
     }
 
     /// Makes the operator of a reduction, without filters.
@@ -96,9 +96,8 @@ impl GridReduceExec {
         // It was worth its memory where it was planned.
         let config = GridfusionConfig::unlimited(weighs);
         let output = whole.map_or(Output::States, Output::Whole);
-        let reduction = Reduction::replacing(aggregate, output, &config)?.ok_or_else(|| {
-            Error::unsupported("the aggregation cannot be reduced here as it was planned")
-        })?;
+        let reduction = Reduction::replacing(aggregate, output, &config);
+        let reduction = as_planned("reduction", reduction)?;
         Ok(Self::new(reduction))
     }
 
@@ -107,7 +106,7 @@ impl GridReduceExec {
         aggregate: &AggregateExec,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
-        Self::replacing(aggregate, None, config)
+        if_made(Self::replacing(aggregate, None, config))
     }
 
     /// Whether far fewer states than rows of cells are joined. A state costs more than a row, because it has several columns.

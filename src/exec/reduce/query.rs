@@ -18,6 +18,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use crate::exec::GridScanExec;
 use crate::exec::columns::over_columns;
 use crate::exec::matching::{ScanBelow, ScanCells};
+use crate::exec::rows_because::{Attempt, Declined, because};
 
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
@@ -63,18 +64,17 @@ impl Aggregate {
 }
 
 impl Query {
-    /// Translates `aggregate`. `None` if it has grouping sets or volatile expressions,
-    /// or if an operator below cannot be taken out.
+    /// Translates `aggregate`, which must have no grouping sets and no volatile expressions. The operators below must be ones that
+    /// can be taken out.
     ///
     /// Volatile expressions must be evaluated once per row, and a reduction evaluates keys once per label.
-    pub(super) fn try_new(aggregate: &AggregateExec) -> Result<Option<Self>> {
+    pub(super) fn try_new(aggregate: &AggregateExec) -> Attempt<Self> {
         let group_by = aggregate.group_expr();
+        let below = ScanBelow::find(aggregate.input(), ScanCells::Read)?;
+        let below = below.ok_or(Declined::NoArray)?;
         if group_by.has_grouping_set() {
-            return Ok(None);
+            return Err(because("grouping sets are several aggregations of one row"));
         }
-        let Some(below) = ScanBelow::find(aggregate.input(), ScanCells::Read)? else {
-            return Ok(None);
-        };
         let mut keys = Vec::new();
         for (key, _) in group_by.expr() {
             keys.push(below.over_scan(key)?);
@@ -95,8 +95,10 @@ impl Query {
         }
         let ScanBelow { scan, operators } = below;
         let query = Self { scan, keys, aggregates, predicate: operators.predicate };
-        let volatile = query.expressions().any(is_volatile);
-        Ok((!volatile).then_some(query))
+        if query.expressions().any(is_volatile) {
+            return Err(because("a function such as random() has another value for each row"));
+        }
+        Ok(query)
     }
 
     /// Returns every expression of the query.

@@ -17,10 +17,12 @@ use super::partitions::{
     without_shared_groups_or_empty,
 };
 use super::query::Query;
+use super::reason;
 use super::strategy::ReduceStrategy;
 use crate::array::GridArray;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rows_because::{Attempt, because, if_made};
 use crate::plan::ScanPlan;
 
 /// A planned aggregation over a scan; it does not change while it runs.
@@ -58,19 +60,20 @@ pub(super) enum Output {
 }
 
 impl Reduction {
-    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none.
+    /// Makes a reduction that is equivalent to `aggregate`, if there is one.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         output: Output,
         config: &GridfusionConfig,
-    ) -> Result<Option<Self>> {
-        let Some(query) = Query::try_new(aggregate)? else { return Ok(None) };
+    ) -> Attempt<Self> {
+        let query = Query::try_new(aggregate)?;
         let scan = &query.scan;
-        let Some(keys) = Keys::number(&query, scan, config) else { return Ok(None) };
+        let keys = Keys::number(&query, scan, config);
+        let keys = keys.ok_or_else(|| because(reason::of_keys(&query, aggregate)))?;
         let is_whole = !matches!(output, Output::States);
-        let Some(strategy) = ReduceStrategy::try_new(&query, scan, &keys, config, is_whole)? else {
-            return Ok(None);
-        };
+        let strategy = ReduceStrategy::try_new(&query, scan, &keys, config, is_whole)?;
+        let strategy =
+            strategy.ok_or_else(|| because(reason::of_aggregates(&query, &keys, config)))?;
         let plan = Arc::clone(scan.plan());
         // With the schema of final values, tries partitions that need no final stage.
         let apart = match output {
@@ -91,10 +94,10 @@ impl Reduction {
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
         // Partitions without shared groups hold each group once; others may each hold all groups.
         let tables = if whole { 1 } else { partitions.len() as u64 };
-        if strategy.groups(&keys) > 1 && !strategy.is_worthwhile(&keys, &plan, tables, config) {
-            return Ok(None);
+        if strategy.groups(&keys) > 1 {
+            strategy.is_worthwhile(&keys, &plan, tables, config)?;
         }
-        Ok(Some(Self {
+        Ok(Self {
             array: Arc::clone(scan.array()),
             plan,
             partitions,
@@ -105,7 +108,7 @@ impl Reduction {
             predicate: query.predicate.clone(),
             schema,
             rows: aggregate.clone(),
-        }))
+        })
     }
 
     /// Returns `count` reductions that together yield what this one yields. Shares of final values have no group in
@@ -124,7 +127,7 @@ impl Reduction {
                     false => Output::States,
                 },
             );
-            let share = Self::replacing(&rows, output, &config)?;
+            let share = if_made(Self::replacing(&rows, output, &config))?;
             share.ok_or_else(|| internal_datafusion_err!("a share of a reduction is no reduction"))
         };
         let plans = match self.whole {

@@ -17,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::node::GridReduceExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rows_because::{Attempt, Declined, because, if_made, or_reason};
 use crate::exec::rules::walk::down;
 
 /// Turns aggregations over a [`crate::exec::GridScanExec`], whose keys are each over one dimension, into a [`GridReduceExec`].
@@ -27,7 +28,8 @@ pub(in crate::exec) fn reduce_arrays(
     plan: Arc<dyn ExecutionPlan>,
     config: &GridfusionConfig,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    down(plan, |node| reduced_aggregation(node, config)).data()
+    let replace = |node: &Arc<dyn ExecutionPlan>| or_reason(reduction(node, config), node);
+    down(plan, replace).data()
 }
 
 /// Returns the replacement of `plan`, if `plan` is an aggregation that can be reduced: a reduction, or a final stage above one.
@@ -35,48 +37,41 @@ pub(in crate::exec) fn reduced_aggregation(
     plan: &Arc<dyn ExecutionPlan>,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
-    let node: Arc<dyn ExecutionPlan> = match aggregate.mode() {
+    if_made(reduction(plan, config))
+}
+
+fn reduction(
+    plan: &Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Attempt<Arc<dyn ExecutionPlan>> {
+    let aggregate = plan.downcast_ref::<AggregateExec>().ok_or(Declined::NoArray)?;
+    match aggregate.mode() {
         // The final stage is elsewhere, such as above a repartitioning.
-        AggregateMode::Partial => {
-            let Some(node) = GridReduceExec::replacing(aggregate, None, config)? else {
-                return Ok(None);
-            };
-            Arc::new(node)
-        }
+        AggregateMode::Partial => Ok(Arc::new(GridReduceExec::replacing(aggregate, None, config)?)),
         AggregateMode::Single | AggregateMode::SinglePartitioned => {
             let partitions = plan.output_partitioning().partition_count();
-            match GridReduceExec::replacing(aggregate, Some(plan.schema()), config)? {
-                // An operator above may rely on the number of partitions.
-                Some(node)
-                    if node.is_whole()
-                        && node.properties().output_partitioning().partition_count()
-                            == partitions =>
-                {
-                    Arc::new(node)
-                }
-                _ => return Ok(None),
+            let node = GridReduceExec::replacing(aggregate, Some(plan.schema()), config)?;
+            // An operator above may rely on the number of partitions.
+            if node.is_whole()
+                && node.properties().output_partitioning().partition_count() == partitions
+            {
+                return Ok(Arc::new(node));
             }
+            Err(because("an operator above needs its groups in these partitions"))
         }
         AggregateMode::Final | AggregateMode::FinalPartitioned => {
-            let Some(partial) = aggregate.input().downcast_ref::<AggregateExec>() else {
-                return Ok(None);
-            };
-            if *partial.mode() != AggregateMode::Partial {
-                return Ok(None);
+            let partial = aggregate.input().downcast_ref::<AggregateExec>();
+            let partial = partial.filter(|it| *it.mode() == AggregateMode::Partial);
+            let partial = partial.ok_or(Declined::NoArray)?;
+            let node = GridReduceExec::replacing(partial, Some(plan.schema()), config)?;
+            if node.is_whole() {
+                return Ok(Arc::new(node));
             }
-            match GridReduceExec::replacing(partial, Some(plan.schema()), config)? {
-                None => return Ok(None),
-                Some(node) if node.is_whole() => Arc::new(node),
-                Some(node) => {
-                    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-                    Arc::clone(plan).replace_children(vec![Arc::new(node)], recompute)?
-                }
-            }
+            let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Arc::clone(plan).replace_children(vec![Arc::new(node)], recompute)?)
         }
-        AggregateMode::PartialReduce => return Ok(None),
-    };
-    Ok(Some(node))
+        AggregateMode::PartialReduce => Err(Declined::NoArray),
+    }
 }
 
 #[cfg(test)]

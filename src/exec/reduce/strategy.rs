@@ -15,6 +15,7 @@ use super::partitions::Cuts;
 use super::query::Query;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rows_because::{Attempt, because};
 use crate::plan::ScanPlan;
 use crate::reduce::AxisGroups;
 
@@ -123,7 +124,7 @@ impl ReduceStrategy {
         3 * states + 16 + 16 * keys.columns.len() as u64
     }
 
-    /// Whether `tables` tables of groups fit in the allowed memory, and large ones have no more groups
+    /// Checks that `tables` tables of groups fit in the allowed memory, and that large ones have no more groups
     /// than there are rows. A table has a state for each combination of keys, with or without rows.
     /// Hashing needs memory only for groups with rows, so it is better for few rows of many possible
     /// groups.
@@ -133,13 +134,23 @@ impl ReduceStrategy {
         plan: &ScanPlan,
         tables: u64,
         config: &GridfusionConfig,
-    ) -> bool {
+    ) -> Attempt<()> {
         /// The number of groups up to which a table costs almost nothing.
         const SMALL: u64 = 1 << 16;
         let groups = self.groups(keys);
         let bytes = groups.saturating_mul(tables).saturating_mul(self.bytes_per_group(keys));
-        bytes <= config.optimizer.reduce_memory as u64
-            && (groups <= SMALL || groups <= plan.rows(None))
+        let (most, rows) = (config.optimizer.reduce_memory as u64, plan.rows(None));
+        if bytes > most {
+            return Err(because(format!(
+                "{groups} groups take {bytes} bytes, and gridfusion.reduce_memory is {most}"
+            )));
+        }
+        if groups > SMALL.max(rows) {
+            return Err(because(format!(
+                "the keys allow {groups} groups, and there are {rows} rows"
+            )));
+        }
+        Ok(())
     }
 
     /// Whether aggregating rows instead may take less memory. DataFusion spills the states of groups, and

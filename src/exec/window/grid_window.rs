@@ -19,6 +19,7 @@ use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::matching::{ScanBelow, ScanCells, window_functions};
+use crate::exec::rows_because::{Attempt, Declined, because};
 
 /// A window whose frames move along one axis of an array.
 #[derive(Debug)]
@@ -36,24 +37,24 @@ pub(super) struct GridWindow {
 }
 
 impl GridWindow {
-    /// Takes a window apart. Also returns its input columns over the columns of the scan. `None` unless its input is a whole scan of
-    /// a grid and its functions run along one axis.
-    pub(super) fn try_new(
-        plan: &Arc<dyn ExecutionPlan>,
-    ) -> Result<Option<(Self, Vec<PhysicalExprRef>)>> {
+    /// Takes a window apart. Also returns its input columns over the columns of the scan. Its input must be a whole scan of a grid,
+    /// and its functions must run along one axis.
+    pub(super) fn try_new(plan: &Arc<dyn ExecutionPlan>) -> Attempt<(Self, Vec<PhysicalExprRef>)> {
         let inputs = plan.children();
         let (Some(functions), [input]) = (window_functions(plan.as_ref()), inputs.as_slice())
         else {
-            return Ok(None);
+            return Err(Declined::NoArray);
         };
-        let Some(below) = ScanBelow::find(input, ScanCells::Selected)? else { return Ok(None) };
-        let (scan, is_whole) = (&below.scan, below.operators.predicate.is_none());
-        let Some(first) = functions.first().filter(|_| is_whole) else { return Ok(None) };
+        let below = ScanBelow::find(input, ScanCells::Selected)?.ok_or(Declined::NoArray)?;
+        let (scan, first) = (&below.scan, functions.first().ok_or(Declined::NoArray)?);
+        if below.operators.predicate.is_some() {
+            return Err(because("a condition leaves out rows below the window"));
+        }
         let is_same = |other: &Arc<dyn WindowExpr>| {
             other.partition_by() == first.partition_by() && other.order_by() == first.order_by()
         };
         if !functions.iter().all(is_same) {
-            return Ok(None);
+            return Err(because("the windows have several partitions or orders"));
         }
         let over_scan = |expr: &PhysicalExprRef| below.over_scan(expr);
         let partition_by =
@@ -62,23 +63,20 @@ impl GridWindow {
         for key in &mut order_by {
             key.expr = over_scan(&key.expr)?;
         }
-        let Some(axis) = WindowAxis::try_new(&partition_by, &order_by, scan)? else {
-            return Ok(None);
-        };
+        let axis = WindowAxis::try_new(&partition_by, &order_by, scan)?;
         let chunks = LineChunks::try_new(scan.plan(), axis.axis, axis.nulls.as_ref())?;
-        let Some(chunks) = chunks else { return Ok(None) };
+        let chunks = chunks.ok_or_else(|| because("the scan leaves out cells"))?;
         let of_scan = scan.schema_ref();
         let mut frames = KnownFrames::new(&axis);
         let mut calls = vec![];
         for function in functions {
-            match Call::try_new(function, &axis, &mut frames, &over_scan, of_scan) {
-                Ok(Some(call)) => calls.push(call),
-                Ok(None) => return Ok(None),
-                Err(error) => {
-                    log::debug!("a window runs over rows, because its frames fail: {error}");
-                    return Ok(None);
-                }
-            }
+            let call = Call::try_new(function, &axis, &mut frames, &over_scan, of_scan);
+            // Over rows, frames may never be computed.
+            let call =
+                call.map_err(|error| because(format!("the frames of the window fail: {error}")))?;
+            calls.push(call.ok_or_else(|| {
+                because(format!("{} does not run along a dimension", function.name()))
+            })?);
         }
         let argument_columns = columns_of(calls.iter().filter_map(|call| call.argument.as_ref()));
         for call in &mut calls {
@@ -97,19 +95,19 @@ impl GridWindow {
             argument_columns,
             schema,
         };
-        Ok(Some((window, below.operators.columns)))
+        Ok((window, below.operators.columns))
     }
 
-    /// Divides the window among so many partitions of the plan, of which some are empty if memory is short. `None` if even one part
-    /// takes more than `config` allows.
+    /// Divides the window among so many partitions of the plan, of which some are empty if memory is short. Even one part may
+    /// take more than `config` allows.
     pub(super) fn parts(
         &self,
         partitions: usize,
         config: &GridfusionConfig,
-    ) -> Option<Vec<WindowPart>> {
+    ) -> Attempt<Vec<WindowPart>> {
         let whole = WindowPart { columns: 0..self.chunks.count(), chunks: 0..self.chunks.len() };
         let bytes = most_bytes(self, &whole.chunks).max(1);
-        let budget = self.budget(config);
+        let (budget, limit) = self.budget(config);
         let most = usize::try_from(budget / bytes).unwrap_or(usize::MAX).min(partitions.max(1));
         // A part that does not begin with the first chunk keeps what lies before it.
         let fit = |parts: &Vec<WindowPart>| {
@@ -120,21 +118,20 @@ impl GridWindow {
         };
         let divided = (1..=most).rev().map(|most| divided(&whole, &self.chunks, &self.calls, most));
         let Some(mut parts) = divided.into_iter().find(fit) else {
-            log::debug!("a window runs over rows: a part takes {bytes} bytes of {budget}");
-            return None;
+            return Err(because(format!(
+                "the lines of the window take {bytes} bytes, and {limit} is {budget}"
+            )));
         };
         // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
         parts.resize(partitions.max(1), WindowPart::EMPTY);
-        Some(parts)
+        Ok(parts)
     }
 
-    /// Returns the bytes that all parts may take together: half of a limited pool, of which a scan has a quarter.
-    fn budget(&self, config: &GridfusionConfig) -> u64 {
-        let setting = config.optimizer.reduce_memory as u64;
-        match self.scan.is_limited() {
-            true => setting.min(self.scan.budget().saturating_mul(2)),
-            false => setting,
-        }
+    /// Returns the bytes that all parts may take together, and their name: half of a limited pool, of which a scan has a quarter.
+    fn budget(&self, config: &GridfusionConfig) -> (u64, &'static str) {
+        let setting = (config.optimizer.reduce_memory as u64, "gridfusion.reduce_memory");
+        let of_pool = (self.scan.budget().saturating_mul(2), "half of the memory pool");
+        if self.scan.is_limited() { setting.min(of_pool) } else { setting }
     }
 
     /// Returns the source of an output column; `None` for a function.

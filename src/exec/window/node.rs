@@ -19,6 +19,7 @@ use crate::array::ColumnSource;
 use crate::error::Error;
 use crate::exec::columns::projected;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
+use crate::exec::rows_because::as_planned;
 use crate::exec::{GridScanExec, display, order};
 
 /// An operator that computes the functions of a window along one dimension of an array, in all partitions of the window
@@ -69,9 +70,7 @@ impl GridWindowExec {
         parts: Vec<WindowPart>,
         projection: Vec<usize>,
     ) -> Result<Self> {
-        let (window, _) = GridWindow::try_new(rows)?.ok_or_else(|| {
-            Error::unsupported("the window cannot run along an axis here as it was planned")
-        })?;
+        let (window, _) = as_planned("window along an axis", GridWindow::try_new(rows))?;
         let (columns, chunks) = (window.chunks.count(), window.chunks.len());
         let has = |part: &WindowPart| part.columns.end <= columns && part.chunks.end <= chunks;
         let width = window.schema.fields().len();

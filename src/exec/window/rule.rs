@@ -13,6 +13,7 @@ use super::grid_window::GridWindow;
 use super::node::GridWindowExec;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::rows_because::{Attempt, because, or_reason};
 use crate::exec::rules::walk::up;
 
 /// Replaces windows whose frames move along one dimension: rolling means, running sums, `lag`, `row_number` and the like. The other
@@ -22,17 +23,17 @@ pub(in crate::exec) fn run_on_arrays(
     partitions: usize,
     config: &GridfusionConfig,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    up(plan, |node| along_axis(node, partitions, config)).data()
+    up(plan, |node| or_reason(along_axis(node, partitions, config), node)).data()
 }
 
-/// Returns a plan with the rows of a window along an axis; `None` for another plan.
+/// Returns a plan with the rows of a window along an axis.
 fn along_axis(
     plan: &Arc<dyn ExecutionPlan>,
     partitions: usize,
     config: &GridfusionConfig,
-) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some((window, input)) = GridWindow::try_new(plan)? else { return Ok(None) };
-    let Some(parts) = window.parts(partitions, config) else { return Ok(None) };
+) -> Attempt<Arc<dyn ExecutionPlan>> {
+    let (window, input) = GridWindow::try_new(plan)?;
+    let parts = window.parts(partitions, config)?;
     let scanned = window.scan.columns().len();
     let all: Vec<usize> = (0..window.schema.fields().len()).collect();
     let calls = all[scanned..].iter().map(|&at| -> PhysicalExprRef {
@@ -44,7 +45,10 @@ fn along_axis(
     let columns: Vec<_> = columns.zip(names).collect();
     let window = Arc::new(GridWindowExec::try_new(Arc::new(window), parts, all)?);
     let replaced = ProjectionExec::try_new_with_schema_metadata(columns, window, &schema)?;
-    Ok(have_same_types(&replaced, plan.as_ref()).then(|| Arc::new(replaced) as _))
+    match have_same_types(&replaced, plan.as_ref()) {
+        true => Ok(Arc::new(replaced)),
+        false => Err(because("the types of the functions are others than those of DataFusion")),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use super::lines::NullLines;
 use crate::exec::GridScanExec;
 use crate::exec::matching::{KeysByAxis, Over, has_merged_zeros, number_axis};
+use crate::exec::rows_because::{Attempt, because};
 use crate::grid::AxisSelection;
 use crate::reduce::AxisGroups;
 
@@ -37,48 +38,60 @@ pub(super) struct WindowAxis {
 }
 
 impl WindowAxis {
-    /// Finds the axis of a window over `scan`. `None` unless the keys of partitions tell all labels of the other axes apart.
+    /// Finds the axis of a window over `scan`. The keys of partitions must tell all labels of the other axes apart.
     /// The rows of each partition must be in order along the axis, forwards or backwards.
     pub(super) fn try_new(
         partition_by: &[PhysicalExprRef],
         order_by: &[PhysicalSortExpr],
         scan: &GridScanExec,
-    ) -> Result<Option<Self>> {
+    ) -> Attempt<Self> {
         let sort_keys = order_by.iter().map(|key| &key.expr);
         if partition_by.iter().chain(sort_keys).any(is_volatile) {
-            return Ok(None);
+            return Err(because("a key of the window is random"));
         }
-        let Some(keys) = KeysByAxis::try_new(partition_by, scan) else { return Ok(None) };
-        let Some((axis, order)) = ordered_axis(&keys.axes, order_by, scan) else { return Ok(None) };
-        if scan.plan().selection().axes()[axis].count() > MOST_POSITIONS {
-            return Ok(None);
+        let keys = KeysByAxis::try_new(partition_by, scan);
+        let keys = keys.ok_or_else(|| because("PARTITION BY has a key of no single dimension"))?;
+        let (axis, order) = ordered_axis(&keys.axes, order_by, scan)
+            .ok_or_else(|| because("ORDER BY of the window is no single dimension"))?;
+        let lines = scan.plan().selection().axes()[axis].count();
+        if lines > MOST_POSITIONS {
+            return Err(because(format!(
+                "the window moves along {lines} labels, more than {MOST_POSITIONS}"
+            )));
         }
         for other in (0..keys.axes.len()).filter(|other| *other != axis) {
             let are_apart = || Some(keys.number_axis(other)?.0 == AxisGroups::Each);
             let is_single = scan.plan().selection().axes()[other].count() == 1;
             if !is_single && are_apart() != Some(true) {
-                return Ok(None);
+                let name = scan.array().dims()[other].name();
+                return Err(because(format!(
+                    "partitions of the window have several labels of {name}"
+                )));
             }
         }
-        let Some(partitions) = partitions(scan, axis, &keys) else { return Ok(None) };
+        let out_of_order = || {
+            let name = scan.array().dims()[axis].name();
+            because(format!("the window needs another order of rows than that of {name}"))
+        };
+        let partitions = partitions(scan, axis, &keys).ok_or_else(out_of_order)?;
         let key = match order {
             None => None,
-            Some(order) => match key_of(scan, axis, &order)? {
-                Some(key) => Some((key, order.options)),
-                None => return Ok(None),
-            },
+            Some(order) => {
+                let key = key_of(scan, axis, &order)?.ok_or_else(out_of_order)?;
+                Some((key, order.options))
+            }
         };
         let whole = Self { axis, partitions, backwards: false, key, is_tied: vec![], nulls: None };
         if let Some(found) = whole.in_order()? {
-            return Ok(Some(found));
+            return Ok(found);
         }
         for lead in [false, true] {
             let Some(apart) = whole.with_nulls_apart(lead, scan)? else { break };
             if let Some(found) = apart.in_order()? {
-                return Ok(Some(found));
+                return Ok(found);
             }
         }
-        Ok(None)
+        Err(out_of_order())
     }
 
     /// Returns the number of lines.

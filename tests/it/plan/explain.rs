@@ -9,7 +9,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::support::{F32, I32, Layout, TempTet, TestDataset, session, tet_bytes};
+use crate::support::{F32, I32, Layout, TempTet, TestDataset, query, reducing, session, tet_bytes};
 
 /// 40 hours x 12 stations in chunks of 10 x 4: a grid of 4 x 3 chunks of 160 bytes.
 fn file() -> TempTet {
@@ -170,4 +170,72 @@ async fn batches_are_near_the_batch_size() {
         assert!(full.iter().all(|batch| 2 * batch.num_rows() >= batch_size), "{batch_size}");
         assert!(last.num_rows() <= batch_size);
     }
+}
+
+/// An aggregation or window that runs over the rows of an array tells why, at its scan.
+#[tokio::test]
+async fn scans_show_why_their_rows_are_needed() {
+    let file = file();
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_dataset("t");
+    ctx.register_array("t", file.location(), options).await.unwrap();
+    let window = |over: &str| format!("SELECT sum(value) OVER ({over} ROWS 1 PRECEDING) FROM t");
+    let cases = [
+        ("SELECT value, count(*) FROM t GROUP BY value", "the key value depends on a variable"),
+        (
+            "SELECT count(*) FROM t GROUP BY concat(station, time)",
+            "the key concat(t.station,t.time) depends on several dimensions",
+        ),
+        (
+            "SELECT 1 / (date_part('hour', time) - 3) AS k, avg(value) FROM t GROUP BY k",
+            "the keys have too many groups, or fail on a label",
+        ),
+        (
+            "SELECT time, avg(value), array_agg(value) FROM t GROUP BY time",
+            "no reduction computes array_agg(t.value) by these keys",
+        ),
+        (
+            "SELECT time, sum(value * random()) FROM t GROUP BY time",
+            "a function such as random() has another value for each row",
+        ),
+        (
+            "SELECT time, station, avg(value) FROM t GROUP BY ROLLUP (time, station)",
+            "grouping sets are several aggregations of one row",
+        ),
+        (
+            &window("PARTITION BY station ORDER BY value"),
+            "ORDER BY of the window is no single dimension",
+        ),
+        (
+            &window("PARTITION BY value ORDER BY time"),
+            "PARTITION BY has a key of no single dimension",
+        ),
+        (&window("ORDER BY time"), "partitions of the window have several labels of station"),
+        (
+            &window("PARTITION BY station ORDER BY date_part('hour', time)"),
+            "the window needs another order of rows than that of time",
+        ),
+        (
+            "SELECT sum(value) OVER (PARTITION BY station ORDER BY time ROWS 1 PRECEDING) FROM t WHERE value > 3",
+            "a condition leaves out rows below the window",
+        ),
+    ];
+    for (sql, reason) in cases {
+        let text = explain(&ctx, sql).await;
+        assert!(text.contains(&format!(", rows because {reason}")), "{sql}\n{text}");
+        assert_eq!(text.matches("rows because").count(), 1, "{sql}\n{text}");
+    }
+    let means = "SELECT time, station, avg(value) FROM t GROUP BY time, station";
+    let rolling = window("PARTITION BY station ORDER BY time");
+    for sql in
+        [means, &rolling, "SELECT value FROM t", "SELECT avg(value) FROM (SELECT * FROM t LIMIT 3)"]
+    {
+        assert!(!explain(&ctx, sql).await.contains("because"), "{sql}");
+    }
+    query(&ctx, "SET gridfusion.reduce_memory = 1000").await.unwrap();
+    let text = explain(&ctx, means).await;
+    assert!(text.contains("rows because 480 groups take "), "{text}");
+    assert!(text.contains(" bytes, and gridfusion.reduce_memory is 1000\n"), "{text}");
+    let text = explain(&ctx, &rolling).await;
+    assert!(text.contains("rows because the lines of the window take "), "{text}");
 }
