@@ -1,17 +1,20 @@
 //! Tables with aligned columns.
+//!
+//! ```text
+//!   batches ──▶ the texts of all cells ──▶ the width of each column ──▶ lines
+//! ```
 
-use std::borrow::Cow;
 use std::io::Write;
-use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{ArrayRef, StringArray, StringBuilder};
+use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::ArrayFormatter;
 use datafusion::arrow::util::display::FormatOptions as ArrowFormatOptions;
-use datafusion::arrow::util::pretty::{pretty_format_batches, pretty_format_batches_with_options};
+use datafusion::common::DataFusionError;
 use datafusion::config::FormatOptions;
 use datafusion::error::Result;
+use unicode_width::UnicodeWidthStr;
 
 use super::RowPrinter;
 use super::max_rows::MaxRows;
@@ -20,8 +23,26 @@ use crate::printable::printable_lines;
 /// Number of lines with dots that stand for the rows not shown.
 const DOTS: usize = 3;
 
-/// The lines of a box: left, right, top and bottom, then those below the header, and between columns.
-const BOX: &str = "││──├─┼┤│    ┬┴┌┐└┘";
+/// A horizontal line: left, along a column, between columns, right.
+type Rule = [&'static str; 4];
+
+/// The lines of a table.
+struct Lines {
+    top: Rule,
+    below_header: Rule,
+    bottom: Rule,
+    /// Between columns, and at both sides.
+    upright: &'static str,
+}
+
+const PLUS: Rule = ["+", "-", "+", "+"];
+const ASCII: Lines = Lines { top: PLUS, below_header: PLUS, bottom: PLUS, upright: "|" };
+const BOX: Lines = Lines {
+    top: ["┌", "─", "┬", "┐"],
+    below_header: ["├", "─", "┼", "┤"],
+    bottom: ["└", "─", "┴", "┘"],
+    upright: "│",
+};
 
 /// Prints the first `maxrows` rows, and dots if there are more:
 ///
@@ -33,19 +54,27 @@ const BOX: &str = "││──├─┼┤│    ┬┴┌┐└┘";
 pub(super) struct Table<'a> {
     values: &'a FormatOptions,
     maxrows: MaxRows,
-    batches: Vec<RecordBatch>,
-    is_box: bool,
+    /// The rows to show.
+    shown: Vec<RecordBatch>,
+    /// The number of all rows.
+    rows: usize,
+    lines: &'static Lines,
 }
 
 impl<'a> Table<'a> {
     pub(super) fn new(values: &'a FormatOptions, maxrows: MaxRows, is_box: bool) -> Self {
-        Self { values, maxrows, batches: vec![], is_box }
+        let lines = if is_box { &BOX } else { &ASCII };
+        Self { values, maxrows, shown: vec![], rows: 0, lines }
     }
 }
 
 impl RowPrinter for Table<'_> {
     fn write(&mut self, _: &mut dyn Write, batch: RecordBatch) -> Result<()> {
-        self.batches.push(batch);
+        let left = self.maxrows.count().saturating_sub(self.rows).min(batch.num_rows());
+        self.rows += batch.num_rows();
+        if left > 0 {
+            self.shown.push(batch.slice(0, left));
+        }
         Ok(())
     }
 
@@ -54,84 +83,189 @@ impl RowPrinter for Table<'_> {
         if most == 0 {
             return Ok(());
         }
-        let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
-        let mut shown = first_rows(&self.batches, most);
-        if shown.is_empty() {
-            shown.push(RecordBatch::new_empty(schema));
+        let options: ArrowFormatOptions = self.values.try_into()?;
+        let header = header(&schema, options.types_info());
+        let cells = self.shown.iter().map(|batch| Cells::try_new(batch, &options));
+        let cells: Vec<Cells> = cells.collect::<Result<_>>()?;
+        let widths = widths(&header, &cells);
+        let Lines { top, below_header, bottom, upright } = self.lines;
+        write_rule(out, top, &widths)?;
+        write_row(out, upright, &widths, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
+        write_rule(out, below_header, &widths)?;
+        let mut row = vec![];
+        for batch in &cells {
+            for at in 0..batch.rows {
+                row.clear();
+                row.extend(batch.columns.iter().map(|column| column.value(at)));
+                write_row(out, upright, &widths, &row)?;
+            }
         }
-        let table = drawn(&shown, self.values, self.is_box)?;
-        if rows <= most {
-            return Ok(writeln!(out, "{table}")?);
+        if self.rows > most {
+            let inside = widths.iter().map(|width| width + 3).sum::<usize>();
+            let blanks = " ".repeat(inside.saturating_sub(3));
+            let dots = format!("{upright} .{blanks}{upright}\n");
+            out.write_all(dots.repeat(DOTS).as_bytes())?;
         }
-        // The last line is the border below the rows.
-        let (body, border) = table.rsplit_once('\n').unwrap_or(("", &table));
-        let side = if self.is_box { '│' } else { '|' };
-        let blanks = " ".repeat(border.chars().count().saturating_sub(4));
-        let dots = format!("{side} .{blanks}{side}\n");
-        Ok(writeln!(out, "{body}\n{}{border}", dots.repeat(DOTS))?)
+        write_rule(out, bottom, &widths)?;
+        Ok(())
     }
 }
 
-fn drawn(shown: &[RecordBatch], values: &FormatOptions, is_box: bool) -> Result<String> {
-    let options: ArrowFormatOptions = values.try_into()?;
-    // Columns have the widths of what is shown, so characters are replaced before the table is made.
-    let printable = || {
-        let cells = shown.iter().map(|batch| printable_cells(batch, &options));
-        cells.collect::<Result<Vec<_>>>()
+/// Returns the names of columns, with their types below if these are to be shown.
+fn header(schema: &SchemaRef, has_types: bool) -> Vec<String> {
+    let name = |field: &FieldRef| {
+        let name = printable_lines(field.name());
+        if has_types { format!("{name}\n{}", field.data_type()) } else { name.into_owned() }
     };
-    if is_box {
-        return Ok(boxed(&printable()?));
-    }
-    let table = pretty_format_batches_with_options(shown, &options)?.to_string();
-    Ok(match printable_lines(&table) {
-        Cow::Owned(_) => pretty_format_batches(&printable()?)?.to_string(),
-        Cow::Borrowed(_) => table,
-    })
+    schema.fields().iter().map(name).collect()
 }
 
-/// Draws cells of text in a box.
-fn boxed(batches: &[RecordBatch]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_preset(BOX);
-    for batch in batches {
-        table.set_header(batch.schema_ref().fields().iter().map(|it| it.name()));
-        let columns: Vec<&StringArray> = batch.columns().iter().map(|it| it.as_string()).collect();
-        for row in 0..batch.num_rows() {
-            table.add_row(columns.iter().map(|column| column.value(row)));
-        }
-    }
-    table.to_string()
+/// The texts of a batch, made safe for a terminal.
+struct Cells {
+    rows: usize,
+    columns: Vec<StringArray>,
 }
 
-/// Returns the texts of all cells and names, made safe for a terminal.
-fn printable_cells(batch: &RecordBatch, options: &ArrowFormatOptions<'_>) -> Result<RecordBatch> {
-    let (mut fields, mut columns) = (vec![], vec![]);
-    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        let cells = ArrayFormatter::try_new(column, options)?;
-        let cell = |row| printable_lines(&cells.value(row).to_string()).into_owned();
-        let cells: Vec<String> = (0..column.len()).map(cell).collect();
-        let mut name = printable_lines(field.name()).into_owned();
-        if options.types_info() {
-            name = format!("{name}\n{}", field.data_type());
-        }
-        fields.push(Field::new(name, DataType::Utf8, false));
-        columns.push(Arc::new(StringArray::from(cells)) as ArrayRef);
+impl Cells {
+    fn try_new(batch: &RecordBatch, options: &ArrowFormatOptions<'_>) -> Result<Self> {
+        let columns = batch.columns().iter().map(|column| texts(column, options));
+        Ok(Self { rows: batch.num_rows(), columns: columns.collect::<Result<_>>()? })
     }
-    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &rows)?)
 }
 
-/// Returns the first `most` rows, as slices of the batches.
-fn first_rows(batches: &[RecordBatch], most: usize) -> Vec<RecordBatch> {
-    let mut left = most;
-    let mut shown = vec![];
-    for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
-        let rows = batch.num_rows().min(left);
-        if rows == 0 {
-            break;
-        }
-        shown.push(batch.slice(0, rows));
-        left -= rows;
+fn texts(column: &ArrayRef, options: &ArrowFormatOptions<'_>) -> Result<StringArray> {
+    let cells = ArrayFormatter::try_new(column, options)?;
+    let mut texts = StringBuilder::with_capacity(column.len(), 16 * column.len());
+    let mut text = String::new();
+    for row in 0..column.len() {
+        text.clear();
+        cells.value(row).write(&mut text).map_err(DataFusionError::from)?;
+        texts.append_value(printable_lines(&text));
     }
-    shown
+    Ok(texts.finish())
+}
+
+/// Returns the number of letters that each column needs: one at least.
+fn widths(header: &[String], cells: &[Cells]) -> Vec<usize> {
+    let mut widths: Vec<usize> = header.iter().map(|name| width(name).max(1)).collect();
+    for batch in cells {
+        for (widest, column) in widths.iter_mut().zip(&batch.columns) {
+            *widest = column.iter().flatten().map(width).fold(*widest, usize::max);
+        }
+    }
+    widths
+}
+
+/// Returns the letters of the longest line of a text.
+fn width(text: &str) -> usize {
+    text.split('\n').map(line_width).max().unwrap_or_default()
+}
+
+fn line_width(line: &str) -> usize {
+    // Nothing unprintable is left, so each byte of ASCII is as wide as a letter.
+    if line.is_ascii() { line.len() } else { line.width() }
+}
+
+fn write_rule(out: &mut dyn Write, rule: &Rule, widths: &[usize]) -> Result<()> {
+    let [left, along, between, right] = rule;
+    let columns: Vec<String> = widths.iter().map(|width| along.repeat(width + 2)).collect();
+    Ok(writeln!(out, "{left}{}{right}", columns.join(between))?)
+}
+
+/// Writes a row, in as many lines as its highest cell has.
+fn write_row(out: &mut dyn Write, upright: &str, widths: &[usize], row: &[&str]) -> Result<()> {
+    let mut rest: Vec<Option<&str>> = row.iter().map(|cell| Some(*cell)).collect();
+    loop {
+        out.write_all(upright.as_bytes())?;
+        for (rest, width) in rest.iter_mut().zip(widths) {
+            let (line, below) = match rest.unwrap_or_default().split_once('\n') {
+                Some((line, below)) => (line, Some(below)),
+                None => (rest.unwrap_or_default(), None),
+            };
+            *rest = below;
+            let blanks = width - line_width(line);
+            write!(out, " {line}{:blanks$} {upright}", "")?;
+        }
+        out.write_all(b"\n")?;
+        if rest.iter().all(Option::is_none) {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::Float64Array;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::arrow::util::pretty::pretty_format_batches_with_options;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn drawn(batches: &[RecordBatch], values: &FormatOptions, is_box: bool) -> String {
+        let mut table = Box::new(Table::new(values, MaxRows::Unlimited, is_box));
+        let mut out = vec![];
+        for batch in batches {
+            table.write(&mut out, batch.clone()).unwrap();
+        }
+        table.finish(&mut out, batches[0].schema()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Texts of several lines, of wide letters and of marks without a width, beside numbers.
+    fn random(rng: &mut SmallRng, columns: usize, rows: usize) -> RecordBatch {
+        let piece = ["", "a", "long text", "\n", "東京", "e\u{301}", "🌍", "|", " "];
+        let mut text = || -> String {
+            (0..rng.random_range(0..4)).map(|_| piece[rng.random_range(0..piece.len())]).collect()
+        };
+        let mut fields = vec![Field::new("value", DataType::Float64, true)];
+        let numbers =
+            Float64Array::from_iter((0..rows).map(|at| (at % 3 > 0).then_some(at as f64)));
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(numbers)];
+        for _ in 0..columns {
+            fields.push(Field::new(text(), DataType::Utf8, true));
+            let cells = (0..rows).map(|at| (at % 5 > 0).then(&mut text));
+            arrays.push(Arc::new(StringArray::from_iter(cells)));
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+    }
+
+    #[test]
+    fn tables_are_those_of_arrow() {
+        let mut rng = SmallRng::seed_from_u64(3);
+        for case in 0..200 {
+            let batch = random(&mut rng, case % 4, case % 7);
+            let values =
+                FormatOptions { types_info: case % 2 == 0, null: "-".into(), ..Default::default() };
+            let options: ArrowFormatOptions = (&values).try_into().unwrap();
+            let batches = [batch.clone(), batch];
+            let arrow = pretty_format_batches_with_options(&batches, &options).unwrap();
+            assert_eq!(drawn(&batches, &values, false), format!("{arrow}\n"), "case {case}");
+            let boxed = drawn(&batches, &values, true);
+            let plain = boxed.replace('│', "|").replace('─', "-");
+            let plain = plain.replace(['┌', '┬', '┐', '├', '┼', '┤', '└', '┴', '┘'], "+");
+            assert_eq!(plain, format!("{arrow}\n"), "case {case}, in a box");
+        }
+    }
+
+    #[test]
+    fn boxes_have_corners() {
+        let batch = RecordBatch::try_from_iter([
+            ("a", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef),
+            ("b\u{1b}", Arc::new(StringArray::from(vec!["x\r\ny"])) as ArrayRef),
+        ]);
+        let lines = [
+            "┌─────┬────┐",
+            "│ a   │ b␛ │",
+            "├─────┼────┤",
+            "│ 1.0 │ x␍ │",
+            "│     │ y  │",
+            "└─────┴────┘",
+        ];
+        let drawn = drawn(&[batch.unwrap()], &FormatOptions::default(), true);
+        assert_eq!(drawn.lines().collect::<Vec<_>>(), lines);
+    }
 }
