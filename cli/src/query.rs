@@ -125,7 +125,7 @@ impl Query {
         drop(opening);
         let staging = (kind == StatementKind::Write).then(|| Arc::new(Staging::default()));
         let context = match &staging {
-            Some(staging) => staging.context(context)?,
+            Some(staging) => staging.context(context, &plan)?,
             None => context,
         };
         if plan.boundedness().is_unbounded() {

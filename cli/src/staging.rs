@@ -27,6 +27,8 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, collect};
+use gridfusion::core::tile::removals;
+use gridfusion::exec::writes_array;
 
 use futures::stream::{self, BoxStream};
 use object_store::path::Path;
@@ -100,6 +102,8 @@ impl Staging {
             written = collect(Arc::clone(plan), Arc::clone(context)) => written,
             () = interrupted => exec_err!("interrupted; no file was written"),
         };
+        // What an array left behind is gone when the program ends.
+        removals().await;
         match written {
             Ok(batches) => {
                 self.commit().await?;
@@ -112,8 +116,16 @@ impl Staging {
         }
     }
 
-    /// Returns the context with stores that stage all files written to them.
-    pub(crate) fn context(self: &Arc<Self>, context: TaskContext) -> Result<TaskContext> {
+    /// Returns the context with stores that stage all files that `plan` writes to them. A plan that writes an array has a last step of
+    /// its own, which must fail if another program took it first.
+    pub(crate) fn context(
+        self: &Arc<Self>,
+        context: TaskContext,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> Result<TaskContext> {
+        if writes_array(plan) {
+            return Ok(context);
+        }
         let runtime = context.runtime_env();
         let stores = StagedStores {
             stores: Arc::clone(&runtime.object_store_registry),

@@ -91,4 +91,6 @@ pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{CsvFormatter, JsonValues, ParquetTypesRule, parquet_type};
+#[cfg(feature = "zarr")]
+pub use write::{ZarrFormatFactory, writes_array};
 pub(crate) use written_times::WrittenTimesRule;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "zarr")]
+use datafusion::datasource::file_format::FileFormatFactory;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
@@ -10,6 +12,8 @@ use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
+#[cfg(feature = "zarr")]
+use crate::exec::ZarrFormatFactory;
 use crate::exec::mended::{MendedEnd, MendedLogic, WhenExecuted};
 use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
@@ -57,6 +61,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///   become text, but no timestamps
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
+    /// - with the feature `zarr`, `COPY … TO 'x.zarr'`, or `STORED AS ZARR`
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change settings that exist already, nor the formats in these settings. A second call changes nothing.
@@ -90,6 +95,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         }
         let functions = self.table_functions().get_or_insert_default();
         functions.extend(ours.table.into_iter().map(|it| (it.name().to_owned(), it)));
+        add_file_formats(&mut self);
         let any = ArrayTableFactory::FILE_TYPE.to_owned();
         let builder = self.with_table_factory(any, Arc::new(ArrayTableFactory::default()));
         formats.iter().fold(builder, |builder, format| {
@@ -97,6 +103,19 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             builder.with_table_factory(format.name().to_uppercase(), factory)
         })
     }
+}
+
+/// Adds the formats of arrays that `COPY` writes, if the session lacks them.
+fn add_file_formats(builder: &mut SessionStateBuilder) {
+    #[cfg(feature = "zarr")]
+    {
+        let ours: Arc<dyn FileFormatFactory> = Arc::new(ZarrFormatFactory);
+        let present = builder.file_formats().get_or_insert_default();
+        if !present.iter().any(|it| it.get_ext() == ours.get_ext()) {
+            present.push(ours);
+        }
+    }
+    let _ = builder;
 }
 
 /// Puts our versions of functions into the place of those of DataFusion, and adds functions that DataFusion lacks. Functions of the

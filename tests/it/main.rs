@@ -24,3 +24,4 @@ mod support;
 mod tet;
 mod tiledb;
 mod verify;
+mod writing;

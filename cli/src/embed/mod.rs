@@ -376,7 +376,7 @@ async fn write(
     interrupted: impl Future<Output = ()>,
 ) -> Result<Vec<RecordBatch>> {
     let staging = Arc::new(Staging::default());
-    let context = Arc::new(staging.context(context)?);
+    let context = Arc::new(staging.context(context, plan)?);
     let plan = cooperative(Arc::clone(plan))?;
     staging.run_unless(interrupted, &plan, &context).await
 }

@@ -23,5 +23,6 @@ pub mod reduce;
 pub mod source;
 pub mod tile;
 pub mod verify;
+pub mod write;
 
 pub use error::{Error, ErrorKind, Result};

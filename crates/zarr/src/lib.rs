@@ -6,6 +6,7 @@ mod references;
 mod store;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use gridfusion_core::Result;
 use gridfusion_core::read::{Dataset, Opener};
 
 pub use format::Zarr;
+pub use write::{ZarrCompressor, ZarrEncoding, ZarrWriter};
 
 /// Opens a Zarr store, or a file of references, and reads its metadata.
 ///

@@ -18,6 +18,7 @@ use super::{Zarr, open};
 mod padded;
 mod ragged;
 mod ragged_columns;
+mod written;
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();

@@ -3,9 +3,12 @@
 //! ```text
 //!   COPY … TO 'x.parquet'   seconds ──▶ milliseconds           Parquet has no type for seconds
 //!   COPY … TO 'x.json'      infinity ──▶ "Infinity"            JSON has no number for it; null would be another value
+//!   COPY … TO 'x.zarr'      rows ──▶ cells                     an array again
 //!   COPY … TO 'x.csv'       rows ──▶ lines                     the text of Arrow's writer, in less time
 //! ```
 
+#[cfg(feature = "zarr")]
+mod array;
 mod csv;
 mod json_values;
 mod parquet_rule;
@@ -14,6 +17,8 @@ mod text_rule;
 mod text_sink;
 mod times;
 
+#[cfg(feature = "zarr")]
+pub use array::{ZarrFormatFactory, writes_array};
 pub use csv::CsvFormatter;
 pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;

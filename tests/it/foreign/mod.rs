@@ -28,3 +28,4 @@ mod tables;
 /// Virtual datasets of HDF5.
 #[cfg(feature = "hdf5")]
 mod virtual_files;
+mod zarr_writer;

@@ -29,4 +29,4 @@ pub use objects::{MOST_OF_DOCUMENT, Objects};
 pub use request::Request;
 pub use slice::Slice;
 pub use version::ObjectVersion;
-pub use write::{WriteSession, write_all};
+pub use write::{WriteSession, removals, write_all};

@@ -6,7 +6,9 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 
@@ -171,8 +173,47 @@ impl Drop for WriteSession {
         }
         // Without a Tokio runtime, the objects stay; they belong to no array.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            drop(runtime.spawn(take_back(Arc::clone(&self.folder), put, uploads)));
+            let removal = Removal::new();
+            let taken_back = take_back(Arc::clone(&self.folder), put, uploads);
+            drop(runtime.spawn(async move {
+                taken_back.await;
+                drop(removal);
+            }));
         }
+    }
+}
+
+/// The removals that run in the background.
+static REMOVALS: AtomicUsize = AtomicUsize::new(0);
+
+/// A removal that runs.
+struct Removal;
+
+impl Removal {
+    fn new() -> Self {
+        REMOVALS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        REMOVALS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until all that dropped sessions of this process wrote is removed. A program calls it before it ends its runtime.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// gridfusion_core::tile::removals().await; // no session was dropped
+/// # }
+/// ```
+pub async fn removals() {
+    const PAUSE: Duration = Duration::from_millis(5);
+    while REMOVALS.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -1,0 +1,231 @@
+//! [`NewArray`]: the description of an array that is about to be written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
+use arrow::util::display::array_value_to_string;
+use serde_json::Value;
+
+use super::Extent;
+use crate::error::{Error, Result};
+
+/// Attributes by name, as a format stores them.
+pub type Attributes = BTreeMap<String, Value>;
+
+/// A dimension of a new array.
+#[derive(Debug, Clone)]
+pub struct NewDimension {
+    /// The name of the dimension, and of the variable of its labels.
+    pub name: String,
+    /// A label per index, none of which is NULL.
+    pub labels: ArrayRef,
+    /// The attributes of the labels.
+    pub attributes: Attributes,
+}
+
+/// A variable of a new array, over all of its dimensions.
+#[derive(Debug, Clone)]
+pub struct NewVariable {
+    /// The name of the variable.
+    pub name: String,
+    /// The type of its cells.
+    pub data_type: DataType,
+    /// The value that stands for NULL in the format, as an array of this one value; `None` for a variable without NULLs.
+    pub fill: Option<ArrayRef>,
+    /// The attributes of the variable.
+    pub attributes: Attributes,
+}
+
+/// The cells of one chunk of a variable.
+#[derive(Debug, Clone)]
+pub struct NewChunk {
+    /// The number of the variable.
+    pub variable: usize,
+    /// The coordinates of the chunk in the grid of chunks.
+    pub coordinates: Vec<u64>,
+    /// The cells, row by row, without those outside of the array.
+    pub cells: ArrayRef,
+}
+
+/// An array to be written: dimensions with labels, and variables over all of them, in chunks of one shape.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{Float64Array, Int32Array};
+/// use arrow::datatypes::DataType;
+/// use gridfusion_core::write::{NewArray, NewDimension, NewVariable};
+///
+/// # fn main() -> gridfusion_core::Result<()> {
+/// let lat = NewDimension {
+///     name: "lat".into(),
+///     labels: Arc::new(Float64Array::from(vec![59.0, 60.0, 61.0])),
+///     attributes: Default::default(),
+/// };
+/// let height = NewVariable {
+///     name: "height".into(),
+///     data_type: DataType::Int32,
+///     fill: Some(Arc::new(Int32Array::from(vec![-999]))),
+///     attributes: Default::default(),
+/// };
+/// let array = NewArray::try_new(vec![lat], vec![height], vec![2])?;
+/// assert_eq!((array.shape(), array.chunk_counts()), (vec![3], vec![2]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct NewArray {
+    dimensions: Vec<NewDimension>,
+    variables: Vec<NewVariable>,
+    chunk_shape: Vec<u64>,
+    attributes: Attributes,
+}
+
+impl NewArray {
+    /// Makes the description of an array.
+    ///
+    /// # Errors
+    /// `Usage` if names repeat or cannot be names of objects, a label is NULL, a fill value is not one of its variable, or the shape of
+    /// chunks does not fit.
+    pub fn try_new(
+        dimensions: Vec<NewDimension>,
+        variables: Vec<NewVariable>,
+        chunk_shape: Vec<u64>,
+    ) -> Result<Self> {
+        let names = dimensions.iter().map(|it| &it.name);
+        let names = names.chain(variables.iter().map(|it| &it.name));
+        let mut seen = BTreeSet::new();
+        for name in names {
+            check_name(name)?;
+            if !seen.insert(name) {
+                return Err(Error::usage(format!("two columns are called \"{name}\"")));
+            }
+        }
+        for NewDimension { name, labels, .. } in &dimensions {
+            if let Some(at) = (0..labels.len()).find(|at| labels.is_null(*at)) {
+                let message = format!("label {at} of the dimension \"{name}\" is NULL");
+                return Err(Error::usage(message));
+            }
+        }
+        for NewVariable { name, data_type, fill, .. } in &variables {
+            let fits = |fill: &ArrayRef| {
+                fill.len() == 1 && fill.null_count() == 0 && fill.data_type() == data_type
+            };
+            if !fill.as_ref().is_none_or(fits) {
+                return Err(Error::usage(format!(
+                    "the fill value of \"{name}\" is no {data_type}"
+                )));
+            }
+        }
+        if chunk_shape.len() != dimensions.len() || chunk_shape.contains(&0) {
+            return Err(Error::usage(format!(
+                "chunks of shape {chunk_shape:?} for {} dimensions",
+                dimensions.len()
+            )));
+        }
+        Ok(Self { dimensions, variables, chunk_shape, attributes: Attributes::new() })
+    }
+
+    /// Sets the attributes of the whole array.
+    #[must_use]
+    pub fn with_attributes(self, attributes: Attributes) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// Sets the shape of chunks.
+    ///
+    /// # Errors
+    /// `Usage` if it does not fit.
+    pub fn with_chunk_shape(self, chunk_shape: Vec<u64>) -> Result<Self> {
+        let Self { dimensions, variables, attributes, .. } = self;
+        Ok(Self::try_new(dimensions, variables, chunk_shape)?.with_attributes(attributes))
+    }
+
+    /// Returns the dimensions, the slowest first.
+    pub fn dimensions(&self) -> &[NewDimension] {
+        &self.dimensions
+    }
+
+    /// Returns the variables.
+    pub fn variables(&self) -> &[NewVariable] {
+        &self.variables
+    }
+
+    /// Returns the attributes of the whole array.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Returns the elements of a chunk along each axis.
+    pub fn chunk_shape(&self) -> &[u64] {
+        &self.chunk_shape
+    }
+
+    /// Returns the elements along each axis.
+    pub fn shape(&self) -> Vec<u64> {
+        self.dimensions.iter().map(|it| it.labels.len() as u64).collect()
+    }
+
+    /// Returns the chunks along each axis.
+    pub fn chunk_counts(&self) -> Vec<u64> {
+        let lens = self.shape().into_iter().zip(&self.chunk_shape);
+        lens.map(|(len, chunk)| len.div_ceil(*chunk)).collect()
+    }
+
+    /// Returns the cells that a chunk has in the array.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such chunk or variable, or the chunk has another number or type of cells.
+    pub fn extent(&self, chunk: &NewChunk) -> Result<Extent> {
+        let counts = self.chunk_counts();
+        let is_there = chunk.coordinates.len() == counts.len()
+            && chunk.coordinates.iter().zip(&counts).all(|(at, count)| at < count);
+        let Some(variable) = self.variables.get(chunk.variable).filter(|_| is_there) else {
+            return Err(Error::usage(format!(
+                "chunk {:?} of variable {} is outside of the array",
+                chunk.coordinates, chunk.variable
+            )));
+        };
+        let extent = Extent::clipped(&chunk.coordinates, &self.chunk_shape, &self.shape());
+        let (name, cells) = (&variable.name, &chunk.cells);
+        if cells.data_type() != &variable.data_type || cells.len() as u64 != extent.cells() {
+            return Err(Error::usage(format!(
+                "chunk {:?} of \"{name}\" has {} cells of {}, expected {} of {}",
+                chunk.coordinates,
+                cells.len(),
+                cells.data_type(),
+                extent.cells(),
+                variable.data_type
+            )));
+        }
+        Ok(extent)
+    }
+
+    /// Returns the labels of a cell as text, such as `time=2024-01-01T00:00:00, lat=59.5`. The cell is the one with this number, row by
+    /// row, of an extent.
+    pub fn labels_of(&self, extent: &Extent, cell: usize) -> String {
+        let mut rest = cell as u64;
+        let mut labels = vec![];
+        for (axis, dimension) in self.dimensions.iter().enumerate().rev() {
+            let len = extent.shape[axis].max(1);
+            let at = extent.origin[axis] + rest % len;
+            rest /= len;
+            let label = array_value_to_string(&dimension.labels, at as usize);
+            let label = label.unwrap_or_else(|_| format!("#{at}"));
+            labels.push(format!("{}={label}", dimension.name));
+        }
+        labels.reverse();
+        labels.join(", ")
+    }
+}
+
+/// Fails for a name that cannot be the name of an object below a folder.
+fn check_name(name: &str) -> Result<()> {
+    let is_path = name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.');
+    if is_path || name.starts_with("__") {
+        let message = format!("\"{name}\" cannot be the name of a dimension or a variable");
+        return Err(Error::usage(message));
+    }
+    Ok(())
+}

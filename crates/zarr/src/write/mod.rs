@@ -1,0 +1,28 @@
+//! Writing Zarr stores of version 3. No I/O.
+//!
+//! ```text
+//!   write(chunk)   t2m/c/3/0                       an object per chunk, or per shard
+//!   finish()       time/c/0  lat/c/0               labels
+//!                  time/zarr.json  t2m/zarr.json   an array each
+//!   published      zarr.json                       the group, with all metadata: readers find the store from here on
+//! ```
+//!
+//! zarr-python and xarray read such a store without warnings: names of dimensions, consolidated metadata, and missing values as the
+//! attribute `_FillValue`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `writer` | the writes of a store |
+//! | `encoding` | codecs and shards |
+//! | `cell_type` | the types of cells, and their bytes |
+//! | `metadata` | the documents |
+//!
+//! Facts: the specification of Zarr version 3, and stores that zarr-python and xarray wrote.
+
+mod cell_type;
+mod encoding;
+mod metadata;
+mod writer;
+
+pub use encoding::{ZarrCompressor, ZarrEncoding};
+pub use writer::ZarrWriter;

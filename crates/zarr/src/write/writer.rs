@@ -1,0 +1,332 @@
+//! [`ZarrWriter`]: the writes of a store.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use gridfusion_core::format::{Content, Publish, Write, Writer};
+use gridfusion_core::write::{Attributes, Extent, NewArray, NewChunk, NewVariable, cells_of_box};
+use gridfusion_core::{Error, Result};
+use serde_json::json;
+
+use super::cell_type::{BadCell, StoredType};
+use super::encoding::{ZarrEncoding, shard};
+use super::metadata::{ArrayDocument, ArrayFacts, group};
+
+/// The most labels of a chunk of labels.
+const LABELS: u64 = 1 << 20;
+
+/// A variable with all that its cells need to be stored.
+#[derive(Debug)]
+struct StoredVariable {
+    stored: StoredType,
+    /// The value that stands for NULL, in the stored type.
+    fill: Option<ArrayRef>,
+    /// The value of cells of chunks that lie outside of the array.
+    padding: ArrayRef,
+}
+
+/// Writes an array as a Zarr store of version 3: a group with an array per variable, and one per dimension with its labels.
+///
+/// Cells of floats and times that are NULL are stored as NaN and NaT, unless the variable has another fill value. A chunk without values
+/// is not stored.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{Array, ArrayRef, Float32Array, Int32Array};
+/// use gridfusion_core::io::LocalFolder;
+/// use gridfusion_core::tile::write_all;
+/// use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable};
+/// use gridfusion_zarr::{ZarrEncoding, ZarrWriter, open};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion_core::Result<()> {
+/// let cells: ArrayRef = Arc::new(Float32Array::from(vec![Some(1.5), None, Some(2.5)]));
+/// let x = NewDimension {
+///     name: "x".into(),
+///     labels: Arc::new(Int32Array::from(vec![10, 20, 30])),
+///     attributes: Default::default(),
+/// };
+/// let v = NewVariable {
+///     name: "v".into(),
+///     data_type: cells.data_type().clone(),
+///     fill: None,
+///     attributes: Default::default(),
+/// };
+/// let array = NewArray::try_new(vec![x], vec![v], vec![3])?;
+/// let writer = ZarrWriter::try_new(array, ZarrEncoding::default())?;
+/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells })];
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("x.zarr");
+/// # std::fs::create_dir(&path).unwrap();
+/// write_all(writer, futures::stream::iter(chunks), Arc::new(LocalFolder::open(&path, true)?)).await?;
+///
+/// let written = open(path.to_str().unwrap()).await?;
+/// assert_eq!(written.array("v").await?.rows(), 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ZarrWriter {
+    /// The array, whose chunks are objects: shards, if there are any.
+    array: NewArray,
+    /// The elements of the chunks of a shard.
+    inner_shape: Option<Vec<u64>>,
+    variables: Vec<StoredVariable>,
+    encoding: ZarrEncoding,
+    /// The variables and coordinates of the objects that were written.
+    written: BTreeSet<(usize, Vec<u64>)>,
+}
+
+impl ZarrWriter {
+    /// Makes a writer of an array. With shards, [`ZarrWriter::array`] has their shape as that of chunks.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type that Zarr does not have, `Usage` for an encoding that does not fit.
+    pub fn try_new(array: NewArray, encoding: ZarrEncoding) -> Result<Self> {
+        encoding.check(array.dimensions().len())?;
+        let stored = |variable: &NewVariable| {
+            let stored = StoredType::new(&variable.data_type)
+                .map_err(|error| Error::unsupported(format!("\"{}\": {error}", variable.name)))?;
+            let fill = variable.fill.as_ref().map(|fill| stored.stored(fill)).transpose()?;
+            let fill = fill.or_else(|| stored.natural_fill());
+            let padding = fill.clone().unwrap_or_else(|| stored.zero());
+            Ok(StoredVariable { stored, fill, padding })
+        };
+        let variables = array.variables().iter().map(stored).collect::<Result<_>>()?;
+        let (array, inner_shape) = match &encoding.shard_chunks {
+            None => (array, None),
+            Some(chunks) => {
+                let inner = array.chunk_shape().to_vec();
+                let shape = inner.iter().zip(chunks).map(|(len, count)| len.checked_mul(*count));
+                let shape = shape
+                    .collect::<Option<Vec<u64>>>()
+                    .ok_or_else(|| Error::usage("shards have too many elements"))?;
+                (array.with_chunk_shape(shape)?, Some(inner))
+            }
+        };
+        Ok(Self { array, inner_shape, variables, encoding, written: BTreeSet::new() })
+    }
+
+    /// Returns the array. Its chunks are the objects of the store, so those that the writer takes.
+    pub fn array(&self) -> &NewArray {
+        &self.array
+    }
+
+    /// Takes several chunks, which are encoded on so many threads.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
+        let share = chunks.len().div_ceil(threads.max(1)).max(1);
+        let this = &*self;
+        let encoded: Vec<Result<Option<Content>>> = std::thread::scope(|scope| {
+            let parts = chunks.chunks(share).map(|part| {
+                let encode = || part.iter().map(|chunk| this.object(chunk)).collect::<Vec<_>>();
+                scope.spawn(encode)
+            });
+            let parts: Vec<_> = parts.collect();
+            let failed =
+                |_| vec![Err(Error::internal("a thread that encodes chunks has panicked"))];
+            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(failed)).collect()
+        });
+        let encoded = encoded.into_iter().collect::<Result<Vec<_>>>()?;
+        for chunk in chunks {
+            self.record(chunk)?;
+        }
+        let objects: Vec<Content> = encoded.into_iter().flatten().collect();
+        Ok(if objects.is_empty() { vec![] } else { vec![Write::Put(objects)] })
+    }
+
+    /// Counts a chunk as written.
+    fn record(&mut self, chunk: NewChunk) -> Result<()> {
+        let NewChunk { variable, coordinates, .. } = chunk;
+        if self.written.insert((variable, coordinates.clone())) {
+            return Ok(());
+        }
+        let name = &self.array.variables()[variable].name;
+        Err(Error::usage(format!("chunk {coordinates:?} of \"{name}\" is written twice")))
+    }
+
+    /// Returns the object of a chunk; `None` if all of its cells are NULL, so that it is not stored.
+    ///
+    /// # Errors
+    /// `Usage` if the chunk is not one of the array, or a cell cannot be stored.
+    fn object(&self, chunk: &NewChunk) -> Result<Option<Content>> {
+        let extent = self.array.extent(chunk)?;
+        let variable = &self.variables[chunk.variable];
+        let name = &self.array.variables()[chunk.variable].name;
+        let cells = variable.stored.stored(&chunk.cells)?;
+        if variable.fill.is_some() && cells.null_count() == cells.len() {
+            return Ok(None);
+        }
+        let checked = variable.stored.check(&cells, variable.fill.as_ref());
+        checked.map_err(|BadCell(cell, reason)| {
+            let labels = self.array.labels_of(&extent, cell);
+            Error::usage(format!("the cell {labels} of \"{name}\" cannot be written: {reason}"))
+        })?;
+        let bytes = match &self.inner_shape {
+            None => {
+                Some(self.encoded(&cells, &extent.shape, self.array.chunk_shape(), variable)?)
+            }
+            Some(inner) => self.sharded(&cells, &extent.shape, inner, variable)?,
+        };
+        Ok(bytes.map(|bytes| Content::new(key(name, &chunk.coordinates), bytes)))
+    }
+
+    /// Encodes cells of some shape as those of a chunk, which may be larger.
+    fn encoded(
+        &self,
+        cells: &ArrayRef,
+        shape: &[u64],
+        chunk: &[u64],
+        variable: &StoredVariable,
+    ) -> Result<Vec<u8>> {
+        let whole = Extent { origin: vec![0; chunk.len()], shape: chunk.to_vec() };
+        let cells = cells_of_box(cells, shape, &whole)?;
+        self.encoding.encoded(variable.stored.bytes(&cells, &variable.padding)?)
+    }
+
+    /// Encodes the chunks of a shard; `None` if none of them is stored.
+    fn sharded(
+        &self,
+        cells: &ArrayRef,
+        shape: &[u64],
+        inner: &[u64],
+        variable: &StoredVariable,
+    ) -> Result<Option<Vec<u8>>> {
+        let counts = self.array.chunk_shape().iter().zip(inner);
+        let counts: Vec<u64> = counts.map(|(len, inner)| len / inner).collect();
+        let chunk = |number| {
+            let part = Extent::clipped(&coordinates_of(number, &counts), inner, shape);
+            if part.cells() == 0 {
+                return Ok(None);
+            }
+            let own = cells_of_box(cells, shape, &part)?;
+            let is_stored = variable.fill.is_none() || own.null_count() < own.len();
+            is_stored.then(|| self.encoded(&own, &part.shape, inner, variable)).transpose()
+        };
+        let chunks = (0..counts.iter().product()).map(chunk).collect::<Result<_>>()?;
+        Ok(shard(chunks))
+    }
+
+    /// Returns the documents of all arrays, and the objects of labels.
+    fn labels_and_documents(&self) -> Result<(Vec<Content>, Vec<ArrayDocument>)> {
+        let (mut objects, mut documents) = (vec![], vec![]);
+        for dimension in self.array.dimensions() {
+            let name = &dimension.name;
+            let stored = StoredType::new(dimension.labels.data_type())
+                .map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))?;
+            let labels = stored.stored(&dimension.labels)?;
+            let len = labels.len() as u64;
+            let chunk = len.clamp(1, LABELS);
+            for number in 0..len.div_ceil(chunk) {
+                let part = labels
+                    .slice((number * chunk) as usize, chunk.min(len - number * chunk) as usize);
+                let padded = Extent { origin: vec![0], shape: vec![chunk] };
+                let padded = cells_of_box(&part, &[part.len() as u64], &padded)?;
+                let bytes = stored.bytes(&padded, &stored.zero())?;
+                objects.push(Content::new(key(name, &[number]), self.encoding.encoded(bytes)?));
+            }
+            let codecs = self.encoding.codecs(stored.is_text(), stored.word());
+            documents.push(ArrayDocument::new(ArrayFacts {
+                name,
+                shape: &[len],
+                object_shape: &[chunk],
+                inner_shape: None,
+                data_type: stored.name,
+                fill_value: stored.fill_json(None),
+                codecs,
+                dimension_names: std::slice::from_ref(name),
+                attributes: with_time(dimension.attributes.clone(), &stored),
+            }));
+        }
+        let names: Vec<String> = self.array.dimensions().iter().map(|it| it.name.clone()).collect();
+        for (variable, StoredVariable { stored, fill, .. }) in
+            self.array.variables().iter().zip(&self.variables)
+        {
+            let mut attributes = with_time(variable.attributes.clone(), stored);
+            if let Some(fill) = fill {
+                attributes.insert("_FillValue".to_owned(), stored.fill_attribute(fill));
+            }
+            documents.push(ArrayDocument::new(ArrayFacts {
+                name: &variable.name,
+                shape: &self.array.shape(),
+                object_shape: self.array.chunk_shape(),
+                inner_shape: self.inner_shape.as_deref(),
+                data_type: stored.name,
+                fill_value: stored.fill_json(fill.as_ref()),
+                codecs: self.encoding.codecs(stored.is_text(), stored.word()),
+                dimension_names: &names,
+                attributes,
+            }));
+        }
+        Ok((objects, documents))
+    }
+
+    /// Fails unless each chunk of a variable without a fill value was written.
+    fn check_complete(&self) -> Result<()> {
+        let chunks = self.array.chunk_counts().iter().product::<u64>();
+        for (number, variable) in self.array.variables().iter().enumerate() {
+            if self.variables[number].fill.is_some() {
+                continue;
+            }
+            let written = self.written.iter().filter(|(of, _)| *of == number).count() as u64;
+            if written < chunks {
+                return Err(Error::usage(format!(
+                    "{written} of {chunks} chunks of \"{}\" were written, and it has no fill value",
+                    variable.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Writer for ZarrWriter {
+    type Chunk = NewChunk;
+
+    fn write(&mut self, chunk: NewChunk) -> Result<Vec<Write>> {
+        self.write_many(vec![chunk], 1)
+    }
+
+    fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
+        self.check_complete()?;
+        let (mut objects, documents) = self.labels_and_documents()?;
+        for document in &documents {
+            objects.push(Content::new(format!("{}/zarr.json", document.name), document.bytes()?));
+        }
+        let root = Content::new("zarr.json", group(self.array.attributes(), &documents)?);
+        Ok((vec![Write::Put(objects)], Publish::Create(root)))
+    }
+}
+
+/// Returns the name of the object with a chunk, such as `t2m/c/3/0`.
+fn key(name: &str, coordinates: &[u64]) -> Arc<str> {
+    let mut key = format!("{name}/c");
+    for at in coordinates {
+        key.push('/');
+        key.push_str(&at.to_string());
+    }
+    key.into()
+}
+
+/// Returns the coordinates of a chunk in a grid of chunks, from its number.
+fn coordinates_of(mut number: u64, counts: &[u64]) -> Vec<u64> {
+    let mut coordinates = vec![0; counts.len()];
+    for (at, count) in coordinates.iter_mut().zip(counts).rev() {
+        (*at, number) = (number % count, number / count);
+    }
+    coordinates
+}
+
+/// Returns attributes with the units of times.
+fn with_time(mut attributes: Attributes, stored: &StoredType) -> Attributes {
+    if let Some(units) = stored.time {
+        attributes.insert("units".to_owned(), json!(units));
+        attributes.insert("calendar".to_owned(), json!("proleptic_gregorian"));
+    }
+    attributes
+}

@@ -1,0 +1,153 @@
+//! [`ZarrFormatFactory`]: the file format `ZARR` of `COPY`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::{GetExt, Statistics, not_impl_err, plan_err};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
+use datafusion::datasource::physical_plan::{
+    ArrowSource, FileScanConfig, FileSinkConfig, FileSource,
+};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
+use datafusion::physical_plan::ExecutionPlan;
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::dimensions::dimension_columns;
+use super::options::WriteOptions;
+use super::sink::ArraySink;
+
+/// The name of the format, and the ending of its stores.
+const NAME: &str = "zarr";
+
+/// Makes the format that `COPY (…) TO 'x.zarr'` and `COPY (…) TO 'x' STORED AS ZARR` write.
+///
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds it to a session:
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("means.zarr");
+/// # let path = path.display();
+/// let ctx = SessionContext::new();
+/// ctx.enable_gridfusion();
+/// ctx.register_array_schema("stations", "examples/data/stations.tet", ArrayOptions::default()).await?;
+/// let means = "SELECT station, avg(value) AS mean FROM stations.temperature GROUP BY station";
+/// ctx.sql(&format!("COPY ({means}) TO '{path}'")).await?.collect().await?;
+/// let written = ctx.read_array(path.to_string(), ArrayOptions::default()).await?;
+/// assert_eq!(written.count().await?, 6);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct ZarrFormatFactory;
+
+impl GetExt for ZarrFormatFactory {
+    fn get_ext(&self) -> String {
+        NAME.to_owned()
+    }
+}
+
+impl FileFormatFactory for ZarrFormatFactory {
+    fn create(
+        &self,
+        _: &dyn Session,
+        options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        Ok(Arc::new(ZarrFormat { options: WriteOptions::try_new(options)? }))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(ZarrFormat { options: WriteOptions::default() })
+    }
+}
+
+/// Writes rows as a Zarr store. Tables read stores, and not this format.
+#[derive(Debug)]
+struct ZarrFormat {
+    options: WriteOptions,
+}
+
+const READ: &str = "a Zarr store is no file; read it as an array: STORED AS ARRAY, or read_array";
+
+#[async_trait]
+impl FileFormat for ZarrFormat {
+    fn get_ext(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        match compression.is_compressed() {
+            true => plan_err!("a Zarr store has compressed chunks; choose the option 'codec'"),
+            false => Ok(self.get_ext()),
+        }
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        None
+    }
+
+    async fn infer_schema(
+        &self,
+        _: &dyn Session,
+        _: &Arc<dyn ObjectStore>,
+        _: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        plan_err!("{READ}")
+    }
+
+    async fn infer_stats(
+        &self,
+        _: &dyn Session,
+        _: &Arc<dyn ObjectStore>,
+        _: SchemaRef,
+        _: &ObjectMeta,
+    ) -> Result<Statistics> {
+        not_impl_err!("{READ}")
+    }
+
+    async fn create_physical_plan(
+        &self,
+        _: &dyn Session,
+        _: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        not_impl_err!("{READ}")
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        _: &dyn Session,
+        config: FileSinkConfig,
+        _: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !config.table_partition_cols.is_empty() {
+            return plan_err!("an array has no PARTITIONED BY; its chunks divide it");
+        }
+        let dimensions = dimension_columns(&input, self.options.dimensions.as_deref())?;
+        let order = dimensions.iter().map(|dimension| {
+            let name = config.output_schema.field(dimension.column).name();
+            let column = Arc::new(PhysicalColumn::new(name, dimension.column));
+            PhysicalSortRequirement::new(column, Some(dimension.order))
+        });
+        let order = LexRequirement::new(order);
+        let sink = ArraySink::try_new(config, dimensions, self.options.clone())?;
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        // Never read: each way to a scan fails before.
+        Arc::new(ArrowSource::new_file_source(schema))
+    }
+}

@@ -1,0 +1,102 @@
+//! [`Labels`]: the labels of a dimension, which are numbered as rows come.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::SortOptions;
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::exec_err;
+use datafusion::error::Result;
+
+/// The labels that rows had so far.
+pub(super) struct Labels {
+    name: String,
+    converter: RowConverter,
+    /// The number of each label, by its bytes, which are in the order of labels.
+    numbers: HashMap<Box<[u8]>, u32>,
+    /// The bytes of each label, by number.
+    found: Vec<Box<[u8]>>,
+    /// The number of the last label.
+    last: usize,
+}
+
+impl Labels {
+    pub(super) fn try_new(name: &str, data_type: &DataType, order: SortOptions) -> Result<Self> {
+        let field = SortField::new_with_options(data_type.clone(), order);
+        let converter = RowConverter::new(vec![field])?;
+        Ok(Self {
+            name: name.to_owned(),
+            converter,
+            numbers: HashMap::new(),
+            found: vec![],
+            last: 0,
+        })
+    }
+
+    /// Returns the number of each label of a column.
+    ///
+    /// # Errors
+    /// For NULL.
+    pub(super) fn number(&mut self, column: &ArrayRef) -> Result<UInt32Array> {
+        if column.null_count() > 0 {
+            return exec_err!(
+                "the dimension \"{}\" has NULL among its labels; leave such rows out: WHERE {} IS NOT NULL",
+                self.name,
+                self.name
+            );
+        }
+        let rows = self.converter.convert_columns(std::slice::from_ref(column))?;
+        (0..column.len()).map(|at| Ok(Some(self.number_of(&rows, at)?))).collect()
+    }
+
+    fn number_of(&mut self, rows: &Rows, at: usize) -> Result<u32> {
+        let row = rows.row(at);
+        let label = row.as_ref();
+        // Rows come in order, so most have the label of the row before, the next one, or the first one again.
+        for near in [self.last, self.last + 1, 0] {
+            if self.found.get(near).is_some_and(|known| &**known == label) {
+                self.last = near;
+                return Ok(near as u32);
+            }
+        }
+        let next = self.found.len();
+        let number = match self.numbers.get(label) {
+            Some(number) => *number,
+            None => {
+                let Ok(number) = u32::try_from(next) else {
+                    return exec_err!("the dimension \"{}\" has more than 2³² labels", self.name);
+                };
+                self.numbers.insert(label.into(), number);
+                self.found.push(label.into());
+                number
+            }
+        };
+        self.last = number as usize;
+        Ok(number)
+    }
+
+    /// Returns the bytes that labels take.
+    pub(super) fn memory(&self) -> usize {
+        let bytes = self.found.first().map_or(0, |label| label.len());
+        // Twice the label, two pointers with lengths, a number, and room in the table.
+        self.found.len() * (2 * bytes + 64)
+    }
+
+    /// Returns the labels in their order, and the place of each number in it.
+    pub(super) fn in_order(self) -> Result<(ArrayRef, Vec<u64>)> {
+        let mut order: Vec<usize> = (0..self.found.len()).collect();
+        order.sort_unstable_by(|a, b| self.found[*a].cmp(&self.found[*b]));
+        let mut places = vec![0; order.len()];
+        for (place, number) in order.iter().enumerate() {
+            places[*number] = place as u64;
+        }
+        let parser = self.converter.parser();
+        let rows = order.iter().map(|number| parser.parse(&self.found[*number]));
+        let columns = self.converter.convert_rows(rows)?;
+        match columns.into_iter().next() {
+            Some(labels) => Ok((labels, places)),
+            None => exec_err!("labels without a column"),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `COPY … TO 'x.zarr'`: the rows of a query become an array.
+//!
+//! ```text
+//!   COPY (SELECT month, lat, lon, avg(t2m) AS mean …) TO 'mean.zarr' OPTIONS (chunks 'month=1')
+//!
+//!   rows, sorted by month, lat, lon
+//!     │ Labels: a number for each label that is met, per dimension
+//!     ▼
+//!   StoredRows: numbers and values, in memory or in a spill file          ──▶ shape, labels
+//!     │ read again, a row of chunks at a time
+//!     ▼
+//!   Slab: the place of each row                                            gaps are NULL, twice the same place is an error
+//!     │ chunk by chunk
+//!     ▼
+//!   ZarrWriter ──▶ objects, and last the one that makes the store visible
+//! ```
+//!
+//! Nothing is known of the rows before they are read: which labels there are, and whether all cells are. So rows are read to their end
+//! before the first chunk is written, and a wrong row leaves nothing behind.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `format` | the file format that `COPY` asks for |
+//! | `options` | the options |
+//! | `dimensions` | the columns that are dimensions |
+//! | `sink` | the operator's sink |
+//! | `labels` | the labels of a dimension |
+//! | `new_store` | the loop over rows of chunks |
+//! | `stored_rows` | rows that wait for the shape |
+//! | `slab` | a row of chunks |
+
+mod dimensions;
+mod format;
+mod labels;
+mod new_store;
+mod options;
+mod sink;
+mod slab;
+mod stored_rows;
+
+pub use format::ZarrFormatFactory;
+pub use sink::writes_array;

@@ -1,0 +1,151 @@
+//! [`WriteOptions`]: the options of `COPY … TO` an array.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::{ScalarValue, plan_err};
+use datafusion::error::Result;
+use gridfusion_zarr::{ZarrCompressor, ZarrEncoding};
+
+/// What DataFusion puts before options without a dot.
+const PREFIX: &str = "format.";
+/// Options of `COPY` that DataFusion itself reads.
+const OF_DATAFUSION: &str = "execution.";
+const KNOWN: [&str; 8] =
+    ["checksums", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "shards"];
+
+/// The options of a new array.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WriteOptions {
+    /// The columns that are dimensions, the slowest first; `None` to find them.
+    pub(super) dimensions: Option<Vec<String>>,
+    /// The elements of a chunk along dimensions.
+    pub(super) chunks: BTreeMap<String, u64>,
+    /// The elements of a shard along dimensions.
+    pub(super) shards: BTreeMap<String, u64>,
+    codec: Option<String>,
+    level: Option<i32>,
+    checksums: bool,
+    /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
+    fills: BTreeMap<String, String>,
+    /// The most cells of the array.
+    pub(super) max_cells: Option<u64>,
+}
+
+impl WriteOptions {
+    /// Reads the options of a statement.
+    ///
+    /// # Errors
+    /// For an unknown option, or a value that cannot be read.
+    pub(super) fn try_new(options: &HashMap<String, String>) -> Result<Self> {
+        let mut read = Self::default();
+        for (key, value) in options {
+            let name = key.strip_prefix(PREFIX).unwrap_or(key);
+            match name {
+                "dimensions" => read.dimensions = Some(names(value)),
+                "chunks" => read.chunks = lengths(name, value)?,
+                "shards" => read.shards = lengths(name, value)?,
+                "codec" => read.codec = Some(value.trim().to_lowercase()),
+                "level" => read.level = Some(number(name, value)?),
+                "checksums" => read.checksums = number(name, value)?,
+                "max_cells" => read.max_cells = Some(number(name, value)?),
+                "fill" => read.fills = pairs(value).collect(),
+                _ if name.starts_with(OF_DATAFUSION) => {}
+                _ => {
+                    return plan_err!(
+                        "an array has no option '{name}'; its options are {}",
+                        KNOWN.join(", ")
+                    );
+                }
+            }
+        }
+        read.compressor()?;
+        Ok(read)
+    }
+
+    /// Returns how chunks are encoded, without shards.
+    pub(super) fn encoding(&self) -> Result<ZarrEncoding> {
+        let compressor = self.compressor()?;
+        Ok(ZarrEncoding { compressor, has_checksums: self.checksums, shard_chunks: None })
+    }
+
+    fn compressor(&self) -> Result<Option<ZarrCompressor>> {
+        Ok(match (self.codec.as_deref(), self.level) {
+            (None | Some("zstd"), level) => Some(ZarrCompressor::Zstd(level.unwrap_or(3))),
+            (Some("gzip"), level) => {
+                let level = u32::try_from(level.unwrap_or(5));
+                let Ok(level) = level else { return plan_err!("gzip has levels from 0 to 9") };
+                Some(ZarrCompressor::Gzip(level))
+            }
+            (Some("none"), None) => None,
+            (Some("none"), Some(_)) => return plan_err!("the codec 'none' has no level"),
+            (Some(other), _) => {
+                return plan_err!("there is no codec '{other}'; there are zstd, gzip and none");
+            }
+        })
+    }
+
+    /// Returns the value that stands for NULL in a variable, as an array of one value; `None` if the options have none for it.
+    ///
+    /// # Errors
+    /// If it is none of the type.
+    pub(super) fn fill(&self, name: &str, data_type: &DataType) -> Result<Option<ArrayRef>> {
+        let text = self.fills.get(name).or_else(|| self.fills.get(""));
+        let Some(text) = text else { return Ok(None) };
+        match ScalarValue::try_from_string(text.clone(), data_type) {
+            Ok(value) if !value.is_null() => Ok(Some(value.to_array()?)),
+            _ => plan_err!("the fill value '{text}' of \"{name}\" is no {data_type}"),
+        }
+    }
+
+    /// Returns the names in the options that are none of `dimensions` or `variables`.
+    pub(super) fn check_names(&self, dimensions: &[&str], variables: &[&str]) -> Result<()> {
+        for (option, lengths) in [("chunks", &self.chunks), ("shards", &self.shards)] {
+            if let Some(name) = lengths.keys().find(|it| !dimensions.contains(&it.as_str())) {
+                let known = dimensions.join(", ");
+                return plan_err!("'{option}' names '{name}', and the dimensions are {known}");
+            }
+        }
+        let mut fills = self.fills.keys().filter(|it| !it.is_empty());
+        match fills.find(|it| !variables.contains(&it.as_str())) {
+            Some(name) => {
+                plan_err!("'fill' names '{name}', and the variables are {}", variables.join(", "))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn names(text: &str) -> Vec<String> {
+    text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Reads `a=1, b=2`; without a name, the name is empty.
+fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.split(',').map(|pair| match pair.rsplit_once('=') {
+        Some((name, value)) => (name.trim().to_owned(), value.trim().to_owned()),
+        None => (String::new(), pair.trim().to_owned()),
+    })
+}
+
+fn lengths(option: &str, text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut lengths = BTreeMap::new();
+    for (name, value) in pairs(text) {
+        let len = value.parse().ok().filter(|len| *len > 0 && !name.is_empty());
+        let Some(len) = len else {
+            return plan_err!("'{option}' is '{text}', expected lengths such as 'time=24, lat=90'");
+        };
+        if lengths.insert(name.clone(), len).is_some() {
+            return plan_err!("'{option}' has two lengths for '{name}'");
+        }
+    }
+    Ok(lengths)
+}
+
+fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T> {
+    match text.trim().parse() {
+        Ok(number) => Ok(number),
+        Err(_) => plan_err!("the option '{option}' is '{text}', which cannot be read"),
+    }
+}

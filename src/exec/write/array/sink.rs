@@ -1,0 +1,307 @@
+//! [`ArraySink`]: writes the rows of a query as an array.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::common::{exec_err, plan_err};
+use datafusion::datasource::physical_plan::FileSinkConfig;
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use futures::TryStreamExt;
+use gridfusion_core::io::{Folder, StoreFolder};
+use gridfusion_core::tile::{WriteSession, removals};
+use gridfusion_core::write::{Attributes, NewArray, NewDimension, NewVariable};
+use gridfusion_zarr::ZarrWriter;
+
+use super::dimensions::DimensionColumn;
+use super::labels::Labels;
+use super::new_store::NewStore;
+use super::options::WriteOptions;
+use super::stored_rows::StoredRows;
+
+/// The bytes of a chunk, unless options choose its shape.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// The cells per row above which an array is taken for a mistake, such as a point cloud.
+const SPARSE: u64 = 100;
+/// The cells that an array may have with any number of rows.
+const SMALL: u64 = 1 << 20;
+
+/// Attributes that tell how values are stored, or that name variables beside.
+const OF_STORAGE: [&str; 14] = [
+    "_FillValue",
+    "_Unsigned",
+    "add_offset",
+    "ancillary_variables",
+    "bounds",
+    "cell_measures",
+    "climatology",
+    "coordinates",
+    "grid_mapping",
+    "missing_value",
+    "scale_factor",
+    "valid_max",
+    "valid_min",
+    "valid_range",
+];
+
+/// Writes rows, sorted by the dimensions, as a new Zarr store.
+pub(super) struct ArraySink {
+    config: FileSinkConfig,
+    dimensions: Vec<DimensionColumn>,
+    /// The columns that are variables.
+    variables: Vec<usize>,
+    options: WriteOptions,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ArraySink {
+    /// Makes a sink.
+    ///
+    /// # Errors
+    /// If a dimension comes twice, there is no variable, or options name other columns.
+    pub(super) fn try_new(
+        config: FileSinkConfig,
+        dimensions: Vec<DimensionColumn>,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let schema = config.output_schema();
+        let is_dimension = |column: &usize| dimensions.iter().any(|it| it.column == *column);
+        let variables: Vec<usize> =
+            (0..schema.fields().len()).filter(|column| !is_dimension(column)).collect();
+        let name = |column: usize| schema.field(column).name().as_str();
+        let of_dimensions: Vec<&str> = dimensions.iter().map(|it| name(it.column)).collect();
+        let of_variables: Vec<&str> = variables.iter().map(|column| name(*column)).collect();
+        if variables.is_empty() {
+            return plan_err!("all columns are dimensions; an array needs a variable");
+        }
+        if dimensions.len() + variables.len() != schema.fields().len() {
+            return plan_err!("a dimension is named twice: {}", of_dimensions.join(", "));
+        }
+        options.check_names(&of_dimensions, &of_variables)?;
+        let sink = Self { config, dimensions, variables, options, metrics: Default::default() };
+        // Types and encodings that cannot be written fail before the query runs.
+        let empty = sink
+            .dimensions
+            .iter()
+            .map(|it| new_empty_array(sink.config.output_schema().field(it.column).data_type()));
+        sink.writer(empty.collect())?;
+        Ok(sink)
+    }
+
+    fn field(&self, column: usize) -> &FieldRef {
+        &self.config.output_schema().fields()[column]
+    }
+
+    /// Returns the writer of the array with these labels.
+    fn writer(&self, labels: Vec<ArrayRef>) -> Result<ZarrWriter> {
+        let mut dimensions = vec![];
+        for (dimension, labels) in self.dimensions.iter().zip(labels) {
+            let field = self.field(dimension.column);
+            let attributes = attributes(field);
+            dimensions.push(NewDimension { name: field.name().clone(), labels, attributes });
+        }
+        let mut variables = vec![];
+        for column in &self.variables {
+            let field = self.field(*column);
+            variables.push(NewVariable {
+                name: field.name().clone(),
+                data_type: field.data_type().clone(),
+                fill: self.options.fill(field.name(), field.data_type())?,
+                attributes: attributes(field),
+            });
+        }
+        let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
+        let chunk_shape = self.chunk_shape(&shape);
+        let mut encoding = self.options.encoding()?;
+        encoding.shard_chunks = self.shard_chunks(&shape, &chunk_shape)?;
+        let array = NewArray::try_new(dimensions, variables, chunk_shape)?;
+        Ok(ZarrWriter::try_new(array, encoding)?)
+    }
+
+    /// Returns the shape of chunks: the lengths of the options, and otherwise whole inner dimensions up to some megabytes.
+    fn chunk_shape(&self, shape: &[u64]) -> Vec<u64> {
+        let width =
+            |column: &usize| self.field(*column).data_type().primitive_width().unwrap_or(16);
+        let mut cells = CHUNK_BYTES / self.variables.iter().map(width).max().unwrap_or(8) as u64;
+        let mut chunk = vec![1; shape.len()];
+        for (axis, len) in shape.iter().enumerate().rev() {
+            let name = self.field(self.dimensions[axis].column).name();
+            let most = cells.min(*len).max(1);
+            chunk[axis] = match (self.options.chunks.get(name), self.options.shards.get(name)) {
+                (Some(chosen), _) => *chosen,
+                // The chunks of a shard divide it.
+                (None, Some(shard)) => {
+                    (1..=most).rev().find(|chunk| shard % chunk == 0).unwrap_or(1)
+                }
+                (None, None) => most,
+            };
+            cells = (cells / chunk[axis].min(*len).max(1)).max(1);
+        }
+        chunk
+    }
+
+    /// Returns the chunks of a shard along each axis; `None` without shards.
+    fn shard_chunks(&self, shape: &[u64], chunk: &[u64]) -> Result<Option<Vec<u64>>> {
+        if self.options.shards.is_empty() {
+            return Ok(None);
+        }
+        let mut chunks = vec![];
+        for (axis, inner) in chunk.iter().enumerate() {
+            let name = self.field(self.dimensions[axis].column).name();
+            let len = self.options.shards.get(name).copied().unwrap_or(shape[axis].max(1));
+            if self.options.shards.contains_key(name) && len % inner != 0 {
+                return plan_err!(
+                    "a shard of {len} along '{name}' is no multiple of its chunks of {inner}"
+                );
+            }
+            chunks.push(len.div_ceil(*inner));
+        }
+        Ok(Some(chunks))
+    }
+
+    /// Reads all rows, and numbers their labels.
+    async fn read(
+        &self,
+        mut data: SendableRecordBatchStream,
+        context: &TaskContext,
+    ) -> Result<(Vec<Labels>, StoredRows, u64)> {
+        let schema = data.schema();
+        let number = |axis: usize| Field::new(format!("#{axis}"), DataType::UInt32, false);
+        let values = self.variables.iter().map(|at| schema.field(*at).clone());
+        let fields = (0..self.dimensions.len()).map(number).chain(values).collect::<Vec<_>>();
+        let numbered = Arc::new(Schema::new(fields));
+        let mut stored = StoredRows::new(Arc::clone(&numbered), &self.metrics, context);
+        let consumer = MemoryConsumer::new("labels of a new array");
+        let reservation = consumer.register(context.memory_pool());
+        let mut labels = vec![];
+        for dimension in &self.dimensions {
+            let name = self.field(dimension.column).name();
+            let data_type = schema.field(dimension.column).data_type();
+            labels.push(Labels::try_new(name, data_type, dimension.order)?);
+        }
+        let mut rows = 0;
+        while let Some(batch) = data.try_next().await? {
+            let numbers = labels.iter_mut().zip(&self.dimensions).map(|(labels, dimension)| {
+                Ok(Arc::new(labels.number(batch.column(dimension.column))?) as ArrayRef)
+            });
+            let mut columns = numbers.collect::<Result<Vec<_>>>()?;
+            columns.extend(self.variables.iter().map(|at| ArrayRef::clone(batch.column(*at))));
+            rows += batch.num_rows() as u64;
+            stored.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?)?;
+            reservation.try_resize(labels.iter().map(Labels::memory).sum())?;
+        }
+        Ok((labels, stored, rows))
+    }
+
+    /// Fails if the array has far more cells than rows.
+    fn check_cells(&self, array: &NewArray, rows: u64) -> Result<()> {
+        let shape = array.shape();
+        let cells = shape.iter().fold(1_u64, |cells, len| cells.saturating_mul(*len));
+        let most = self.options.max_cells.unwrap_or(rows.saturating_mul(SPARSE).max(SMALL));
+        if cells > most {
+            return exec_err!(
+                "an array of shape {shape:?} has {cells} cells for {rows} rows, and at most {most} are written; check the dimensions, or raise 'max_cells'"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a plan writes an array. Its files do not appear one by one when they are complete, as others do.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::exec::writes_array;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let plan = SessionContext::new().sql("SELECT 1").await?.create_physical_plan().await?;
+/// assert!(!writes_array(&plan));
+/// # Ok(())
+/// # }
+/// ```
+pub fn writes_array(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let sink = plan.downcast_ref::<DataSinkExec>();
+    sink.is_some_and(|it| it.sink().is::<ArraySink>())
+        || plan.children().into_iter().any(writes_array)
+}
+
+/// Returns the attributes of a column that hold for its values.
+fn attributes(field: &Field) -> Attributes {
+    let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32);
+    let kept = |name: &str| {
+        !name.starts_with("gridfusion.")
+            && !OF_STORAGE.contains(&name)
+            && !(is_time && ["units", "calendar"].contains(&name))
+    };
+    let pairs = field.metadata().iter().filter(|(name, _)| kept(name));
+    pairs.map(|(name, value)| (name.clone(), value.clone().into())).collect()
+}
+
+impl fmt::Debug for ArraySink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArraySink").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for ArraySink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |columns: Vec<usize>| {
+            columns
+                .into_iter()
+                .map(|at| self.field(at).name().as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let dimensions = names(self.dimensions.iter().map(|it| it.column).collect());
+        let variables = names(self.variables.clone());
+        write!(f, "ArraySink: format=zarr, dimensions=[{dimensions}], variables=[{variables}]")
+    }
+}
+
+#[async_trait]
+impl DataSink for ArraySink {
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        self.config.output_schema()
+    }
+
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let [url] = self.config.table_paths.as_slice() else {
+            return plan_err!("an array is written to one place");
+        };
+        let store = context.runtime_env().object_store(&self.config.object_store_url)?;
+        let name = self.config.original_url.clone();
+        let folder = Arc::new(StoreFolder::new(name.clone(), store, url.prefix().clone()));
+        if let Some(found) = folder.some_below("", 1).await?.first() {
+            return exec_err!(
+                "'{name}' has '{found}' already; an array is written to a new place, so delete it first"
+            );
+        }
+        let (labels, stored, rows) = self.read(data, context).await?;
+        let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
+        let (labels, places): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
+        let writer = self.writer(labels)?;
+        self.check_cells(writer.array(), rows)?;
+        let session = WriteSession::new(folder);
+        let store = NewStore::new(writer, places, session, &self.metrics);
+        let written = store.write(stored, context).await;
+        // An error comes when nothing is left any more.
+        removals().await;
+        written.map(|()| rows)
+    }
+}

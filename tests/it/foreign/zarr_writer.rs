@@ -1,0 +1,59 @@
+//! Zarr stores that `COPY` writes, as zarr-python and xarray read them.
+
+use std::process::Command;
+
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+use crate::support::{query, reducing, shipped, variable};
+
+/// What is written, with which options.
+const STORES: [(&str, &str); 7] = [
+    ("SELECT time, lat, lon, t2m, tp FROM air WHERE time < TIMESTAMP '2023-07-01'", ""),
+    (
+        "SELECT time, lat, lon, t2m, coalesce(t2m > 280, false) AS warm, CAST(coalesce(t2m, 0) AS SMALLINT) AS near FROM air WHERE time < TIMESTAMP '2023-04-01'",
+        "'chunks' 'time=3,lat=7', 'codec' 'gzip', 'level' '9', 'checksums' 'true'",
+    ),
+    (
+        "SELECT lat, lon, avg(t2m) AS mean, stddev(t2m) AS spread FROM air WHERE lat > 40 GROUP BY lat, lon",
+        "'chunks' 'lat=5,lon=10', 'shards' 'lat=10,lon=60'",
+    ),
+    (
+        "SELECT station, date_trunc('day', time) AS day, max(value) AS most, count(*) AS n FROM stations.temperature GROUP BY station, day",
+        "'codec' 'none'",
+    ),
+    (
+        "SELECT x, y, v, CAST(v AS REAL) AS f, i, t, w FROM (VALUES (3, 'b', 1.5, 2, 'text', TIMESTAMP '2024-02-29T12:00:00.5'), (1, 'a', NULL, NULL, NULL, NULL), (3, 'a', 'NaN', 7, '', TIMESTAMP '1600-01-01')) v(x, y, v, i, t, w)",
+        "'dimensions' 'x, y', 'fill' 'i=-999,t=none'",
+    ),
+    ("SELECT value AS x, CAST(value % 3 AS TINYINT) AS v FROM range(100000)", "'dimensions' 'x'"),
+    (
+        "SELECT value AS x, value * 1.0 AS v FROM range(1000) WHERE value % 10 > 0 AND value > 300",
+        "'dimensions' 'x', 'chunks' 'x=64', 'shards' 'x=256'",
+    ),
+];
+
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_READERS_PYTHON: a Python with xarray, zarr and pandas"]
+async fn xarray_reads_what_copy_writes() {
+    let ctx = reducing(2, 1000);
+    let options = ArrayOptions::default();
+    let stations = shipped("examples/data/stations.tet");
+    ctx.register_array_schema("stations", &stations, options.clone()).await.unwrap();
+    ctx.register_array("air", shipped("examples/data/air.nc"), options).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (number, (sql, options)) in STORES.into_iter().enumerate() {
+        let at = |ending: &str| folder.path().join(format!("{number}.{ending}"));
+        let options =
+            if options.is_empty() { String::new() } else { format!("OPTIONS ({options})") };
+        let copy = format!("COPY ({sql}) TO '{}' {options}", at("zarr").display());
+        query(&ctx, &copy).await.unwrap();
+        let rows = format!("COPY ({sql}) TO '{}'", at("parquet").display());
+        query(&ctx, &rows).await.unwrap();
+    }
+    let mut script = Command::new(variable("GRIDFUSION_READERS_PYTHON"));
+    script.arg(shipped("tests/data/foreign/read_zarr.py")).arg(folder.path());
+    let outcome = script.output().unwrap();
+    let [text, errors] = [&outcome.stdout, &outcome.stderr].map(|it| String::from_utf8_lossy(it));
+    assert!(outcome.status.success(), "{text}{errors}");
+    assert!(text.contains("7 stores"), "{text}");
+}

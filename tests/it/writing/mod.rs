@@ -1,0 +1,3 @@
+//! `COPY … TO` arrays.
+
+mod zarr;
