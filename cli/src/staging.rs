@@ -102,7 +102,7 @@ impl Staging {
             written = collect(Arc::clone(plan), Arc::clone(context)) => written,
             () = interrupted => exec_err!("interrupted; no file was written"),
         };
-        // What an array left behind is gone when the program ends.
+        // An array that was not finished is gone when the program ends.
         removals().await;
         match written {
             Ok(batches) => {

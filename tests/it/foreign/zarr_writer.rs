@@ -6,7 +6,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use crate::support::{query, reducing, shipped, variable};
 
-/// What is written, with which options.
+/// Queries, and the options with which they are written.
 const STORES: [(&str, &str); 7] = [
     ("SELECT time, lat, lon, t2m, tp FROM air WHERE time < TIMESTAMP '2023-07-01'", ""),
     (
@@ -22,7 +22,7 @@ const STORES: [(&str, &str); 7] = [
         "'codec' 'none'",
     ),
     (
-        "SELECT x, y, v, CAST(v AS REAL) AS f, i, t, w FROM (VALUES (3, 'b', 1.5, 2, 'text', TIMESTAMP '2024-02-29T12:00:00.5'), (1, 'a', NULL, NULL, NULL, NULL), (3, 'a', 'NaN', 7, '', TIMESTAMP '1600-01-01')) v(x, y, v, i, t, w)",
+        "SELECT x, y, v, CAST(v AS REAL) AS f, i, t, w FROM (VALUES (3, 'b', 1.5, 2, 'text', TIMESTAMP '2024-02-29T12:00:00.5'), (1, 'a', NULL, NULL, NULL, NULL), (3, 'a', 'NaN', 7, '', TIMESTAMP '1700-01-01')) v(x, y, v, i, t, w)",
         "'dimensions' 'x, y', 'fill' 'i=-999,t=none'",
     ),
     ("SELECT value AS x, CAST(value % 3 AS TINYINT) AS v FROM range(100000)", "'dimensions' 'x'"),

@@ -86,8 +86,8 @@ impl NewArray {
     /// Makes the description of an array.
     ///
     /// # Errors
-    /// `Usage` if names repeat or cannot be names of objects, a label is NULL, a fill value is not one of its variable, or the shape of
-    /// chunks does not fit.
+    /// `Usage` if names repeat or cannot be names of objects, or a label is NULL. Also for a fill value of another type than its variable,
+    /// and for a shape of chunks that does not fit.
     pub fn try_new(
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,

@@ -174,13 +174,15 @@ impl StoredType {
         }
     }
 
-    /// Returns the attribute `_FillValue`, from which xarray learns which values are missing: the bytes of a double for floats.
-    pub(super) fn fill_attribute(&self, fill: &ArrayRef) -> Value {
+    /// Returns the attribute from which xarray learns which values are missing. That is `_FillValue`, with the bytes of a double for
+    /// floats. xarray does not open stores in which texts have this attribute.
+    pub(super) fn fill_attribute(&self, fill: &ArrayRef) -> (&'static str, Value) {
         match self.bits {
             DataType::Float16 | DataType::Float32 | DataType::Float64 => {
-                json!(STANDARD.encode(as_double(fill).to_le_bytes()))
+                ("_FillValue", json!(STANDARD.encode(as_double(fill).to_le_bytes())))
             }
-            _ => self.fill_json(Some(fill)),
+            DataType::Utf8 => ("missing_value", self.fill_json(Some(fill))),
+            _ => ("_FillValue", self.fill_json(Some(fill))),
         }
     }
 }

@@ -249,7 +249,8 @@ impl ZarrWriter {
         {
             let mut attributes = with_time(variable.attributes.clone(), stored);
             if let Some(fill) = fill {
-                attributes.insert("_FillValue".to_owned(), stored.fill_attribute(fill));
+                let (name, value) = stored.fill_attribute(fill);
+                attributes.insert(name.to_owned(), value);
             }
             documents.push(ArrayDocument::new(ArrayFacts {
                 name: &variable.name,

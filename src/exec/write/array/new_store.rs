@@ -30,7 +30,7 @@ pub(super) struct NewStore {
     counts: Counts,
 }
 
-/// What `EXPLAIN ANALYZE` shows.
+/// The metrics in `EXPLAIN ANALYZE`.
 struct Counts {
     cells: Count,
     objects: Count,

@@ -8,7 +8,7 @@ use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
 use gridfusion_zarr::{ZarrCompressor, ZarrEncoding};
 
-/// What DataFusion puts before options without a dot.
+/// DataFusion puts this before options without a dot.
 const PREFIX: &str = "format.";
 /// Options of `COPY` that DataFusion itself reads.
 const OF_DATAFUSION: &str = "execution.";

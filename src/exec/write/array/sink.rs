@@ -215,18 +215,6 @@ impl ArraySink {
 }
 
 /// Whether a plan writes an array. Its files do not appear one by one when they are complete, as others do.
-///
-/// ```
-/// use datafusion::prelude::SessionContext;
-/// use gridfusion::exec::writes_array;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> datafusion::error::Result<()> {
-/// let plan = SessionContext::new().sql("SELECT 1").await?.create_physical_plan().await?;
-/// assert!(!writes_array(&plan));
-/// # Ok(())
-/// # }
-/// ```
 pub fn writes_array(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let sink = plan.downcast_ref::<DataSinkExec>();
     sink.is_some_and(|it| it.sink().is::<ArraySink>())
