@@ -428,6 +428,8 @@ pub(super) struct Tile {
     pub(super) tile: u64,
     #[prost(bool, tag = "3")]
     pub(super) is_inside: bool,
+    #[prost(bool, tag = "4")]
+    pub(super) is_cut: bool,
 }
 
 /// Tiles that are merged.

@@ -222,12 +222,13 @@ impl Recipe for AnswerRecipe {
 }
 
 fn tile_message(task: &TileTask) -> Tile {
-    Tile { fragment: task.tile.fragment as u64, tile: task.tile.tile, is_inside: task.is_inside }
+    let TileTask { tile, is_inside, is_cut } = *task;
+    Tile { fragment: tile.fragment as u64, tile: tile.tile, is_inside, is_cut }
 }
 
 fn task_of(tile: &Tile) -> TileTask {
     let number = TileNumber { fragment: tile.fragment as usize, tile: tile.tile };
-    TileTask { tile: number, is_inside: tile.is_inside }
+    TileTask { tile: number, is_inside: tile.is_inside, is_cut: tile.is_cut }
 }
 
 fn tiles_message(tasks: &PartitionTasks, encoder: Encoder<'_>) -> Result<Tiles> {

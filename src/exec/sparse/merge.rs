@@ -17,7 +17,7 @@
 //!
 //! So a merge reads only coordinates and times, and the output needs no copy per row. A merge that interleaves rows would
 //! copy every column row by row, also for the many cells without a duplicate. A hash table of coordinates would hold all
-//! coordinates of a group.
+//! coordinates of a group. A window's table of bits only finds the cells to compare ([`Window`]).
 //!
 //! On the Hilbert curve there is no least key of a tile, and a cursor opens its next tile when it leaves the last.
 

@@ -18,8 +18,8 @@ pub(super) struct MergedTile {
     pub(super) keys: CellKeys,
     /// Whether several selected cells have the same key.
     pub(super) repeats: bool,
-    /// Whether the first parts of the keys ascend.
-    is_ordered_by_first: bool,
+    /// The part of the keys that tells the cells apart.
+    distinct_part: Option<usize>,
     /// The selected cells, in the order of `keys`; `None` for all in their stored order.
     cells: Option<Vec<u32>>,
     /// The cells that newer ones replace.
@@ -34,7 +34,7 @@ impl MergedTile {
     /// with texts may be in another order.
     pub(super) fn new(
         reader: &TileReader,
-        open: OpenTile,
+        mut open: OpenTile,
         keys: CellKeys,
         has_texts: bool,
     ) -> Result<Self> {
@@ -54,16 +54,16 @@ impl MergedTile {
                     order = taken.order();
                     (own, cells) = (Some(taken), Some(sorted));
                 }
-                false if open.holds_nan(reader.array.rank()) => {
+                false if open.holds_nan(&reader.array)? => {
                     return Err(nan_coordinate(reader, open.task));
                 }
                 false => return Err(out_of_order(reader, open.task)),
             }
         }
         let keys = own.unwrap_or(keys);
-        let (repeats, is_ordered_by_first) =
-            (order == Ordering::Equal, order == Ordering::Less && keys.is_ordered_by_first());
-        Ok(Self { open, keys, repeats, is_ordered_by_first, cells, replaced: vec![] })
+        let distinct_part = keys.distinct_part();
+        let repeats = order == Ordering::Equal;
+        Ok(Self { open, keys, repeats, distinct_part, cells, replaced: vec![] })
     }
 
     /// Returns the number of selected cells.
@@ -93,7 +93,7 @@ impl MergedTile {
             start,
             end,
             tile: self.open.task.tile,
-            is_ordered_by_first: self.is_ordered_by_first,
+            distinct_part: self.distinct_part,
             time,
             times: self.open.times.as_ref().map(|times| times.times.as_slice()),
             cells: self.cells.as_deref(),

@@ -12,6 +12,8 @@ pub(crate) struct TileTask {
     pub(crate) tile: TileNumber,
     /// Whether the filters over dimensions are true for all of its cells.
     pub(crate) is_inside: bool,
+    /// Whether cells of it may lie outside the range of its merge.
+    pub(crate) is_cut: bool,
 }
 
 /// Tiles that may hold cells of the same coordinates.
@@ -19,7 +21,8 @@ pub(crate) struct TileTask {
 pub(crate) struct MergeTask {
     /// In the order of fragments, and of the tiles in each.
     pub(crate) tiles: Vec<TileTask>,
-    /// The coordinates that this task returns; `None` for all. Another task has the others.
+    /// The coordinates that this task returns; `None` for all. Another task has the others. Only tiles that are cut have
+    /// cells of both.
     pub(crate) range: Option<RowFilter>,
 }
 

@@ -99,7 +99,7 @@ struct Candidate {
 
 impl Candidate {
     fn task(&self) -> TileTask {
-        TileTask { tile: self.tile, is_inside: self.is_inside }
+        TileTask { tile: self.tile, is_inside: self.is_inside, is_cut: false }
     }
 }
 

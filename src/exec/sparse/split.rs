@@ -111,7 +111,8 @@ fn ranges(
     let Some(cuts) = best else { return Ok(whole(group)) };
     let mut merges = vec![];
     for (at, members) in cuts.members.iter().enumerate() {
-        let tiles = members.iter().map(|&member| group[member]).collect();
+        let tile = |&(member, is_cut): &(usize, bool)| TileTask { is_cut, ..group[member] };
+        let tiles = members.iter().map(tile).collect();
         let (from, to) = (at.checked_sub(1).map(|at| &cuts.values[at]), cuts.values.get(at));
         let range = range(array, cuts.axis, from, to)?;
         merges.push(MergeTask { tiles, range });
@@ -124,8 +125,8 @@ struct Cuts {
     axis: usize,
     /// The first coordinate of each range but the first.
     values: Vec<ScalarValue>,
-    /// Per range, the positions of the tiles that may hold cells of it.
-    members: Vec<Vec<usize>>,
+    /// Per range, the positions of the tiles that may hold cells of it, and whether they may hold others.
+    members: Vec<Vec<(usize, bool)>>,
 }
 
 impl Cuts {
@@ -160,7 +161,12 @@ impl Cuts {
                 |at: &usize| cuts.get(range).is_none_or(|&cut| lows.row(*at) < lows.row(cut));
             let from = range.checked_sub(1).map(|range| cuts[range]);
             let ends_after = |at: &usize| from.is_none_or(|cut| highs.row(*at) >= lows.row(cut));
-            (0..tiles.len()).filter(|at| begins_before(at) && ends_after(at)).collect()
+            let is_cut = |at: usize| {
+                from.is_some_and(|cut| lows.row(at) < lows.row(cut))
+                    || cuts.get(range).is_some_and(|&cut| highs.row(at) >= lows.row(cut))
+            };
+            let members = (0..tiles.len()).filter(|at| begins_before(at) && ends_after(at));
+            members.map(|at| (at, is_cut(at))).collect()
         });
         let members = members.collect();
         let value = |&at: &usize| ScalarValue::try_from_array(&least, at);

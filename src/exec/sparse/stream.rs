@@ -146,7 +146,8 @@ impl SparseStream {
         }
     }
 
-    /// Adds the selected rows of a tile to the output, in pieces of at most a batch.
+    /// Adds the selected rows of a tile to the output, in pieces of at most a batch. Pieces of one size are more than half a
+    /// batch, so the coalescer does not copy them.
     fn push(&mut self, (batch, selected): SelectedRows) -> Result<()> {
         let metrics = &self.reader.metrics.baseline;
         let _timer = metrics.elapsed_compute().timer();
@@ -160,8 +161,10 @@ impl SparseStream {
             }
             return Ok(());
         }
-        for start in (0..batch.num_rows()).step_by(self.batch_size.max(1)) {
-            let rows = self.batch_size.min(batch.num_rows() - start);
+        let pieces = batch.num_rows().div_ceil(self.batch_size.max(1)).max(1);
+        let piece_rows = batch.num_rows().div_ceil(pieces).max(1);
+        for start in (0..batch.num_rows()).step_by(piece_rows) {
+            let rows = piece_rows.min(batch.num_rows() - start);
             let piece = batch.slice(start, rows);
             match &selected {
                 Some(selected) => {

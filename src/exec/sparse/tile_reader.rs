@@ -111,9 +111,10 @@ impl TileReader {
             return Err(self.array.objects().named(Error::unsupported(message)).into());
         }
         let axes: Vec<usize> = (0..self.array.rank()).collect();
-        let tiles = self.read(&mut open, &axes).await?;
+        self.read(&mut open, &axes).await?;
+        let tiles = open.decoded(&axes)?;
         let filter = self.plan.filters.dimensions.as_ref().filter(|_| !task.is_inside);
-        for filter in filter.into_iter().chain(range) {
+        for filter in filter.into_iter().chain(range.filter(|_| task.is_cut)) {
             self.filter_coordinates(&mut open, filter).await?;
         }
         if open.count() > 0 {
@@ -157,7 +158,7 @@ impl TileReader {
         self.read(&mut open, &self.projection).await?;
         let _timer = self.metrics.baseline.elapsed_compute().timer();
         let options = RecordBatchOptions::new().with_row_count(Some(open.rows));
-        let columns = open.values(&self.projection)?;
+        let columns = open.values(&self.array, &self.projection)?;
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         Ok(Some((batch, open.selected.map(|selected| BooleanArray::new(selected, None)))))
     }
@@ -188,7 +189,8 @@ impl TileReader {
     async fn filter(&self, open: &mut OpenTile, filter: &RowFilter) -> Result<usize> {
         self.read(open, &filter.columns).await?;
         let _timer = self.metrics.baseline.elapsed_compute().timer();
-        let cells = filter.evaluate(open.values(&filter.columns)?, open.rows)?;
+        let values = open.values(&self.array, &filter.columns)?;
+        let cells = filter.evaluate(values, open.rows)?;
         Ok(open.restrict(&cells))
     }
 
@@ -211,13 +213,13 @@ impl TileReader {
         Ok(())
     }
 
-    /// Reads those of `columns` that are missing. Returns the tiles that were read.
-    async fn read(&self, open: &mut OpenTile, columns: &[usize]) -> Result<Vec<Tile>> {
+    /// Reads those of `columns` that are missing.
+    async fn read(&self, open: &mut OpenTile, columns: &[usize]) -> Result<()> {
         let mut columns = open.missing(columns);
         columns.sort_unstable();
         columns.dedup();
         if columns.is_empty() {
-            return Ok(vec![]);
+            return Ok(());
         }
         let (array, tile) = (&self.array, open.task.tile);
         let stored = array.source().locate(tile, &columns).await?;
@@ -244,9 +246,7 @@ impl TileReader {
             }
         };
         self.metrics.bytes_decoded.add(tiles.iter().map(Tile::len_bytes).sum());
-        for (&column, decoded) in columns.iter().zip(&tiles) {
-            open.set(column, array.values(tile, column, decoded)?);
-        }
+        columns.iter().zip(tiles).for_each(|(&column, decoded)| open.set(column, decoded));
         timer.done();
         self.put_scratch(scratch);
         self.check_unchanged(&stored)?;
@@ -254,7 +254,7 @@ impl TileReader {
             self.metrics.tiles_read.add(1);
             self.metrics.cells_decoded.add(open.rows);
         }
-        Ok(tiles)
+        Ok(())
     }
 
     /// Returns the bytes that reading columns of a tile takes.

@@ -24,6 +24,8 @@ mod sparse;
 mod sparse_hostile;
 /// Random sparse arrays that libtiledb writes, and the rows that it reads from them.
 mod sparse_libtiledb;
+/// Merges of one to nine fragments, against a naive model.
+mod sparse_merges;
 /// Random queries.over random sparse arrays.
 mod sparse_queries;
 /// Random sparse arrays at all times, against a naive model.

@@ -54,7 +54,7 @@ fn dimension(name: &str) -> SparseDimension {
 
 /// An array of `x`, `y`, `v INT32` and `f FLOAT64`, with a fragment per list of cells. Cell `(x, y)` has
 /// `v = 100 * x + y` plus the number of the fragment, and `f = v / 2`.
-fn points(order: u8, fragments: &[Vec<(i32, i32)>]) -> SparseArray {
+pub(super) fn points(order: u8, fragments: &[Vec<(i32, i32)>]) -> SparseArray {
     let schema = SparseSchema {
         time: 1,
         dimensions: vec![dimension("x"), dimension("y")],
@@ -112,7 +112,7 @@ fn rows_of_ten(rows: std::ops::Range<i32>) -> Vec<(i32, i32)> {
 }
 
 /// Writes an array to a folder, and registers it as the table `t`.
-async fn register(ctx: &SessionContext, array: &SparseArray) -> TempDir {
+pub(super) async fn register(ctx: &SessionContext, array: &SparseArray) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     put_in_folder(&array.files(&mut StdRng::seed_from_u64(1)), folder.path());
     let location = folder.path().to_str().unwrap();
@@ -121,13 +121,19 @@ async fn register(ctx: &SessionContext, array: &SparseArray) -> TempDir {
 }
 
 /// Runs a query; returns its rows, and the plan with its metrics.
-async fn run(ctx: &SessionContext, sql: &str) -> (Vec<Vec<String>>, Arc<dyn ExecutionPlan>) {
+pub(super) async fn run(
+    ctx: &SessionContext,
+    sql: &str,
+) -> (Vec<Vec<String>>, Arc<dyn ExecutionPlan>) {
     let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
     let batches = collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
     (rows_of(&batches), plan)
 }
 
-fn metrics<const N: usize>(plan: &Arc<dyn ExecutionPlan>, names: [&str; N]) -> [usize; N] {
+pub(super) fn metrics<const N: usize>(
+    plan: &Arc<dyn ExecutionPlan>,
+    names: [&str; N],
+) -> [usize; N] {
     names.map(|name| metric(plan, name))
 }
 

@@ -6,6 +6,7 @@
 //! ```
 
 mod overlap;
+mod shared_places;
 mod window;
 
 pub use overlap::{Overlaps, coordinates, overlapping_fragments, overlaps};

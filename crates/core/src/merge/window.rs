@@ -1,19 +1,21 @@
 //! [`Window`]: finds equal keys in sorted runs of cells, and which of the cells is the newest.
 //!
-//! Comparing cells one by one mispredicts a branch for nearly each. So the parts of each key are packed in one
-//! number. A sort then merges the numbers of all runs without branches:
+//! Comparing cells one by one mispredicts a branch for nearly each. So a first pass hashes the keys of all runs, and leaves
+//! the cells whose place in a small table is theirs alone. The keys of the few others are packed in one number each. A sort
+//! then merges the numbers of all runs without branches:
 //!
 //! ```text
-//!   run 0   A  C  D ─┐  pack   sort
-//!   run 1   B  C     ├───────▶ ───────▶  A B C C C D     of the three C the newest stays
-//!   run 2   C       ─┘
+//!   run 0   A  C  D ─┐  hash      run 0  C ─┐  pack   sort
+//!   run 1   B  C     ├────────▶   run 1  C  ├───────▶ ───────▶  C C C     of the three C the newest stays
+//!   run 2   C       ─┘            run 2  C ─┘
 //! ```
 //!
 //! If the parts need more than 64 bits, equal numbers may belong to different keys. Only cells with equal numbers
 //! are then compared part by part.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
+use super::shared_places::SharedPlaces;
 use crate::array::{CellKeys, KeyColumn, TileNumber};
 
 /// Cells of one tile in the order of their keys.
@@ -27,8 +29,8 @@ pub struct SortedRun<'a> {
     pub end: usize,
     /// The tile of the cells.
     pub tile: TileNumber,
-    /// Whether the first parts of the keys ascend, so that the other parts are not needed to order them.
-    pub is_ordered_by_first: bool,
+    /// The part of the keys that tells the cells apart; see [`CellKeys::distinct_part`].
+    pub distinct_part: Option<usize>,
     /// The time of all cells, unless `times` has one for each.
     pub time: u64,
     /// The time of each cell of the tile.
@@ -53,8 +55,10 @@ struct Entry {
     cell: RunCell,
 }
 
-/// The bytes of memory that a window takes per cell: its entry, as much for sorting, and the rank of a text.
-pub const BYTES_PER_CELL: usize = 2 * size_of::<Entry>() + size_of::<u64>();
+/// The bytes of memory that a window takes per cell: its hash and places, its entry, as much for sorting, and the rank of
+/// a text.
+pub const BYTES_PER_CELL: usize =
+    SharedPlaces::BYTES_PER_CELL + 2 * size_of::<Entry>() + size_of::<u64>();
 
 /// The decisions about the cells of a window.
 #[derive(Debug)]
@@ -100,8 +104,7 @@ impl<'a> Window<'a> {
         let is_exact = self.pack(&mut entries);
         // The sort finds runs that are in order, and merges them.
         entries.sort_by_key(|entry| entry.prefix);
-        let mut decided =
-            Decisions { replaced: vec![], last: entries.last().map(|last| last.cell) };
+        let mut decided = Decisions { replaced: vec![], last: self.last() };
         let mut from = 0;
         while let Some(before) =
             entries[from..].windows(2).position(|pair| pair[0].prefix == pair[1].prefix)
@@ -110,42 +113,78 @@ impl<'a> Window<'a> {
             let prefix = entries[start].prefix;
             let len = entries[start..].iter().take_while(|entry| entry.prefix == prefix).count();
             from = start + len;
-            let newest = self.decide_equal(&mut entries[start..from], is_exact, &mut decided);
-            if from == entries.len() {
-                decided.last = newest;
-            }
+            self.decide_equal(&mut entries[start..from], is_exact, &mut decided);
         }
         decided
     }
 
-    fn entries(&self) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.runs.iter().map(SortedRun::len).sum());
+    /// Returns the newest cell of the greatest key: one of the last cells of a run.
+    fn last(&self) -> Option<RunCell> {
+        let mut last: Option<RunCell> = None;
         for (at, run) in self.runs.iter().enumerate() {
-            let cell = |position: usize| RunCell { run: at as u32, position: position as u32 };
-            entries.extend(
-                (run.start..run.end).map(|position| Entry { prefix: 0, cell: cell(position) }),
-            );
+            for position in (run.start..run.end).rev() {
+                let cell = RunCell { run: at as u32, position: position as u32 };
+                let order = last.map_or(Ordering::Greater, |last| self.compare(cell, last));
+                let is_newer = || last.is_some_and(|last| self.age(cell) > self.age(last));
+                match order {
+                    Ordering::Less => break,
+                    Ordering::Equal if !is_newer() => {}
+                    _ => last = Some(cell),
+                }
+            }
+        }
+        last
+    }
+
+    /// Returns the cells that may have the key of another one, run by run.
+    fn entries(&self) -> Vec<Entry> {
+        let mut places = SharedPlaces::new(self.runs.iter().map(SortedRun::len).sum());
+        for part in self.hashed_parts() {
+            let mut hashes = places.hashes();
+            for run in &self.runs {
+                hashes.add(&run.keys.columns()[part], run.start..run.end);
+            }
+        }
+        let shared = places.shared();
+        let (mut entries, mut first) = (Vec::with_capacity(shared.len()), 0);
+        let mut shared = shared.into_iter();
+        let mut next = shared.next();
+        for (at, run) in self.runs.iter().enumerate() {
+            let end = first + run.len();
+            while let Some(place) = next.filter(|place| (*place as usize) < end) {
+                let position = (run.start + place as usize - first) as u32;
+                entries.push(Entry { prefix: 0, cell: RunCell { run: at as u32, position } });
+                next = shared.next();
+            }
+            first = end;
         }
         entries
+    }
+
+    /// Returns the parts that are hashed, the same ones for all runs. Cells whose hashes differ have different keys.
+    fn hashed_parts(&self) -> std::ops::Range<usize> {
+        let parts = self.runs.first().map_or(0, |run| run.keys.columns().len());
+        let distinct = self.runs.first().and_then(|run| run.distinct_part);
+        match distinct.filter(|_| self.runs.iter().all(|run| run.distinct_part == distinct)) {
+            Some(part) => part..part + 1,
+            None => 0..parts,
+        }
     }
 
     /// Packs the keys. Returns whether equal numbers mean equal keys.
     fn pack(&self, entries: &mut [Entry]) -> bool {
         let mut free = u64::BITS;
         let parts = self.runs.first().map_or(0, |run| run.keys.columns().len());
-        let needed = if self.runs.iter().all(|run| run.is_ordered_by_first) { 1 } else { parts };
-        for part in 0..needed {
-            let ranks = self.ranks(part);
-            let numbers = match &ranks {
-                Some(ranks) => ranks.iter().map(Vec::as_slice).collect(),
-                None => self.numbers(part),
-            };
-            let Some((least, greatest)) = range(&numbers, part == 0) else { return true };
+        // A part that tells the cells of each run apart leaves few equal ones.
+        let packed = self.hashed_parts().end;
+        for part in 0..packed {
+            let numbers = self.ranks(part, entries).unwrap_or_else(|| self.numbers(part, entries));
+            let (least, greatest) = (numbers.iter().min(), numbers.iter().max());
+            let (Some(&least), Some(&greatest)) = (least, greatest) else { return true };
             let width = u64::BITS - (greatest - least).leading_zeros();
             let dropped = width.saturating_sub(free);
             let used = width - dropped;
             free -= used;
-            let numbers = numbers.iter().copied().flatten();
             for (entry, number) in entries.iter_mut().zip(numbers) {
                 let number = (number - least).unbounded_shr(dropped);
                 entry.prefix = entry.prefix.unbounded_shl(used) | number;
@@ -154,82 +193,69 @@ impl<'a> Window<'a> {
                 return false;
             }
         }
-        needed == parts
+        packed == parts
     }
 
-    /// Returns the numbers of one part of the keys, run by run.
-    fn numbers(&self, part: usize) -> Vec<&[u64]> {
-        let numbers = self.runs.iter().map(|run| match &run.keys.columns()[part] {
-            KeyColumn::Numbers(numbers) => &numbers[run.start..run.end],
-            KeyColumn::Texts { .. } => &[],
-        });
-        numbers.collect()
+    /// Returns one part of the keys of some cells.
+    fn numbers(&self, part: usize, entries: &[Entry]) -> Vec<u64> {
+        let number = |entry: &Entry| {
+            let column = &self.run(entry.cell).keys.columns()[part];
+            column.number(entry.cell.position as usize)
+        };
+        entries.iter().map(number).collect()
     }
 
-    /// Returns the ranks of texts among those of all runs; `None` if the part has numbers.
-    fn ranks(&self, part: usize) -> Option<Vec<Vec<u64>>> {
-        // Neighbours often have the same text, so each stretch of equal texts is ranked once.
-        let mut stretches = vec![];
-        for (at, run) in self.runs.iter().enumerate() {
-            let column = &run.keys.columns()[part];
-            if matches!(column, KeyColumn::Numbers(_)) {
-                return None;
-            }
-            let mut start = run.start;
-            while start < run.end {
-                let text = column.text(start);
-                let same = (start + 1..run.end).take_while(|&cell| column.text(cell) == text);
-                let len = same.count() + 1;
-                stretches.push((text, at, start - run.start, len));
-                start += len;
-            }
+    /// Returns the ranks of the texts of some cells among each other; `None` if the part has numbers.
+    fn ranks(&self, part: usize, entries: &[Entry]) -> Option<Vec<u64>> {
+        let column = |run: &SortedRun<'a>| &run.keys.columns()[part];
+        if !matches!(self.runs.first().map(column), Some(KeyColumn::Texts { .. })) {
+            return None;
         }
-        stretches.sort_by_key(|(text, ..)| *text);
-        let mut ranks: Vec<Vec<u64>> = self.runs.iter().map(|run| vec![0; run.len()]).collect();
+        let text = |entry: &Entry| column(self.run(entry.cell)).text(entry.cell.position as usize);
+        // Neighbours often have the same text, so each stretch of equal texts is ranked once.
+        let mut start = 0;
+        let stretches = entries.chunk_by(|a, b| text(a) == text(b)).map(|stretch| {
+            start += stretch.len();
+            (text(&stretch[0]), start - stretch.len()..start)
+        });
+        let mut stretches: Vec<_> = stretches.collect();
+        stretches.sort_by_key(|(text, _)| *text);
+        let mut ranks = vec![0; entries.len()];
         for (rank, equal) in stretches.chunk_by(|a, b| a.0 == b.0).enumerate() {
-            for &(_, run, start, len) in equal {
-                ranks[run][start..start + len].fill(rank as u64);
-            }
+            equal.iter().for_each(|(_, range)| ranks[range.clone()].fill(rank as u64));
         }
         Some(ranks)
     }
 
-    /// Decides cells whose packed keys are equal. Returns the newest cell of the greatest key.
-    fn decide_equal(
-        &self,
-        entries: &mut [Entry],
-        is_exact: bool,
-        decided: &mut Decisions,
-    ) -> Option<RunCell> {
-        let compare = |a: &Entry, b: &Entry| {
-            let (left, right) = (self.run(a.cell), self.run(b.cell));
-            left.keys.compare(a.cell.position as usize, right.keys, b.cell.position as usize)
-        };
-        if !is_exact {
-            entries.sort_by(compare);
+    /// Decides cells whose packed keys are equal.
+    fn decide_equal(&self, entries: &mut [Entry], is_exact: bool, decided: &mut Decisions) {
+        let is_equal = |a: &Entry, b: &Entry| self.compare(a.cell, b.cell).is_eq();
+        if is_exact || entries.windows(2).all(|pair| is_equal(&pair[0], &pair[1])) {
+            return self.keep_newest(entries, decided);
         }
-        let mut last = None;
-        for equal in entries.chunk_by(|a, b| is_exact || compare(a, b).is_eq()) {
-            let cells = || equal.iter().map(|entry| entry.cell);
-            last = cells().max_by_key(|cell| self.run(*cell).age(cell.position as usize));
-            decided.replaced.extend(cells().filter(|cell| Some(*cell) != last));
-        }
-        last
+        entries.sort_by(|a, b| self.compare(a.cell, b.cell));
+        entries.chunk_by(is_equal).for_each(|equal| self.keep_newest(equal, decided));
+    }
+
+    /// Replaces all cells of one key but the newest.
+    fn keep_newest(&self, equal: &[Entry], decided: &mut Decisions) {
+        let cells = || equal.iter().map(|entry| entry.cell);
+        let newest = cells().max_by_key(|cell| self.age(*cell));
+        decided.replaced.extend(cells().filter(|cell| Some(*cell) != newest));
+    }
+
+    fn compare(&self, a: RunCell, b: RunCell) -> Ordering {
+        let (left, right) = (self.run(a), self.run(b));
+        left.keys.compare(a.position as usize, right.keys, b.position as usize)
+    }
+
+    fn age(&self, cell: RunCell) -> (u64, TileNumber, Reverse<usize>) {
+        self.run(cell).age(cell.position as usize)
     }
 
     fn run(&self, cell: RunCell) -> &SortedRun<'a> {
         &self.runs[cell.run as usize]
     }
-}
-
-/// Returns the least and the greatest of some numbers. With `is_sorted`, those of each run ascend.
-fn range(runs: &[&[u64]], is_sorted: bool) -> Option<(u64, u64)> {
-    let ends = |run: &&[u64]| match is_sorted {
-        true => run.first().copied().zip(run.last().copied()),
-        false => run.iter().copied().min().zip(run.iter().copied().max()),
-    };
-    let ends = runs.iter().filter_map(ends);
-    ends.reduce(|(least, greatest), (first, last)| (least.min(first), greatest.max(last)))
 }
 
 #[cfg(test)]
@@ -288,7 +314,7 @@ mod tests {
                 start: 1,
                 end: 8,
                 tile: TileNumber { fragment: at / 2, tile: at as u64 % 2 },
-                is_ordered_by_first: keys[at].is_ordered_by_first(),
+                distinct_part: keys[at].distinct_part(),
                 time: at as u64,
                 times: (at == 1).then_some(own[at].as_slice()),
                 cells: None,

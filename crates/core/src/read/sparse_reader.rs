@@ -307,7 +307,7 @@ impl Batches {
             start: 0,
             end: keys.len(),
             tile: open.tile(),
-            is_ordered_by_first: keys.is_ordered_by_first(),
+            distinct_part: keys.distinct_part(),
             time: fragments[open.tile().fragment].time,
             times: open.times().map(|times| times.times.as_slice()),
             cells: Some(cells),

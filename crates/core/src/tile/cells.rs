@@ -102,6 +102,14 @@ impl Tile {
         }
     }
 
+    /// As [`Tile::bytes`], as bytes that outlive the tile.
+    pub fn shared_bytes(&self) -> Bytes {
+        match &self.cells {
+            CellBytes::Fixed { bytes, .. } => bytes.clone(),
+            CellBytes::Variable { .. } => Bytes::new(),
+        }
+    }
+
     /// Returns one byte per cell, 0 for NULL; `None` if no cell can be NULL.
     pub fn validity(&self) -> Option<&[u8]> {
         self.validity.as_deref()

@@ -368,16 +368,18 @@ fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u6
         let message = format!("{} offsets for {cells} cells", starts.len());
         return Err(Error::corrupt_region("offsets of a tile", message));
     }
-    let ends = starts.iter().skip(1).copied().chain([len]);
-    let span = |(&start, end): (&u64, u64)| {
-        if start > end || end > len {
-            let message =
-                format!("a value at bytes {start}..{end}, not a range in {len} bytes of content");
-            return Err(Error::corrupt_region("offsets of a tile", message));
-        }
-        Ok(base + start..base + end)
-    };
-    starts.iter().zip(ends).map(span).collect()
+    if !starts.is_sorted() || starts.last().is_some_and(|last| *last > len) {
+        let ends = starts.iter().skip(1).copied().chain([len]);
+        let wrong = starts.iter().zip(ends).find(|(start, end)| *start > end || *end > len);
+        let (start, end) = wrong.unwrap_or((&0, 0));
+        let message =
+            format!("a value at bytes {start}..{end}, not a range in {len} bytes of content");
+        return Err(Error::corrupt_region("offsets of a tile", message));
+    }
+    let mut spans = Vec::with_capacity(starts.len());
+    spans.extend(starts.windows(2).map(|pair| base + pair[0]..base + pair[1]));
+    spans.extend(starts.last().map(|last| base + last..base + len));
+    Ok(spans)
 }
 
 #[cfg(test)]

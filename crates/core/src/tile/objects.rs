@@ -12,7 +12,7 @@ use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
 use crate::format::{Entry, Location, NOTHING};
-use crate::io::{ByteSource, Folder, MAX_CONCURRENT_IO};
+use crate::io::{ByteSource, Folder, FolderEntry, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS};
 
 /// The stored objects of an array: one object, those of a folder, or those of several arrays that are read as one.
 #[derive(Debug)]
@@ -48,6 +48,9 @@ struct LaterObjects {
     /// The objects, once they are open; never `Several`. Locations exist only from then on.
     opened: OnceLock<Arc<Objects>>,
 }
+
+/// So many objects are opened together before they are read.
+const MANY_OBJECTS: usize = 32;
 
 impl Objects {
     /// Returns one object, whose path is empty.
@@ -378,16 +381,34 @@ impl Objects {
             requested.is_needed |= !may_be_absent;
             requested.purpose = purpose;
         }
-        let reads =
-            by_object.into_iter().map(|(object, requested)| self.read_one(object, requested));
-        let mut reads = stream::iter(reads).buffer_unordered(MAX_CONCURRENT_IO);
-        while let Some((bytes, places)) = reads.try_next().await? {
-            for (bytes, place) in bytes.into_iter().flatten().zip(places) {
-                replies[place] = Some(bytes);
+        let mut by_object = by_object.into_iter();
+        while by_object.len() > 0 {
+            let some: Vec<_> = by_object.by_ref().take(MAX_OPEN_OBJECTS / 2).collect();
+            self.open_many(&some).await?;
+            let reads =
+                some.into_iter().map(|(object, requested)| self.read_one(object, requested));
+            let mut reads = stream::iter(reads).buffer_unordered(MAX_CONCURRENT_IO);
+            while let Some((bytes, places)) = reads.try_next().await? {
+                for (bytes, place) in bytes.into_iter().flatten().zip(places) {
+                    replies[place] = Some(bytes);
+                }
             }
         }
-        drop(reads);
         Ok(replies)
+    }
+
+    /// Opens objects before they are read, if there are many and that is faster.
+    async fn open_many(&self, requests: &[((u32, Arc<str>), RequestedRanges)]) -> Result<()> {
+        if requests.len() < MANY_OBJECTS {
+            return Ok(());
+        }
+        for of_one in requests.chunk_by(|a, b| a.0.0 == b.0.0) {
+            if let Some(Kind::Many(folder)) = self.member(of_one[0].0.0).map(|it| &it.0) {
+                let requests = of_one.iter().map(|((_, object), requested)| (object, requested));
+                folder.open_all(requests).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the absent folder above a chunk that is known to be absent.
@@ -457,12 +478,9 @@ impl Objects {
                 "a listing was requested from an array that is not a folder",
             ));
         };
-        let folder = &open.folder;
-        let list = |path: String| async move {
-            let entries = folder.list(&path).await?.into_iter();
-            Ok::<_, Error>(entries.map(|it| Entry { name: it.name, size: it.size }).collect())
-        };
-        stream::iter(folders.into_iter().map(list)).buffered(MAX_CONCURRENT_IO).try_collect().await
+        let entry = |it: FolderEntry| Entry { name: it.name, size: it.size };
+        let listed = open.folder.list_all(&folders).await?.into_iter();
+        Ok(listed.map(|entries| entries.into_iter().map(entry).collect()).collect())
     }
 }
 

@@ -63,6 +63,12 @@ pub(super) struct RequestedRanges {
 }
 
 impl RequestedRanges {
+    /// Whether an object is opened to be read, also where a part of it can be read without.
+    fn needs_opening(&self) -> bool {
+        self.is_needed
+            && !matches!(self.ranges.as_slice(), [ByteRange::Whole | ByteRange::Suffix(_)])
+    }
+
     /// Whether this is a request for a whole document that may be absent.
     fn is_of_document(&self) -> bool {
         let is_whole = matches!(self.ranges.as_slice(), [ByteRange::Whole]);
@@ -178,6 +184,34 @@ impl OpenFolder {
     /// Forgets which documents are known to be absent; returns whether any was.
     pub(super) fn forget_absent(&self) -> bool {
         self.folder.forget_absent()
+    }
+
+    /// Opens those of some objects that are not open, if the folder can open several at once. One that cannot be opened is
+    /// left to the read that needs it.
+    ///
+    /// # Errors
+    /// `Io` for an object that was written since it was first read.
+    pub(super) async fn open_all<'a>(
+        &self,
+        requests: impl Iterator<Item = (&'a Arc<str>, &'a RequestedRanges)>,
+    ) -> Result<()> {
+        if !self.folder.reads_ranges() {
+            return Ok(());
+        }
+        let missing = requests.filter(|(object, requested)| {
+            requested.needs_opening() && self.opened.get(*object).is_none()
+        });
+        let missing: Vec<_> = missing.collect();
+        let paths: Vec<Arc<str>> = missing.iter().map(|(object, _)| Arc::clone(object)).collect();
+        let opened = self.folder.open_all(&paths).await;
+        for ((object, requested), source) in missing.into_iter().zip(opened) {
+            let Ok(source) = source else { continue };
+            if let Some(stamp) = source.stamp() {
+                self.note(object, Some(stamp), requested)?;
+            }
+            self.opened.insert(Arc::clone(object), source);
+        }
+        Ok(())
     }
 
     async fn read(&self, object: &Arc<str>, requested: &RequestedRanges) -> Result<Vec<Bytes>> {

@@ -14,7 +14,7 @@ use super::hilbert;
 use crate::bytes::{
     ArraySchema, CellOrder, Coordinates, Datatype, DimensionDomain, DimensionSchema, RTree,
 };
-use gridfusion_core::array::{CellKeys, KeyColumn};
+use gridfusion_core::array::{CellKeys, KeyColumn, NumberKind, StoredNumbers};
 use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::{Error, Result};
@@ -83,8 +83,7 @@ impl GlobalOrder {
             self.axes(CellOrder::RowMajor)
         } else {
             for axis in self.axes(self.tile_order) {
-                let numbers = tile_numbers(&self.dimensions[axis], coordinates[axis].bytes());
-                columns.extend(numbers.map(KeyColumn::Numbers));
+                columns.extend(tile_keys(&self.dimensions[axis], &coordinates[axis]));
             }
             self.axes(self.cell_order)
         };
@@ -138,27 +137,7 @@ fn size(dimension: &DimensionSchema) -> usize {
 
 /// Returns whole numbers as unsigned numbers of the same order and the same differences.
 fn integers(datatype: Datatype, bytes: &[u8]) -> Vec<u64> {
-    macro_rules! words {
-        ($t:ty, $convert:expr) => {
-            bytes
-                .as_chunks::<{ size_of::<$t>() }>()
-                .0
-                .iter()
-                .map(|word| $convert(<$t>::from_le_bytes(*word)))
-                .collect()
-        };
-    }
-    let signed = |number: i64| number.cast_unsigned() ^ SIGN;
-    match (datatype.size(), datatype.is_unsigned()) {
-        (1, true) => words!(u8, u64::from),
-        (2, true) => words!(u16, u64::from),
-        (4, true) => words!(u32, u64::from),
-        (_, true) => words!(u64, |word: u64| word),
-        (1, false) => words!(i8, |word: i8| signed(word.into())),
-        (2, false) => words!(i16, |word: i16| signed(word.into())),
-        (4, false) => words!(i32, |word: i32| signed(word.into())),
-        (_, false) => words!(i64, signed),
-    }
+    StoredNumbers::new(Bytes::copy_from_slice(bytes), kind(datatype)).all()
 }
 
 /// Calls `each` with floating-point numbers as doubles.
@@ -170,21 +149,28 @@ fn doubles(datatype: Datatype, bytes: &[u8], each: impl Fn(f64) -> u64) -> Vec<u
     bytes.as_chunks::<8>().0.iter().map(|word| each(f64::from_le_bytes(*word))).collect()
 }
 
-/// Returns the bits of a double as an unsigned number of the same order. Both zeros are equal.
-fn ordered_bits(number: f64) -> u64 {
-    let bits = (number + 0.0).to_bits();
-    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+/// Returns how the numbers of a type are compared.
+fn kind(datatype: Datatype) -> NumberKind {
+    match (datatype.size(), datatype.is_unsigned()) {
+        _ if datatype == Datatype::Float32 => NumberKind::Float32,
+        _ if datatype == Datatype::Float64 => NumberKind::Float64,
+        (1, true) => NumberKind::UInt8,
+        (2, true) => NumberKind::UInt16,
+        (4, true) => NumberKind::UInt32,
+        (_, true) => NumberKind::UInt64,
+        (1, false) => NumberKind::Int8,
+        (2, false) => NumberKind::Int16,
+        (4, false) => NumberKind::Int32,
+        (_, false) => NumberKind::Int64,
+    }
 }
 
 /// Returns the part of the keys that is the coordinate of one dimension.
 fn coordinate_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Result<KeyColumn> {
     let datatype = dimension.datatype;
     Ok(match dimension.domain {
-        DimensionDomain::Integer { .. } => {
-            KeyColumn::Numbers(integers(datatype, coordinates.bytes()))
-        }
-        DimensionDomain::Float { .. } => {
-            KeyColumn::Numbers(doubles(datatype, coordinates.bytes(), ordered_bits))
+        DimensionDomain::Integer { .. } | DimensionDomain::Float { .. } => {
+            KeyColumn::Stored(StoredNumbers::new(coordinates.shared_bytes(), kind(datatype)))
         }
         DimensionDomain::Text => {
             let (spans, content) = texts(coordinates)?;
@@ -195,6 +181,36 @@ fn coordinate_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Result<Ke
 
 fn texts(coordinates: &Tile) -> Result<(Vec<std::ops::Range<u64>>, &Bytes)> {
     coordinates.spans(&[AxisSelection::all(coordinates.cells() as u64)])
+}
+
+/// Returns the part of the keys that is the number of the tile on one dimension; `None` if the dimension has no
+/// tiles, or only one.
+///
+/// Numbers ascend with coordinates, so two divisions tell whether all cells lie in one tile, as most do.
+fn tile_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Option<KeyColumn> {
+    let (bytes, width) = (coordinates.bytes(), size(dimension));
+    let all = StoredNumbers::new(coordinates.shared_bytes(), kind(dimension.datatype));
+    let (mut least, mut greatest) = ((u64::MAX, 0), (0, 0));
+    let mut cell = 0;
+    all.for_each(0..all.len(), |number| {
+        least = least.min((number, cell));
+        greatest = greatest.max((number, cell));
+        cell += 1;
+    });
+    let one = |cell: usize| bytes.get(cell * width..(cell + 1) * width).unwrap_or_default();
+    let is_nan = |cell: usize| dimension.datatype.is_float() && holds_nan(dimension, one(cell));
+    let tile = |cell: usize| tile_numbers(dimension, one(cell)).unwrap_or_default();
+    match (tile(least.1).first(), tile(greatest.1).first()) {
+        (Some(first), Some(last)) if first == last && !is_nan(least.1) && !is_nan(greatest.1) => {
+            Some(KeyColumn::Repeated { number: *first, cells: all.len() })
+        }
+        _ => tile_numbers(dimension, bytes).map(KeyColumn::Numbers),
+    }
+}
+
+/// Whether a floating-point coordinate is NaN, which has no tile.
+fn holds_nan(dimension: &DimensionSchema, bytes: &[u8]) -> bool {
+    doubles(dimension.datatype, bytes, |number| number.is_nan().into()).contains(&1)
 }
 
 /// Returns the number of the tile that holds each coordinate of a dimension; `None` if the dimension has no

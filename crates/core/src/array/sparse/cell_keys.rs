@@ -9,11 +9,15 @@
 //! ```
 //!
 //! Two cells have the same key if, and only if, they have the same coordinates.
+//!
+//! Most cells are told apart by the first part that varies. So the others stay as they are stored, until they are compared.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use bytes::Bytes;
+
+use super::stored_numbers::StoredNumbers;
 
 /// One part of the keys of some cells.
 ///
@@ -22,6 +26,15 @@ use bytes::Bytes;
 pub enum KeyColumn {
     /// Numbers, mapped to unsigned numbers of the same order.
     Numbers(Vec<u64>),
+    /// Numbers as they are stored.
+    Stored(StoredNumbers),
+    /// One number for all cells.
+    Repeated {
+        /// The number.
+        number: u64,
+        /// The number of cells.
+        cells: usize,
+    },
     /// Texts, which compare byte by byte.
     Texts {
         /// For each cell, its range of bytes in `content`.
@@ -41,6 +54,8 @@ impl KeyColumn {
     fn len(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.len(),
+            Self::Stored(numbers) => numbers.len(),
+            Self::Repeated { cells, .. } => *cells,
             Self::Texts { spans, .. } => spans.len(),
         }
     }
@@ -49,6 +64,10 @@ impl KeyColumn {
     fn take(&self, cells: impl Iterator<Item = usize>) -> Self {
         match self {
             Self::Numbers(numbers) => Self::Numbers(cells.map(|cell| numbers[cell]).collect()),
+            Self::Stored(numbers) => Self::Numbers(cells.map(|cell| numbers.at(cell)).collect()),
+            Self::Repeated { number, .. } => {
+                Self::Repeated { number: *number, cells: cells.count() }
+            }
             Self::Texts { spans, content } => Self::Texts {
                 spans: cells.map(|cell| spans[cell].clone()).collect(),
                 content: content.clone(),
@@ -63,14 +82,74 @@ impl KeyColumn {
                 let range = spans.get(at).map(|span| span.start as usize..span.end as usize);
                 range.and_then(|range| content.get(range)).unwrap_or_default()
             }
-            Self::Numbers(_) => &[],
+            _ => &[],
         }
+    }
+
+    /// Returns the number of cell `at`; 0 if the parts are texts.
+    pub fn number(&self, at: usize) -> u64 {
+        match self {
+            Self::Numbers(numbers) => numbers[at],
+            Self::Stored(numbers) => numbers.at(at),
+            Self::Repeated { number, .. } => *number,
+            Self::Texts { .. } => 0,
+        }
+    }
+
+    fn is_repeated(&self) -> bool {
+        matches!(self, Self::Repeated { .. })
+    }
+
+    /// As the function [`keep_equal`], with these parts.
+    fn keep_equal(&self, cells: &mut Vec<usize>) -> bool {
+        match self {
+            _ if cells.is_empty() => true,
+            Self::Repeated { .. } => true,
+            Self::Numbers(numbers) => keep_equal(cells, |cell| numbers[cell]),
+            // Few cells are converted one by one.
+            Self::Stored(numbers) if cells.len() < numbers.len() / 8 => {
+                keep_equal(cells, |cell| numbers.at(cell))
+            }
+            Self::Stored(numbers) => {
+                let numbers = numbers.all();
+                keep_equal(cells, |cell| numbers[cell])
+            }
+            Self::Texts { spans, .. } => {
+                let heads: Vec<_> = (0..spans.len()).map(|cell| self.head(cell)).collect();
+                match heads.iter().all(Option::is_some) {
+                    true => keep_equal(cells, |cell| heads[cell]),
+                    false => keep_equal(cells, |cell| self.text(cell)),
+                }
+            }
+        }
+    }
+
+    /// Returns numbers that compare like the parts: those of texts are their bytes and their length. `None` for a text of
+    /// more than eight bytes.
+    fn head(&self, at: usize) -> Option<(u64, u64)> {
+        let Self::Texts { spans, content } = self else { return Some((self.number(at), 0)) };
+        let span = spans.get(at)?;
+        let len = span.end.checked_sub(span.start).filter(|len| *len <= 8)?;
+        let rest = content.get(span.start as usize..)?;
+        let bytes = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
+            let mut bytes = [0; 8];
+            bytes[..rest.len()].copy_from_slice(rest);
+            bytes
+        });
+        let mask = u64::MAX.unbounded_shl(64 - 8 * len as u32);
+        Some((u64::from_be_bytes(bytes) & mask, len))
     }
 }
 
 impl CellKeys {
     /// Makes keys of their parts. All parts have as many entries as there are cells.
-    pub fn new(columns: Vec<KeyColumn>) -> Self {
+    pub fn new(mut columns: Vec<KeyColumn>) -> Self {
+        // This part is read by each search and comparison.
+        if let Some(first) = first_that_varies(&columns)
+            && let KeyColumn::Stored(numbers) = &columns[first]
+        {
+            columns[first] = KeyColumn::Numbers(numbers.all());
+        }
         Self { columns }
     }
 
@@ -97,28 +176,39 @@ impl CellKeys {
     /// Returns the order of each cell and the next one: the greatest of these orders, `Less` for fewer than two
     /// cells. So `Less` means that keys ascend, and `Equal` that some repeat.
     pub fn order(&self) -> Ordering {
-        if self.is_ordered_by_first() {
+        if self.distinct_part().is_some() {
             return Ordering::Less;
         }
-        let neighbours = |at: usize| self.compare(at - 1, self, at);
-        (1..self.len()).map(neighbours).max().unwrap_or(Ordering::Less)
+        // The cells that are equal to the one before, as far as they were compared.
+        let mut equal: Vec<usize> = (1..self.len()).collect();
+        for column in self.columns.iter().skip_while(|column| column.is_repeated()) {
+            if !column.keep_equal(&mut equal) {
+                return Ordering::Greater;
+            }
+        }
+        if equal.is_empty() { Ordering::Less } else { Ordering::Equal }
     }
 
-    /// Whether the first parts are numbers that ascend. The other parts then need not be compared.
-    pub fn is_ordered_by_first(&self) -> bool {
-        match self.columns.first() {
-            Some(KeyColumn::Numbers(numbers)) => numbers.is_sorted_by(|a, b| a < b),
-            _ => false,
+    /// Returns the part that tells all cells apart, because its numbers ascend and those before it are equal. `None` if
+    /// there is no such part.
+    pub fn distinct_part(&self) -> Option<usize> {
+        let ascends = self.first_numbers()?.is_sorted_by(|a, b| a < b);
+        first_that_varies(&self.columns).filter(|_| ascends)
+    }
+
+    /// Returns the first part that is not the same number for all cells, if it is one of numbers.
+    fn first_numbers(&self) -> Option<&[u64]> {
+        match &self.columns[first_that_varies(&self.columns)?] {
+            KeyColumn::Numbers(numbers) => Some(numbers),
+            _ => None,
         }
     }
 
     /// Compares the key of cell `at` with that of cell `other_at` of `other`, which has the same parts.
     pub fn compare(&self, at: usize, other: &Self, other_at: usize) -> Ordering {
         for (mine, theirs) in self.columns.iter().zip(&other.columns) {
-            let order = match (mine, theirs) {
-                (KeyColumn::Numbers(mine), KeyColumn::Numbers(theirs)) => {
-                    mine[at].cmp(&theirs[other_at])
-                }
+            let order = match (mine.head(at), theirs.head(other_at)) {
+                (Some(mine), Some(theirs)) => mine.cmp(&theirs),
                 _ => mine.text(at).cmp(theirs.text(other_at)),
             };
             if order.is_ne() {
@@ -128,18 +218,40 @@ impl CellKeys {
         Ordering::Equal
     }
 
-    /// Returns the bytes of memory that the keys take, without texts.
+    /// Returns the bytes of memory that the keys take, without texts and stored numbers, which belong to tiles.
     pub fn bytes(&self) -> usize {
         let column = |column: &KeyColumn| match column {
             KeyColumn::Numbers(numbers) => size_of_val(numbers.as_slice()),
+            KeyColumn::Stored(_) | KeyColumn::Repeated { .. } => 0,
             KeyColumn::Texts { spans, .. } => size_of_val(spans.as_slice()),
         };
         self.columns.iter().map(column).sum()
     }
 }
 
+/// Returns the first of some parts that is not the same number for all cells.
+fn first_that_varies(columns: &[KeyColumn]) -> Option<usize> {
+    columns.iter().position(|column| !column.is_repeated())
+}
+
+/// Keeps the cells whose part is that of the cell before; returns `false` if the part of one is less than that.
+fn keep_equal<T: Ord>(cells: &mut Vec<usize>, part: impl Fn(usize) -> T) -> bool {
+    let (mut ascends, mut len) = (true, 0);
+    // Which parts are equal is often random, so a branch would be mispredicted.
+    for at in 0..cells.len() {
+        let cell = cells[at];
+        let (before, own) = (part(cell - 1), part(cell));
+        ascends &= before <= own;
+        cells[len] = cell;
+        len += usize::from(before == own);
+    }
+    cells.truncate(len);
+    ascends
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::stored_numbers::NumberKind;
     use super::*;
 
     #[test]
@@ -153,5 +265,53 @@ mod tests {
             [Ordering::Greater, Ordering::Less, Ordering::Equal]
         );
         assert_eq!(keys.bytes(), 3 * 8 + 3 * 16);
+    }
+    #[test]
+    fn texts_compare_byte_by_byte_wherever_they_stand() {
+        let texts =
+            ["", "\0", "a", "a\0", "a\0b", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "é", ""];
+        let mut content = vec![];
+        let span = |text: &&str| {
+            let start = content.len() as u64;
+            content.extend_from_slice(text.as_bytes());
+            start..content.len() as u64
+        };
+        let spans: Vec<Range<u64>> = texts.iter().map(span).collect();
+        let keys = CellKeys::new(vec![KeyColumn::Texts { spans, content: content.into() }]);
+        for (a, left) in texts.iter().enumerate() {
+            for (b, right) in texts.iter().enumerate() {
+                let expected = left.as_bytes().cmp(right.as_bytes());
+                assert_eq!(keys.compare(a, &keys, b), expected, "{left:?} {right:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_that_are_stored_or_repeated_compare_like_numbers() {
+        let bytes = |numbers: &[i16]| -> Bytes {
+            numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+        };
+        let stored = |numbers: &[i16]| {
+            KeyColumn::Stored(StoredNumbers::new(bytes(numbers), NumberKind::Int16))
+        };
+        let repeated = KeyColumn::Repeated { number: 7, cells: 3 };
+        let lazy = CellKeys::new(vec![repeated, stored(&[-5, -5, 2]), stored(&[3, -4, 0])]);
+        let number = |number: i16| i64::from(number).cast_unsigned() ^ (1 << 63);
+        let numbers = |all: &[i16]| KeyColumn::Numbers(all.iter().map(|it| number(*it)).collect());
+        let eager =
+            vec![KeyColumn::Numbers(vec![7; 3]), numbers(&[-5, -5, 2]), numbers(&[3, -4, 0])];
+        let eager = CellKeys { columns: eager };
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 2), (2, 0)] {
+            let expected = eager.compare(a, &eager, b);
+            let found = [(&lazy, &lazy), (&lazy, &eager), (&eager, &lazy)];
+            let found = found.map(|(left, right)| left.compare(a, right, b));
+            assert_eq!(found, [expected; 3], "{a} {b}");
+            assert_eq!(lazy.take(&[b].into_iter()).compare(0, &lazy, a), expected.reverse());
+        }
+        assert_eq!([lazy.order(), eager.order()], [Ordering::Greater; 2]);
+        assert_eq!((lazy.distinct_part(), lazy.bytes()), (None, 3 * 8));
+        let ascending =
+            CellKeys::new(vec![KeyColumn::Repeated { number: 7, cells: 2 }, stored(&[-5, 2])]);
+        assert_eq!((ascending.distinct_part(), ascending.order()), (Some(1), Ordering::Less));
     }
 }

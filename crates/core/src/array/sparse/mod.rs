@@ -15,7 +15,9 @@
 mod cell_keys;
 mod sparse_array;
 mod sparse_source;
+mod stored_numbers;
 
 pub use cell_keys::{CellKeys, KeyColumn};
 pub use sparse_array::SparseArray;
 pub use sparse_source::{CellTimes, SparseFragment, SparseSource, TileBounds, TileNumber};
+pub use stored_numbers::{NumberKind, StoredNumbers};

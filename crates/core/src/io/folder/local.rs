@@ -27,7 +27,7 @@ pub struct LocalFolder {
 }
 
 /// The way in which the folder opens its files.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Files {
     /// By a mapping per file.
     Mapped,
@@ -35,6 +35,42 @@ enum Files {
     Read,
     /// Through a pool of open files that folders share.
     Among(Arc<OpenFiles>),
+}
+
+impl Files {
+    fn open(&self, path: &LocalPath) -> Result<Arc<dyn ByteSource>> {
+        Ok(match self {
+            Self::Mapped => Arc::new(MmapSource::open_at(path)?),
+            Self::Read => Arc::new(FileSource::open_at(path)?),
+            Self::Among(files) => Arc::new(ReopenedSource::open_at(path, files)?),
+        })
+    }
+}
+
+/// The most threads that list folders or open files at once: the system does most of it under few locks.
+const MOST_THREADS: usize = 4;
+
+/// Calls `work` with each item, on a few threads that may wait for a disk. Returns the results in the order of the items.
+///
+/// One thread per item would be started for each of thousands of folders.
+async fn on_threads<T: Send + 'static, R: Send + 'static>(
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Clone + Send + 'static,
+) -> Result<Vec<R>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let share = items.len().div_ceil(threads).max(1);
+    let (mut items, mut running) = (items.into_iter(), vec![]);
+    while items.len() > 0 {
+        let (share, work) = (items.by_ref().take(share).collect::<Vec<T>>(), work.clone());
+        let work = move || share.into_iter().map(work).collect::<Vec<R>>();
+        running.push(tokio::task::spawn_blocking(work));
+    }
+    let mut done = vec![];
+    for share in running {
+        let share = share.await.map_err(|error| Error::io("reading a folder was cancelled", error));
+        done.extend(share?);
+    }
+    Ok(done)
 }
 
 impl LocalFolder {
@@ -124,10 +160,12 @@ fn entries(path: &Path, above: &[PathBuf]) -> std::io::Result<Vec<FolderEntry>> 
     let mut entries = Vec::new();
     for entry in listing {
         let entry = entry?;
-        let Ok(metadata) = fs::metadata(entry.path()) else { continue }; // gone, or a broken link
+        let is_link = entry.file_type().is_ok_and(|it| it.is_symlink());
+        // The system finds an entry of an open folder faster than a path.
+        let metadata = if is_link { fs::metadata(entry.path()) } else { entry.metadata() };
+        let Ok(metadata) = metadata else { continue }; // gone, or a broken link
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let is_link = || entry.file_type().is_ok_and(|it| it.is_symlink());
-        if metadata.is_dir() && is_link() && leads_up(&entry.path(), above) {
+        if metadata.is_dir() && is_link && leads_up(&entry.path(), above) {
             continue;
         }
         if metadata.is_dir() || metadata.is_file() {
@@ -209,18 +247,32 @@ impl Folder for LocalFolder {
     }
 
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
-        let (root, relative) = (self.path.at().to_owned(), Path::new(path).to_owned());
-        let path = self.place(path)?;
-        let name = path.name();
-        let failed = |error| Error::io("cannot list the folder", error).in_file(&name);
-        let list = move || {
-            let above: Vec<PathBuf> = relative.ancestors().map(|it| root.join(it)).collect();
-            entries(path.at(), &above)
+        let listed = self.list_all(&[path.to_owned()]).await?;
+        Ok(listed.into_iter().flatten().collect())
+    }
+
+    async fn list_all(&self, paths: &[String]) -> Result<Vec<Vec<FolderEntry>>> {
+        let places = paths.iter().map(|path| Ok((self.place(path)?, path.clone())));
+        let places: Vec<(LocalPath, String)> = places.collect::<Result<_>>()?;
+        let root = self.path.at().to_owned();
+        let list = move |(path, relative): (LocalPath, String)| {
+            let above: Vec<PathBuf> =
+                Path::new(&relative).ancestors().map(|it| root.join(it)).collect();
+            let failed = |error| Error::io("cannot list the folder", error).in_file(&path.name());
+            entries(path.at(), &above).map_err(failed)
         };
-        let listed = tokio::task::spawn_blocking(list).await;
-        listed
-            .map_err(|error| Error::io("listing was cancelled", error).in_file(&name))?
-            .map_err(failed)
+        on_threads(places, list).await?.into_iter().collect()
+    }
+
+    async fn open_all(&self, paths: &[Arc<str>]) -> Vec<Result<Arc<dyn ByteSource>>> {
+        let places = paths.iter().map(|path| self.place(path)).collect::<Result<Vec<_>>>();
+        let files = self.files.clone();
+        match places {
+            Ok(places) => {
+                on_threads(places, move |path| files.open(&path)).await.unwrap_or_default()
+            }
+            Err(_) => vec![],
+        }
     }
 
     async fn stamps(&self, paths: &[Arc<str>]) -> Result<Option<Vec<Option<ObjectStamp>>>> {
@@ -255,11 +307,6 @@ impl Folder for LocalFolder {
     }
 
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
-        let path = self.place(path)?;
-        Ok(match &self.files {
-            Files::Mapped => Arc::new(MmapSource::open_at(&path)?),
-            Files::Read => Arc::new(FileSource::open_at(&path)?),
-            Files::Among(files) => Arc::new(ReopenedSource::open_at(&path, files)?),
-        })
+        self.files.open(&self.place(path)?)
     }
 }

@@ -19,12 +19,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
 pub use write::{ExistingObject, Upload, WritableFolder};
 
-use super::{ByteRange, ByteSource, ObjectStamp};
+use super::{ByteRange, ByteSource, MAX_CONCURRENT_IO, ObjectStamp};
 use crate::error::Result;
 
 /// A place that holds objects and other folders. Paths are relative to it, with `/` between parts.
@@ -54,6 +55,23 @@ pub trait Folder: Debug + Send + Sync {
     /// # Errors
     /// `Io` if the folder cannot be listed.
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>>;
+
+    /// Returns the entries of several folders; see [`Folder::list`].
+    ///
+    /// # Errors
+    /// As [`Folder::list`].
+    async fn list_all(&self, paths: &[String]) -> Result<Vec<Vec<FolderEntry>>> {
+        let list = |path: String| async move { self.list(&path).await };
+        let lists = paths.to_vec().into_iter().map(list);
+        stream::iter(lists).buffered(MAX_CONCURRENT_IO).try_collect().await
+    }
+
+    /// Opens several objects at once, where that is faster than one by one; each as by [`Folder::open`]. May return fewer
+    /// objects, or none at all.
+    async fn open_all(&self, paths: &[Arc<str>]) -> Vec<Result<Arc<dyn ByteSource>>> {
+        let _ = paths;
+        vec![]
+    }
 
     /// Opens the object at `path`.
     ///
