@@ -183,8 +183,8 @@ fn texts(coordinates: &Tile) -> Result<(Vec<std::ops::Range<u64>>, &Bytes)> {
     coordinates.spans(&[AxisSelection::all(coordinates.cells() as u64)])
 }
 
-/// Returns the part of the keys that is the number of the tile on one dimension; `None` if the dimension has no
-/// tiles, or only one.
+/// Returns the part of the keys that is the number of the tile on one dimension; `None` for a dimension without
+/// tiles, or with one.
 ///
 /// Numbers ascend with coordinates, so two divisions tell whether all cells lie in one tile, as most do.
 fn tile_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Option<KeyColumn> {
