@@ -2,8 +2,9 @@
 //! conditions on dimensions.
 //!
 //! ```text
-//!   value > 280 AND lat < 0 AND value IS NOT NULL    ─▶    value   280, exclusive, and more
-//!                                                          lat     lat < 0
+//!   t > 280 AND lat < 0 AND t IS NOT NULL AND p <= 5    ─▶    t     280, exclusive, and more
+//!                                                             p     up to 5
+//!                                                             lat   lat < 0
 //! ```
 
 use std::sync::Arc;
@@ -20,10 +21,22 @@ use crate::reduce::{Limit, Number, ValueRange};
 /// A condition that the kernels test: all parts must be true.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Condition {
-    /// A variable, and the interval in which its value lies.
-    pub(super) value: Option<(usize, ValueRange)>,
+    /// The intervals in which values lie.
+    pub(super) values: Intervals,
     /// Conditions on the labels of an axis each.
     pub(super) labels: Vec<(usize, PhysicalExprRef)>,
+}
+
+/// Variables and the intervals in which their values lie, in the order of variables. NULL is in no interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Intervals(Vec<(usize, ValueRange)>);
+
+/// The values of a variable that count: those in `range`, of cells in which other variables lie in intervals, too.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    pub(super) variable: usize,
+    pub(super) range: ValueRange,
+    pub(super) others: Intervals,
 }
 
 impl Condition {
@@ -37,8 +50,8 @@ impl Condition {
                 Over::Axis(axis) => condition.labels.push((axis, Arc::clone(conjunct))),
                 Over::Axes => return None,
                 Over::Variable => {
-                    let interval = interval(conjunct, scan)?;
-                    condition.value = both(condition.value, Some(interval))?;
+                    let interval = Intervals(vec![interval(conjunct, scan)?]);
+                    condition.values = condition.values.and(&interval)?;
                 }
             }
         }
@@ -46,17 +59,46 @@ impl Condition {
     }
 }
 
-/// Returns the condition that both intervals are met; `None` if they are over different variables, or their
-/// limits cannot be compared.
-pub(super) fn both(
-    a: Option<(usize, ValueRange)>,
-    b: Option<(usize, ValueRange)>,
-) -> Option<Option<(usize, ValueRange)>> {
-    let (Some((of_a, a)), Some((of_b, b))) = (a, b) else { return Some(a.or(b)) };
-    if of_a != of_b {
-        return None;
+impl Intervals {
+    /// Returns the intervals of the cells that are in both. `None` if the limits of a variable cannot be compared.
+    pub(super) fn and(&self, other: &Self) -> Option<Self> {
+        let mut both = self.0.clone();
+        for (variable, range) in &other.0 {
+            match both.binary_search_by_key(variable, |(of, _)| *of) {
+                Ok(at) => both[at].1 = both[at].1.and(range)?,
+                Err(at) => both.insert(at, (*variable, *range)),
+            }
+        }
+        Some(Self(both))
     }
-    Some(Some((of_a, a.and(&b)?)))
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns each variable with its interval.
+    pub(super) fn each(&self) -> impl Iterator<Item = &(usize, ValueRange)> {
+        self.0.iter()
+    }
+
+    /// Whether the variable has an interval.
+    pub(super) fn restrict(&self, variable: usize) -> bool {
+        self.0.iter().any(|(of, _)| *of == variable)
+    }
+
+    /// Returns the values of a variable in the cells that are in all intervals.
+    pub(super) fn values_of(&self, variable: usize) -> Values {
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.0.iter().copied().partition(|(of, _)| *of == variable);
+        let range = own.first().map_or_else(ValueRange::default, |(_, range)| *range);
+        Values { variable, range, others: Self(others) }
+    }
+
+    /// Returns the values whose number is that of the cells in all intervals: no cell in an interval is NULL. `None` if there is no
+    /// interval.
+    pub(super) fn cells(&self) -> Option<Values> {
+        self.0.first().map(|(variable, _)| self.values_of(*variable))
+    }
 }
 
 /// Returns the variable that `conjunct` is over, and the interval for which it is true. `None` unless it

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! All members share one pass over the cells, batch by batch. A member adds and counts the cells that pass its test in
-//! one loop. Packed integers are added as stored, and unpacked per group.
+//! one loop. Packed integers are added as stored, and unpacked per group. Conditions on other variables are tests, which
+//! leave out cells.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use arrow::datatypes::DataType;
 use datafusion::physical_expr::PhysicalExprRef;
 
 use super::call::Call;
-use super::condition::{Condition, both};
+use super::condition::{Condition, Intervals, Values};
 use super::factors::{FactorId, Factors};
 use super::first_cell::FirstCell;
 use super::keys::Keys;
@@ -30,7 +31,7 @@ use crate::array::{GridArray, ValueColumn};
 use crate::exec::GridScanExec;
 use crate::exec::matching::{Over, known_aggregate};
 use crate::reduce::{
-    CellWeights, Reducer, RequestedMember, RequestedStats, ValueRange, reducer_of_forms,
+    CellTest, CellWeights, Reducer, RequestedMember, RequestedStats, ValueRange, reducer_of_forms,
 };
 
 /// A plan to compute aggregates with the dense kernels.
@@ -40,8 +41,10 @@ pub(super) struct DensePlan {
     pub(super) calls: Vec<DenseCall>,
     /// The members, over all variables.
     pub(super) members: Vec<DenseMember>,
-    /// The variables that are read, each once.
+    /// The variables of the members, each once.
     pub(super) variables: Vec<usize>,
+    /// The variables that members test besides their own, with the values that pass.
+    pub(super) tests: Vec<(usize, ValueRange)>,
     /// The member whose values are the rows of the query, if it has a predicate.
     pub(super) rows: Option<usize>,
     /// The groups in which weights and conditions on labels are constant, if the query has any.
@@ -97,7 +100,7 @@ enum ParsedCall {
     Plain { call: Call, quantity: Quantity, masks: Vec<FactorId> },
     Linear { call: Call, linear: Linear },
     Pair(ParsedPair),
-    First { first: FirstCell, value: usize, range: ValueRange, masks: Vec<FactorId> },
+    First { first: FirstCell, values: Values, masks: Vec<FactorId> },
     Labels(LabelCall),
 }
 
@@ -120,10 +123,10 @@ impl DensePlan {
             Some(predicate) => Some(Condition::try_new(predicate, scan)?),
             None => None,
         };
-        if predicate.as_ref().is_some_and(|it| !it.labels.is_empty() || it.value.is_none()) {
+        if predicate.as_ref().is_some_and(|it| !it.labels.is_empty() || it.values.is_empty()) {
             return None;
         }
-        let rows = predicate.and_then(|predicate| predicate.value);
+        let rows = predicate.unwrap_or_default().values;
         let mut functions = Functions {
             factors: Factors::default(),
             of_pairs: LabelFunctions::default(),
@@ -131,7 +134,7 @@ impl DensePlan {
         };
         let mut parsed = Vec::new();
         for aggregate in &query.aggregates {
-            parsed.push(functions.parse(aggregate, rows, query, scan, weighs)?);
+            parsed.push(functions.parse(aggregate, &rows, query, scan, weighs)?);
         }
         let factors = functions.factors;
         let has_pairs = parsed.iter().any(|call| matches!(call, ParsedCall::Pair(_)));
@@ -145,11 +148,14 @@ impl DensePlan {
             false if keys.plane.is_some() => return None,
             false => Some(Refinement::try_new(query, scan, keys, &factors)?),
         };
-        let mut members =
-            Members { list: vec![], weights: vec![], refinement: refinement.as_ref(), scan };
-        let rows = rows.map(|(value, range)| {
-            members.add(value, RequestedMember { range, ..RequestedMember::default() })
-        });
+        let mut members = Members {
+            list: vec![],
+            tests: vec![],
+            weights: vec![],
+            refinement: refinement.as_ref(),
+            scan,
+        };
+        let rows = rows.cells().map(|cells| members.add(&cells, RequestedMember::default()));
         let of_pair = |call: &ParsedCall| match call {
             ParsedCall::Pair(pair) => Some(Arc::clone(&pair.label)),
             _ => None,
@@ -157,7 +163,7 @@ impl DensePlan {
         let labels: Vec<PhysicalExprRef> = parsed.iter().filter_map(of_pair).collect();
         let calls: Vec<DenseCall> =
             parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
-        let members = members.list;
+        let Members { list: members, tests, .. } = members;
         let mut variables: Vec<usize> = Vec::new();
         for member in &members {
             if !variables.contains(&member.value) {
@@ -170,8 +176,9 @@ impl DensePlan {
         };
         let of_calls = calls.iter().flat_map(of_labels);
         let functions = factors.expressions().cloned().chain(labels).chain(of_calls).collect();
-        let plan = Self { calls, members, variables, rows, refinement, functions };
-        // Makes reducers without groups, only to learn whether the kernels support the columns.
+        let plan = Self { calls, members, variables, tests, rows, refinement, functions };
+        // Makes tests, and reducers without groups, only to learn whether the kernels support the columns.
+        plan.cell_tests(scan.array())?;
         for value in &plan.variables {
             plan.reducer(scan.array(), *value, 0)?;
         }
@@ -187,6 +194,27 @@ impl DensePlan {
     ) -> Option<Box<dyn Reducer>> {
         let forms: Option<Vec<_>> = array.forms_of(value).map(ValueColumn::as_number).collect();
         reducer_of_forms(&forms?, &self.members_of(value), groups)
+    }
+
+    /// Makes the tests; `None` if the kernels do not support one.
+    pub(super) fn cell_tests(&self, array: &GridArray) -> Option<Vec<CellTest>> {
+        let test = |(variable, range): &(usize, ValueRange)| {
+            let forms: Option<Vec<_>> =
+                array.forms_of(*variable).map(ValueColumn::as_number).collect();
+            CellTest::of_forms(&forms?, range)
+        };
+        self.tests.iter().map(test).collect()
+    }
+
+    /// Returns the variables that are read, each once.
+    pub(super) fn read(&self) -> Vec<usize> {
+        let mut read = self.variables.clone();
+        for (variable, _) in &self.tests {
+            if !read.contains(variable) {
+                read.push(*variable);
+            }
+        }
+        read
     }
 
     /// Returns the members of a variable, in the order of the plan.
@@ -256,11 +284,11 @@ impl Labels {
 }
 
 impl Functions {
-    /// Translates an aggregate of `query`; `rows` are the values that pass the predicate.
+    /// Translates an aggregate of `query`; `rows` are the intervals of its predicate.
     fn parse(
         &mut self,
         aggregate: &Aggregate,
-        rows: Option<(usize, ValueRange)>,
+        rows: &Intervals,
         query: &Query,
         scan: &GridScanExec,
         weighs: bool,
@@ -280,34 +308,31 @@ impl Functions {
             Some(filter) => Condition::try_new(filter, scan)?,
             None => Condition::default(),
         };
-        base.value = both(rows, base.value)?;
+        base.values = rows.and(&base.values)?;
         let labels = base.labels.iter();
         let mut masks = || -> Vec<FactorId> {
             labels.clone().map(|(axis, expr)| factors.condition(*axis, expr)).collect()
         };
         if !aggregate.order_by.is_empty() {
             let (first, value) = FirstCell::try_new(aggregate, scan)?;
-            let (first, range) = match base.value {
-                None => (first, ValueRange::default()),
-                Some((of, range)) if of == value => (first.without_nulls(), range),
-                Some(_) => return None,
+            let first = match base.values.restrict(value) {
+                true => first.without_nulls(),
+                false if base.values.is_empty() => first,
+                false => return None, // cells that are left out would be NULL
             };
-            return Some(ParsedCall::First { first, value, range, masks: masks() });
+            let values = base.values.values_of(value);
+            return Some(ParsedCall::First { first, values, masks: masks() });
         }
         if let Some((call, value)) = Call::try_new(aggregate, scan) {
             let masks = masks();
-            let (of_condition, range) = match base.value {
-                Some((value, range)) => (Some(value), range),
-                None => (None, ValueRange::default()),
+            let values = match value {
+                Some(value) => Some(base.values.values_of(value)),
+                None => base.values.cells(),
             };
-            let quantity = match value.or(of_condition) {
-                None => Quantity::Rows,
-                Some(value) if of_condition.is_some_and(|of| of != value) => return None,
-                Some(value) => Quantity::Count { value, range },
-            };
+            let quantity = values.map_or(Quantity::Rows, Quantity::Count);
             // A row that passes a condition on a variable has a value: counting values counts rows.
             let call = match (call, &quantity) {
-                (Call::CountRows, Quantity::Count { .. }) => Call::Count,
+                (Call::CountRows, Quantity::Count(_)) => Call::Count,
                 (call, _) => call,
             };
             return Some(ParsedCall::Plain { call, quantity, masks });
@@ -341,6 +366,7 @@ impl Functions {
 /// The members that calls need so far.
 struct Members<'a> {
     list: Vec<DenseMember>,
+    tests: Vec<(usize, ValueRange)>,
     /// The weights of cells that were made so far, with the functions that they multiply.
     weights: Vec<(Vec<FactorId>, Arc<CellWeights>)>,
     refinement: Option<&'a Refinement>,
@@ -348,8 +374,11 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// Returns the number of a member with these statistics; an existing one gets those that it lacks.
-    fn add(&mut self, value: usize, member: RequestedMember) -> usize {
+    /// Returns the number of a member with these statistics of the values that count; an existing one gets those that it lacks.
+    fn add(&mut self, values: &Values, member: RequestedMember) -> usize {
+        let (value, range) = (values.variable, values.range);
+        let tests = values.others.each().map(|test| self.test(*test)).collect();
+        let member = RequestedMember { range, tests, ..member };
         let are_one = |old: &Option<Arc<CellWeights>>, new: &Option<Arc<CellWeights>>| {
             old.as_ref().zip(new.as_ref()).is_none_or(|(old, new)| Arc::ptr_eq(old, new))
         };
@@ -358,6 +387,7 @@ impl Members<'_> {
             let both_sums = old.requested.or(member.requested);
             existing.value == value
                 && old.range == member.range
+                && old.tests == member.tests
                 && !(both_sums.sum && both_sums.wide_sum)
                 && are_one(&old.weights, &member.weights)
                 && are_one(&old.numbers, &member.numbers)
@@ -377,27 +407,33 @@ impl Members<'_> {
         }
     }
 
+    /// Returns the number of a test.
+    fn test(&mut self, test: (usize, ValueRange)) -> usize {
+        self.tests.iter().position(|existing| *existing == test).unwrap_or_else(|| {
+            self.tests.push(test);
+            self.tests.len() - 1
+        })
+    }
+
     /// Chooses the members of a call. `None` if cells without a value would need weights of their own.
     fn choose(&mut self, parsed: ParsedCall) -> Option<DenseCall> {
         Some(match parsed {
             ParsedCall::Plain { call, quantity, masks } => {
                 let input = match quantity {
                     Quantity::Rows => Input::Rows,
-                    Quantity::Count { value, range } | Quantity::Sum { value, range } => {
+                    Quantity::Count(values) | Quantity::Sum(values) => {
                         let requested = call.requested();
-                        let member =
-                            RequestedMember { requested, range, ..RequestedMember::default() };
-                        Input::Member(self.add(value, member))
+                        let member = RequestedMember { requested, ..RequestedMember::default() };
+                        Input::Member(self.add(&values, member))
                     }
                 };
                 DenseCall { call, input, masks, first: None }
             }
-            ParsedCall::Pair(ParsedPair { call, value, range, numbers, .. }) => {
+            ParsedCall::Pair(ParsedPair { call, values, numbers, .. }) => {
                 let call = Call::Pairs(call);
                 let (requested, numbers) = (call.requested(), Some(numbers));
-                let member =
-                    RequestedMember { requested, range, numbers, ..RequestedMember::default() };
-                let input = Input::Member(self.add(value, member));
+                let member = RequestedMember { requested, numbers, ..RequestedMember::default() };
+                let input = Input::Member(self.add(&values, member));
                 DenseCall { call, input, masks: vec![], first: None }
             }
             ParsedCall::Linear { call, linear } => {
@@ -416,10 +452,10 @@ impl Members<'_> {
                 let input = Input::Labels(Arc::new(labels));
                 DenseCall { call: Call::OfLabels, input, masks: vec![], first: None }
             }
-            ParsedCall::First { first, value, range, masks } => {
+            ParsedCall::First { first, values, masks } => {
                 let cells = first.requested();
-                let member = RequestedMember { range, cells, ..RequestedMember::default() };
-                let (call, input) = (Call::FirstCell, Input::Member(self.add(value, member)));
+                let member = RequestedMember { cells, ..RequestedMember::default() };
+                let (call, input) = (Call::FirstCell, Input::Member(self.add(&values, member)));
                 DenseCall { call, input, masks, first: Some(Arc::new(first)) }
             }
         })
@@ -448,16 +484,15 @@ impl Members<'_> {
         let quantity = match quantity {
             Quantity::Rows if is_weighted => return None,
             Quantity::Rows => Source::Rows,
-            Quantity::Count { value, range } => {
-                let member = RequestedMember { range, weights, ..RequestedMember::default() };
-                let member = self.add(value, member);
+            Quantity::Count(values) => {
+                let member = RequestedMember { weights, ..RequestedMember::default() };
+                let member = self.add(&values, member);
                 if is_weighted { Source::Weights(member) } else { Source::Counts(member) }
             }
-            Quantity::Sum { value, range } => {
+            Quantity::Sum(values) => {
                 let requested = RequestedStats { sum: !is_weighted, ..RequestedStats::default() };
-                let member =
-                    RequestedMember { requested, range, weights, ..RequestedMember::default() };
-                let member = self.add(value, member);
+                let member = RequestedMember { requested, weights, ..RequestedMember::default() };
+                let member = self.add(&values, member);
                 if is_weighted { Source::WeightedSums(member) } else { Source::Sums(member) }
             }
         };

@@ -25,7 +25,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
 use crate::plan::TaskNumber;
-use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, rows_per_group};
+use crate::reduce::{CellTest, GroupStats, GroupTable, GroupedChunk, Reducer, rows_per_group};
 
 impl PartitionReducer {
     /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
@@ -191,7 +191,7 @@ impl PartitionReducer {
         let groups = self.cell_groups().len();
         let of_value = |value: &usize| plan.reducer(&array, *value, groups);
         let reducers: Option<Vec<_>> = plan.variables.iter().map(of_value).collect();
-        let Some(mut reducers) = reducers else {
+        let (Some(mut reducers), Some(mut tests)) = (reducers, plan.cell_tests(&array)) else {
             return internal_err!("the dense kernels do not support a variable of the plan");
         };
         if reducers.is_empty() {
@@ -211,7 +211,7 @@ impl PartitionReducer {
             [] => Extremes::try_new(plan, &array)?,
             _ => None,
         };
-        let mut reader = self.reader(tasks.clone().into_iter(), plan.variables.clone());
+        let mut reader = self.reader(tasks.clone().into_iter(), plan.read());
         if plan.members.iter().all(|it| it.member.takes_repeated()) {
             reader = reader.repeating_fill();
         }
@@ -226,20 +226,26 @@ impl PartitionReducer {
         let mut yields = YieldBudget::default();
         while let Some(open) = reader.next(&self.metrics).await? {
             let timer = self.metrics.baseline.elapsed_compute().timer();
-            let mut cells = 0;
+            let (mut cells, mut tested) = (0, Vec::with_capacity(tests.len()));
+            for (test, (value, _)) in tests.iter_mut().zip(&plan.tests) {
+                let of = open.tile(*value)?;
+                tested.push(test.of_tile(&of.tile, of.may_hold_nulls)?);
+            }
             for (value, reducer) in plan.variables.iter().zip(&mut reducers) {
                 let of = open.tile(*value)?;
                 cells += match of.tile.is_repeated() {
                     true => open.task.cells().min(groups as u64),
                     false => of.tile.cells() as u64,
                 };
-                reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
+                reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls, &tested)?;
             }
+            drop(tested);
             if let Some(extremes) = &mut extremes {
                 extremes.update(&reducers)?;
             }
             timer.done();
-            let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
+            let of_reducers: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
+            let scratch = of_reducers + tests.iter().map(CellTest::scratch_bytes).sum::<usize>();
             // Converted tiles take memory that was not planned.
             self.reservation.try_resize(table_bytes + scratch)?;
             yields.spend((cells * plan.members.len() as u64).max(CHUNK)).await;

@@ -23,25 +23,24 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, NegativeExpr, lit};
 
 use super::case_filter::is_null;
-use super::condition::{Condition, both};
+use super::condition::{Condition, Values};
 use super::factors::{FactorId, Factors};
 use super::number::{number, number_of};
 
 use crate::array::ValueColumn;
 use crate::exec::GridScanExec;
 use crate::exec::matching::Over;
-use crate::reduce::{Number, ValueRange};
+use crate::reduce::Number;
 
-/// A statistic of a group of cells. `value` is the number of a variable, and values outside `range` do not
-/// count.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A statistic of a group of cells.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Quantity {
     /// The number of rows.
     Rows,
     /// The number of values.
-    Count { value: usize, range: ValueRange },
+    Count(Values),
     /// The sum of values.
-    Sum { value: usize, range: ValueRange },
+    Sum(Values),
 }
 
 /// A product of a constant, functions of dimensions and a statistic.
@@ -188,14 +187,12 @@ impl LinearTerm {
         for (axis, expr) in base.labels.iter().chain(&condition.labels) {
             masks.push(factors.condition(*axis, expr));
         }
-        let (value, range) = match both(base.value, condition.value)? {
-            Some((value, range)) => (Some(value), range),
-            None => (self.polynomial.value, ValueRange::default()),
+        let intervals = base.values.and(&condition.values)?;
+        let values = match self.polynomial.value {
+            Some(variable) => Some(intervals.values_of(variable)),
+            None => intervals.cells(),
         };
-        if self.polynomial.value.is_some() && self.polynomial.value != value {
-            return None; // the condition is over another variable
-        }
-        let count = value.map_or(Quantity::Rows, |value| Quantity::Count { value, range });
+        let count = values.clone().map_or(Quantity::Rows, Quantity::Count);
         let products: Vec<(Product, Vec<FactorId>)> = self
             .polynomial
             .products
@@ -211,9 +208,9 @@ impl LinearTerm {
         masks.sort_unstable();
         masks.dedup();
         for (product, factors) in products {
-            let quantity = match (product.has_value, value) {
-                (true, Some(value)) => Quantity::Sum { value, range },
-                _ => count,
+            let quantity = match (product.has_value, &values) {
+                (true, Some(values)) => Quantity::Sum(values.clone()),
+                _ => count.clone(),
             };
             let constant = self.sign * product.constant;
             linear.sum.push(Term { constant, factors, masks: masks.clone(), quantity });

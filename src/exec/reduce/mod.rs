@@ -21,7 +21,7 @@
 //!    Also `sum`, `avg`, `count` and `weighted_avg` of sums of products of a variable and functions of single dimensions.
 //!    Also `first_value` and `last_value` of functions of labels in the order of a variable.
 //!    Also aggregates of functions of one dimension, such as `max(time)`, which read no cells.
-//!    Predicates, `FILTER` and the condition of a `CASE` are an interval of values and conditions on single dimensions.
+//!    Predicates, `FILTER` and the condition of a `CASE` are an interval per variable and conditions on single dimensions.
 //! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
 //!    and computed group numbers. Medians and percentiles of floats have accumulators of this crate.
 //! 3. *Rows*: keys over values or over several dimensions, grouping sets, aggregates that depend on the order of rows,

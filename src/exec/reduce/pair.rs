@@ -16,14 +16,14 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{BinaryExpr, case};
 
-use super::condition::Condition;
+use super::condition::{Condition, Values};
 use super::number::number_of;
 use super::query::Aggregate;
 use crate::exec::GridScanExec;
 use crate::exec::functions::PairFunction;
 use crate::exec::matching::{Over, number_axis};
 use crate::exec::own_functions::is_own_aggregate;
-use crate::reduce::{CellWeights, Pairs, ValueRange};
+use crate::reduce::{CellWeights, Pairs};
 
 /// A function of pairs of a value and the number of its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +36,10 @@ pub(super) struct PairCall {
     adds_squares: bool,
 }
 
-/// A call, with its variable, the interval of values that count, and the numbers of labels.
+/// A call, with the values that count, and the numbers of labels.
 pub(super) struct ParsedPair {
     pub(super) call: PairCall,
-    pub(super) value: usize,
-    pub(super) range: ValueRange,
+    pub(super) values: Values,
     pub(super) label: PhysicalExprRef,
     pub(super) numbers: Arc<CellWeights>,
 }
@@ -75,18 +74,14 @@ impl LabelFunctions {
         let of_second = pair(second, first);
         let value_is_first = of_second.is_none();
         let (value, axis, label) = of_second.or_else(|| pair(first, second))?;
-        let range = match base.value {
-            Some((of, _)) if of != value => return None,
-            Some((_, range)) => range,
-            None => ValueRange::default(),
-        };
+        let values = base.values.values_of(value);
         let label = where_labels_meet(base, axis, label)?;
         let numbers = self.numbers(axis, &label, scan)?;
         let begins_with_x = !function.is_some_and(PairFunction::begins_with_y);
         let adds_squares = has_keys && !is_own_aggregate(aggregate.function.fun());
         let value_is_x = begins_with_x == value_is_first;
         let call = PairCall { function, value_is_x, adds_squares };
-        Some(ParsedPair { call, value, range, label, numbers })
+        Some(ParsedPair { call, values, label, numbers })
     }
 
     /// Returns the numbers of the labels of an axis; NaN for NULL.

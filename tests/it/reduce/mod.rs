@@ -2,6 +2,8 @@
 
 /// Chunks that are not stored.
 mod absent;
+/// Random conditions on another variable.
+mod conditions;
 /// Random functions of labels where a variable is least or greatest.
 mod firsts;
 /// Random aggregates of labels.

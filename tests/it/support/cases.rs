@@ -183,29 +183,20 @@ impl Case {
         chunk: &[u64],
         wild: bool,
     ) -> Self {
-        let tag = rng.random_range(1..=10);
-        // Many files declare NaN as their fill value, or nothing at all.
-        let nan_only = is_float(tag) && rng.random_bool(0.5);
-        let fill = match (nan_only, is_unsigned(tag)) {
-            (true, _) => rng.random_bool(0.5).then_some("NaN"),
-            (false, true) => Some("99"),
-            (false, false) => Some("-99"),
-        };
         let count = shape.iter().product::<u64>() as usize;
-        let (data, column, magnitude) = random_values(rng, tag, count, wild, nan_only);
-        let packing = (!is_float(tag) && rng.random_bool(0.4)).then(|| {
-            let scale = *[0.5, 0.1, -0.25].choose(rng).unwrap();
-            (scale, *[0.0, 10.0, -273.15].choose(rng).unwrap())
-        });
-        let (column, magnitude) = match packing {
-            Some((scale, offset)) => {
-                (unpacked(&column, scale, offset), magnitude * scale.abs() + offset.abs())
-            }
-            None => (column, magnitude),
-        };
-        let fill = fill.map(Into::into);
-        let values = Values { tag, fill, packing, data, column, magnitude };
+        let values = Values::random(rng, count, wild);
         Self::of_values(rng, axes, shape, chunk, values, None)
+    }
+
+    /// An array of two variables, `v` and `w`, in chunks of their own, whose columns have their names.
+    pub(crate) fn of_two(rng: &mut StdRng, shape: &[u64], wild: bool) -> Self {
+        let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
+        let count = shape.iter().product::<u64>() as usize;
+        let variables = ["v", "w"].map(|name| {
+            let chunk = shape.iter().map(|len| rng.random_range(1..=*len)).collect();
+            Variable { name, column: name, chunk, values: Values::random(rng, count, wild) }
+        });
+        Self::of_variables(rng, axes, shape, variables.into(), None)
     }
 
     /// An array of these values, in row-major order, with these zone maps.
@@ -217,9 +208,77 @@ impl Case {
         values: Values,
         zones: Option<Value>,
     ) -> Self {
+        let variable = Variable { name: "v", column: "value", chunk: chunk.to_vec(), values };
+        Self::of_variables(rng, axes, shape, vec![variable], zones)
+    }
+
+    fn of_variables(
+        rng: &mut StdRng,
+        axes: Vec<Axis>,
+        shape: &[u64],
+        variables: Vec<Variable>,
+        zones: Option<Value>,
+    ) -> Self {
         let rank = shape.len();
         let cells = positions(shape);
-        let Values { tag, fill, packing, data, column, magnitude } = values;
+        let magnitude = variables.iter().map(|it| it.values.magnitude).fold(0.0, f64::max);
+        let mut description = format!("shape {shape:?}");
+        for Variable { name, chunk, values, .. } in &variables {
+            let Values { tag, fill, packing, .. } = values;
+            description += &format!(
+                ", {name}: chunk {chunk:?}, element type {tag}, fill {fill:?}, packing {packing:?}"
+            );
+        }
+        let mut columns: Vec<ArrayRef> = axes
+            .iter()
+            .enumerate()
+            .map(|(axis, labels)| labels.column(cells.iter().map(|cell| cell[axis])))
+            .collect();
+        columns.extend(variables.iter().map(|it| Arc::clone(&it.values.column)));
+        let of_variables = variables.iter().map(|it| it.column.to_owned());
+        let names: Vec<String> = (0..rank).map(name).chain(of_variables).collect();
+        let mut datasets: Vec<TestDataset> =
+            variables.into_iter().map(|it| it.dataset(rng, &axes, shape)).collect();
+        datasets.extend(
+            axes.iter().enumerate().filter_map(|(axis, labels)| labels.dataset(&name(axis))),
+        );
+        let shuffle = rng.random_bool(0.5).then(|| StdRng::seed_from_u64(rng.random()));
+        let version = if zones.is_some() { 2 } else { rng.random_range(1..=2) };
+        let layout = Layout { shuffle, history_version: Some(version), zones, ..Layout::default() };
+
+        let fields: Vec<Field> = names
+            .into_iter()
+            .zip(&columns)
+            .map(|(name, column)| Field::new(name, column.data_type().clone(), true))
+            .collect();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+        let file = TempTet::new(&tet_bytes(&datasets, &layout));
+        Self { axes, file, rows, description, magnitude }
+    }
+
+    /// A session over the same rows in memory.
+    pub(crate) fn in_memory(&self) -> SessionContext {
+        let ctx = reducing(1, 8192);
+        let table = MemTable::try_new(self.rows.schema(), vec![vec![self.rows.clone()]]).unwrap();
+        ctx.register_table("t", Arc::new(table)).unwrap();
+        ctx
+    }
+}
+
+/// A variable of an array.
+struct Variable {
+    /// The name of its dataset.
+    name: &'static str,
+    /// The name of its column.
+    column: &'static str,
+    chunk: Vec<u64>,
+    values: Values,
+}
+
+impl Variable {
+    fn dataset(self, rng: &mut StdRng, axes: &[Axis], shape: &[u64]) -> TestDataset {
+        let Values { tag, fill, packing, data, .. } = self.values;
+        let rank = shape.len();
         let mut metadata = Map::new();
         metadata.insert("dim_names".into(), (0..rank).map(name).collect());
         let mut attributes = Map::new();
@@ -240,42 +299,35 @@ impl Case {
             })
             .collect();
         metadata.insert("coords".into(), text.into());
-        let mut datasets = vec![
-            TestDataset::new("v", tag, shape, chunk, data)
-                .with_zstd(rng.random_bool(0.5))
-                .with_metadata(metadata.into()),
-        ];
-        datasets.extend(
-            axes.iter().enumerate().filter_map(|(axis, labels)| labels.dataset(&name(axis))),
-        );
-        let shuffle = rng.random_bool(0.5).then(|| StdRng::seed_from_u64(rng.random()));
-        let version = if zones.is_some() { 2 } else { rng.random_range(1..=2) };
-        let layout = Layout { shuffle, history_version: Some(version), zones, ..Layout::default() };
-
-        let mut columns: Vec<ArrayRef> = axes
-            .iter()
-            .enumerate()
-            .map(|(axis, labels)| labels.column(cells.iter().map(|cell| cell[axis])))
-            .collect();
-        columns.push(column);
-        let names = (0..rank).map(name).chain(["value".to_owned()]);
-        let fields: Vec<Field> = names
-            .zip(&columns)
-            .map(|(name, column)| Field::new(name, column.data_type().clone(), true))
-            .collect();
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
-        let description =
-            format!("shape {shape:?}, chunk {chunk:?}, element type {tag}, packing {packing:?}");
-        let file = TempTet::new(&tet_bytes(&datasets, &layout));
-        Self { axes, file, rows, description, magnitude }
+        TestDataset::new(self.name, tag, shape, &self.chunk, data)
+            .with_zstd(rng.random_bool(0.5))
+            .with_metadata(metadata.into())
     }
+}
 
-    /// A session over the same rows in memory.
-    pub(crate) fn in_memory(&self) -> SessionContext {
-        let ctx = reducing(1, 8192);
-        let table = MemTable::try_new(self.rows.schema(), vec![vec![self.rows.clone()]]).unwrap();
-        ctx.register_table("t", Arc::new(table)).unwrap();
-        ctx
+impl Values {
+    /// Small numbers of any type, some of them NULL.
+    fn random(rng: &mut StdRng, count: usize, wild: bool) -> Self {
+        let tag = rng.random_range(1..=10);
+        // Many files declare NaN as their fill value, or nothing at all.
+        let nan_only = is_float(tag) && rng.random_bool(0.5);
+        let fill = match (nan_only, is_unsigned(tag)) {
+            (true, _) => rng.random_bool(0.5).then_some("NaN"),
+            (false, true) => Some("99"),
+            (false, false) => Some("-99"),
+        };
+        let (data, column, magnitude) = random_values(rng, tag, count, wild, nan_only);
+        let packing = (!is_float(tag) && rng.random_bool(0.4)).then(|| {
+            let scale = *[0.5, 0.1, -0.25].choose(rng).unwrap();
+            (scale, *[0.0, 10.0, -273.15].choose(rng).unwrap())
+        });
+        let (column, magnitude) = match packing {
+            Some((scale, offset)) => {
+                (unpacked(&column, scale, offset), magnitude * scale.abs() + offset.abs())
+            }
+            None => (column, magnitude),
+        };
+        Self { tag, fill: fill.map(Into::into), packing, data, column, magnitude }
     }
 }
 

@@ -97,8 +97,9 @@ impl Rows {
 /// Some rows, with the selected cells of each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
-    /// All cells of the tile.
+    /// The cells of the tile from `base` on.
     pub(super) cells: &'a [T],
+    pub(super) base: usize,
     pub(super) rows: Rows,
     /// The selected cells of each row.
     pub(super) inner: &'a [Segment],
@@ -116,6 +117,6 @@ impl<'a, T: Cell> Batch<'a, T> {
     /// Returns some cells of the row that begins at `start`.
     #[inline(always)]
     pub(super) fn row(&self, cells: &Range<usize>, start: usize) -> &'a [T] {
-        &self.cells[start + cells.start..start + cells.end]
+        &self.cells[start + cells.start - self.base..start + cells.end - self.base]
     }
 }

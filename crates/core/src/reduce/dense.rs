@@ -3,29 +3,30 @@
 //! ```text
 //!   tile ─▶ elements       as stored; singles if halves; NaN for NULL by validity byte
 //!        ─▶ Walk ─▶ batch  ─▶ each member: the cells that count, and their statistics
+//!                 tests of other variables ─▶ masked cells of the batch, if a member has any
 //!        ─▶ counts         of members without a test: from the extents of the chunk alone
 //!   repeated tile ─▶ each member: its cell, times the cells of each group
 //! ```
 
-use std::borrow::Cow;
-
-use arrow::datatypes::{Float16Type, Float32Type};
+use arrow::datatypes::Float32Type;
 
 use super::batch::Batch;
 use super::bounds::Bounds;
 use super::cell::Cell;
 use super::cell_number::CellNumber;
+use super::cell_test::TestedTile;
+use super::elements::{Elements, Stored};
 use super::group_stats::{GroupStats, RequestedMember, RequestedStats};
 use super::grouped_chunk::{ChunkAxis, GroupedChunk};
 use super::keep::Keep;
+use super::masks::MaskedCells;
 use super::member::{LabelNumbers, Member};
-use super::packing::Packing;
 use super::reducer::Reducer;
 use super::rows::{add_products, each_place};
 use super::walk::Walk;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
-use crate::format::{ElementType, Zone, ZoneBound, bound};
+use crate::format::{ElementType, Zone, ZoneBound};
 use crate::tile::Tile;
 
 /// Returns a reducer for a column over a table of `groups` places, with these members. `None` if the kernels
@@ -42,17 +43,10 @@ pub fn reducer(
     if value.may_be_nan() && members.iter().any(compares) {
         return None;
     }
-    let packing = Packing::try_new(value.form()?);
-    if value.has_validity() && (!value.nan_is_null() || packing.is_some()) {
-        return None; // no element can stand for NULL
-    }
     for_element_type!(
         value.element(),
-        T => Dense::<T>::boxed(value, value.fill_as::<T>(), packing, members, groups),
-        F16 => {
-            let fill = value.fill_as::<Float16Type>().map(f32::from);
-            Dense::<Float32Type>::boxed(value, fill, packing, members, groups)
-        }
+        T => Dense::<T>::boxed(Stored::of(value)?, members, groups),
+        F16 => Dense::<Float32Type>::boxed(Stored::of_halves(value)?, members, groups)
     )
 }
 
@@ -63,8 +57,8 @@ where
 {
     value: NumberColumn,
     members: Vec<Member<T>>,
-    /// Scratch memory for a tile that is converted before it is reduced.
-    converted: Vec<T::Native>,
+    elements: Elements<T>,
+    masks: MaskedCells<T::Native>,
 }
 
 impl<T: Element> Dense<T>
@@ -72,57 +66,24 @@ where
     T::Native: Cell + Bounds,
 {
     fn boxed(
-        value: &NumberColumn,
-        fill: Option<T::Native>,
-        packing: Option<Packing>,
+        stored: Stored<T>,
         members: &[RequestedMember],
         groups: usize,
     ) -> Option<Box<dyn Reducer>> {
-        if packing.is_some_and(|packing| !packing.is_finite::<T::Native>()) {
-            return None; // sums of stored numbers may be finite where sums of values are not
-        }
-        let (nan_is_null, zeros_are_null) = (value.nan_is_null(), value.zeros_are_null());
-        let member =
-            |member| Member::new(member, nan_is_null, fill, zeros_are_null, packing, groups);
-        let members = members.iter().map(member).collect();
-        Some(Box::new(Self { value: value.clone(), members, converted: Vec::new() }))
-    }
-
-    /// Returns the tile's elements in the type that is reduced, with NaN for NULL where cells have
-    /// validity bytes. They are a view of the tile, unless they have to be changed or are not aligned.
-    fn elements<'a>(&mut self, tile: &'a Tile, may_hold_nulls: bool) -> Cow<'a, [T::Native]> {
-        let bytes = tile.bytes();
-        let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
-        let halves = self.value.element() == ElementType::F16;
-        if !halves
-            && missing.is_none()
-            && let Ok(cells) = bytemuck::try_cast_slice(bytes)
-        {
-            return Cow::Borrowed(cells);
-        }
-        // Tiles are converted whole, into memory that the next tile reuses.
-        let mut converted = std::mem::take(&mut self.converted);
-        converted.clear();
-        if halves {
-            let single =
-                |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
-            let halves = bytes.as_chunks::<2>().0.iter();
-            converted.extend(halves.map(|half| T::from_bound(single(half))));
-        } else {
-            let elements = bytes.chunks_exact(size_of::<T::Native>());
-            converted.extend(elements.map(|element| T::from_bound(bound(element))));
-        }
-        if let Some(validity) = missing {
-            // Only columns of floats where NaN is NULL get here: `reducer` refuses the others.
-            let cells = converted.iter_mut().zip(validity);
-            cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| *cell = T::Native::NAN);
-        }
-        Cow::Owned(converted)
+        let members = members.iter().map(|member| Member::try_new(member, &stored, groups));
+        let (members, elements) = (members.collect::<Option<_>>()?, Elements::new(&stored.value));
+        let masks = MaskedCells::new();
+        Some(Box::new(Self { value: stored.value, members, elements, masks }))
     }
 
     /// Adds a cell that stands for all cells of `axes`.
-    fn add_repeated(&mut self, cell: T::Native, axes: &[ChunkAxis], may_hold_nulls: bool) {
-        for member in &mut self.members {
+    fn add_repeated(
+        members: &mut [Member<T>],
+        cell: T::Native,
+        axes: &[ChunkAxis],
+        may_hold_nulls: bool,
+    ) {
+        for member in members {
             if member.keep_in(may_hold_nulls).keeps(cell) {
                 each_place(axes, 0, 1, &mut |places, cells| {
                     places.for_each(|place| member.add_cells(place, cell, cells));
@@ -136,15 +97,20 @@ impl<T: Element> Reducer for Dense<T>
 where
     T::Native: Cell + Bounds,
 {
-    fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
-        let elements = self.elements(tile, may_hold_nulls);
-        let cells = elements.as_ref();
+    fn add(
+        &mut self,
+        chunk: GroupedChunk<'_>,
+        tile: &Tile,
+        may_hold_nulls: bool,
+        tests: &[TestedTile<'_>],
+    ) -> Result<()> {
+        let cells = self.elements.of_tile(tile, may_hold_nulls);
         if let ([cell], true) = (cells, tile.is_repeated()) {
-            let cell = *cell;
-            self.add_repeated(cell, &chunk.axes(), may_hold_nulls);
+            Self::add_repeated(&mut self.members, *cell, &chunk.axes(), may_hold_nulls);
             return Ok(());
         }
-        if (cells.len() as u64) < chunk.task.cells() {
+        let is_small = |cells: usize| (cells as u64) < chunk.task.cells();
+        if is_small(cells.len()) || tests.iter().any(|tile| is_small(tile.cells())) {
             return Err(Error::internal("a tile that is smaller than its chunk"));
         }
         let axes = chunk.axes();
@@ -166,15 +132,12 @@ where
         };
         let first = CellNumber::first_of(chunk.task);
         Walk::new(axes, apart).each(|rows, inner| {
-            let batch = Batch { cells, rows, inner };
+            let batch = Batch { cells, base: 0, rows, inner };
+            self.masks.begin();
             for ((member, keep), labels) in self.members.iter_mut().zip(&keeps).zip(&labels) {
-                member.add(batch, *keep, labels);
-                member.cells.add(batch, *keep, first);
+                member.add_tested(batch, *keep, labels, first, (&mut self.masks, tests));
             }
         });
-        if let Cow::Owned(converted) = elements {
-            self.converted = converted;
-        }
         Ok(())
     }
 
@@ -203,7 +166,7 @@ where
     }
 
     fn scratch_bytes(&self) -> usize {
-        self.converted.capacity() * size_of::<T::Native>()
+        self.elements.scratch_bytes() + self.masks.scratch_bytes()
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<GroupStats>> {

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use super::cell_test::TestedTile;
 use super::dense::reducer;
 use super::form_stats::FormStats;
 use super::group_stats::{GroupStats, RequestedMember};
@@ -97,11 +98,17 @@ impl OfForms {
 }
 
 impl Reducer for OfForms {
-    fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
+    fn add(
+        &mut self,
+        chunk: GroupedChunk<'_>,
+        tile: &Tile,
+        may_hold_nulls: bool,
+        tests: &[TestedTile<'_>],
+    ) -> Result<()> {
         let (axis, places) = chunk.span();
         let current = self.of_form(tile.form(), axis, places)?;
         let chunk = chunk.at_place((current.axis, current.places.start));
-        current.reducer.add(chunk, tile, may_hold_nulls)
+        current.reducer.add(chunk, tile, may_hold_nulls, tests)
     }
 
     fn is_answered(&self, _: GroupedChunk<'_>, _: &Zone) -> bool {

@@ -18,6 +18,8 @@ pub struct RequestedMember {
     pub requested: RequestedStats,
     /// The condition: the interval of the values that count. NULL never counts.
     pub range: ValueRange,
+    /// The numbers of the [tests](super::CellTest) of other variables that the cells must pass, too.
+    pub tests: Vec<usize>,
     /// The weights of the cells, if weighted sums are requested.
     pub weights: Option<Arc<CellWeights>>,
     /// The numbers of the labels, if pairs of them and the values are requested. NaN is no number.
@@ -29,7 +31,10 @@ pub struct RequestedMember {
 impl RequestedMember {
     /// Whether a reducer takes [repeated tiles](crate::tile::Tile::is_repeated) for it: all cells of a group count alike.
     pub fn takes_repeated(&self) -> bool {
-        self.weights.is_none() && self.numbers.is_none() && !self.cells.any()
+        self.tests.is_empty()
+            && self.weights.is_none()
+            && self.numbers.is_none()
+            && !self.cells.any()
     }
 
     /// Returns the bytes of state that a group needs.
@@ -90,7 +95,7 @@ pub struct RequestedCells {
     pub least: bool,
     /// The first cell with the greatest value.
     pub greatest: bool,
-    /// The first cell that is NULL; not together with a condition on the value.
+    /// The first cell that is NULL; not together with a condition on a value.
     pub null: bool,
 }
 

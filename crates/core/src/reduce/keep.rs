@@ -102,6 +102,21 @@ impl<T: Cell + Bounds> Keep<T> {
         }
     }
 
+    /// Returns the test of cells of which some are left out, and the element that replaces these, which fails. If no element
+    /// fails, one is chosen, and `true` tells that cells that have it count apart.
+    pub(super) fn leaving_out(self) -> (Self, T, bool) {
+        let failing = [T::NAN, T::GREATEST, T::LEAST].into_iter().find(|end| !self.keeps(*end));
+        match (self, failing) {
+            (_, Some(failing)) => (self, failing, false),
+            (Self::Interval(interval), None) => (self, interval.fill, false),
+            (_, None) => {
+                let fill = if T::IS_FLOAT { T::NAN } else { T::GREATEST };
+                let (low, high, nan) = (T::LEAST, T::GREATEST, true);
+                (Self::Interval(Interval { low, high, fill, nan, zeros: false }), fill, true)
+            }
+        }
+    }
+
     /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the condition
     /// `range`.
     pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: &ValueRange) -> Self {

@@ -1,6 +1,7 @@
 //! The inner loops, which add the cells of a batch to the states of their groups.
 //!
-//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`], [`cells`]), and the fastest one that the
+//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`], [`cells`], [`tested`],
+//! [`masked`]), and the fastest one that the
 //! machine supports is chosen once per batch. All of them execute the same additions in the same order, so
 //! results do not depend on the machine.
 //!
@@ -9,13 +10,16 @@
 //! Sums of floats need no test for NaN. A NaN makes the sum of its run NaN, and that run is then summed again with a
 //! test.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 
-use super::batch::Batch;
+use super::batch::{Batch, Rows};
 use super::cell::Cell;
 use super::cell_states::{CellStates, add_cells};
 use super::keep::Test;
 use super::lanes::fold_batch;
+use super::masks::{mask_rows, test_rows};
 use super::moments::{Moments, add_moments};
 use super::pairs::{PairStates, add_pairs};
 use super::statistic::Statistic;
@@ -89,6 +93,36 @@ pub(super) fn cells<T: Cell, K: Test<T>>(
     add_cells::<T, K>(states, batch, first, test);
 }
 
+/// Clears the bytes of the cells that fail `test`.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+pub(super) fn tested<T: Cell, K: Test<T>>(
+    cells: &[T],
+    rows: Rows,
+    columns: &Range<usize>,
+    test: K,
+    mask: &mut [u8],
+) {
+    test_rows::<T, K>(cells, rows, columns, test, mask);
+}
+
+/// Copies the cells of `batch` whose bytes are 1, and `failing` for the others.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+pub(super) fn masked<T: Cell>(
+    batch: &Batch<'_, T>,
+    columns: &Range<usize>,
+    mask: &[u8],
+    failing: T,
+    masked: &mut [T],
+) {
+    mask_rows::<T>(batch, columns, mask, failing, masked);
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
@@ -97,7 +131,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::reduce::batch::{GroupPlaces, Rows, Segment};
+    use crate::reduce::batch::{GroupPlaces, Segment};
     use crate::reduce::bounds::Bounds;
     use crate::reduce::group_stats::RequestedCells;
     use crate::reduce::keep::{Keep, KeepAll, Numbers};
@@ -176,7 +210,7 @@ mod tests {
         S::State: Debug,
     {
         let (rows, inner, groups) = batches(rng);
-        let batch = Batch { cells, rows, inner: &inner };
+        let batch = Batch { cells, base: 0, rows, inner: &inner };
         let results = [fold_batch::<T, S, K>, pass_avx2::<T, S, K>, pass::<T, S, K>].map(|pass| {
             let (mut states, mut counts) = (vec![S::EMPTY; groups], vec![0; groups]);
             pass(&mut states, &mut counts, batch, test);
@@ -190,7 +224,7 @@ mod tests {
     /// Does the same with moments, with weighted sums and with cells.
     fn others_agree<T: Cell + Debug, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K) {
         let (rows, inner, groups) = batches(rng);
-        let batch = Batch { cells, rows, inner: &inner };
+        let batch = Batch { cells, base: 0, rows, inner: &inner };
         let all = [add_moments::<T, K>, moments_avx2::<T, K>, moments::<T, K>].map(|pass| {
             let mut states = vec![Moments::default(); groups];
             pass(&mut states, batch, test);

@@ -11,11 +11,14 @@ use super::bounds::Bounds;
 use super::cell::{Cell, Lane};
 use super::cell_number::CellNumber;
 use super::cell_states::{CellStates, ExtremeCells};
+use super::cell_test::TestedTile;
+use super::elements::Stored;
 use super::group_cells::{FirstCells, GroupCells};
 use super::group_stats::{GroupStats, RequestedCells, RequestedMember, RequestedStats};
 use super::grouped_chunk::GroupedChunk;
 use super::keep::{Keep, KeepAll, Numbers, Test};
 use super::loops;
+use super::masks::MaskedCells;
 use super::moments::Moments;
 use super::packing::Packing;
 use super::pair_sums::Pairs;
@@ -32,6 +35,8 @@ where
 {
     /// The test for cells that are neither NULL nor excluded by the condition.
     pub(super) keep: Keep<T::Native>,
+    /// The cells that fail tests of other variables, if there are any tests.
+    left_out: Option<LeftOut<T::Native>>,
     /// The statistics of the stored numbers. If packing reverses their order, the least value is requested as
     /// the greatest number.
     pub(super) requested: RequestedStats,
@@ -59,6 +64,16 @@ where
     nothing: Vec<()>,
 }
 
+/// The cells that a member leaves out, because they fail a test of another variable.
+struct LeftOut<N> {
+    /// The numbers of the tests.
+    tests: Vec<usize>,
+    /// The element that replaces them, which does not pass the member's own test.
+    failing: N,
+    /// Whether cells that have this element, and pass all tests, are added apart.
+    counts_apart: bool,
+}
+
 /// The numbers of the labels of a chunk that a member needs.
 pub(super) struct LabelNumbers<'a> {
     weights: Option<RowWeights<'a>>,
@@ -81,30 +96,33 @@ impl<T: Element> Member<T>
 where
     T::Native: Cell + Bounds,
 {
-    /// Makes the states of `groups` groups. NULLs are NaN (`nan_is_null`) or `fill`; if that is
-    /// a zero, perhaps zeros of either sign.
-    pub(super) fn new(
+    /// Makes the states of `groups` groups. `None` if cells that have to be left out cannot be told from others.
+    pub(super) fn try_new(
         member: &RequestedMember,
-        nan_is_null: bool,
-        fill: Option<T::Native>,
-        zeros_are_null: bool,
-        packing: Option<Packing>,
+        stored: &Stored<T>,
         groups: usize,
-    ) -> Self {
+    ) -> Option<Self> {
+        let packing = stored.packing;
         let (mut requested, mut cells) = (member.requested, member.cells);
         if packing.is_some_and(Packing::is_reversed) {
             std::mem::swap(&mut requested.min, &mut requested.max);
             std::mem::swap(&mut cells.least, &mut cells.greatest);
         }
-        let keep = match packing {
-            Some(packing) => packing.keep::<T>(fill, &member.range),
-            None => Keep::new(nan_is_null, fill, &member.range),
+        let (keep, left_out) = match (stored.keep(&member.range), member.tests.as_slice()) {
+            (keep, []) => (keep, None),
+            (keep, tests) => {
+                let (keep, failing, counts_apart) = keep.leaving_out();
+                let is_plain = member.weights.is_none() && member.numbers.is_none() && !cells.any();
+                if counts_apart && !is_plain || cells.null {
+                    return None;
+                }
+                (keep, Some(LeftOut { tests: tests.to_vec(), failing, counts_apart }))
+            }
         };
-        let zero = fill.filter(|_| zeros_are_null);
-        let keep = zero.map_or(keep, |zero| keep.without_zeros(zero));
         let places = |is_requested: bool| if is_requested { groups } else { 0 };
-        Self {
+        Some(Self {
             keep,
+            left_out,
             requested,
             packing,
             has_range: !member.range.is_unbounded(),
@@ -122,17 +140,40 @@ where
             requested_cells: cells,
             cells: CellStates::new(cells, groups),
             nothing: vec![(); groups],
-        }
+        })
     }
 
     /// Returns the test for a chunk. Without NULLs, only a condition needs one.
     pub(super) fn keep_in(&self, may_hold_nulls: bool) -> Keep<T::Native> {
-        if may_hold_nulls || self.has_range { self.keep } else { Keep::All }
+        let is_needed = may_hold_nulls || self.has_range || self.left_out.is_some();
+        if is_needed { self.keep } else { Keep::All }
+    }
+
+    /// Adds the cells of `batch` that `keep` keeps and that pass the tests of other variables, and notes where extremes are.
+    pub(super) fn add_tested(
+        &mut self,
+        batch: Batch<'_, T::Native>,
+        keep: Keep<T::Native>,
+        labels: &LabelNumbers<'_>,
+        first: u64,
+        (masks, tiles): (&mut MaskedCells<T::Native>, &[TestedTile<'_>]),
+    ) {
+        let Some(LeftOut { tests, failing, counts_apart }) = &self.left_out else {
+            self.add(batch, keep, labels);
+            return self.cells.add(batch, keep, first);
+        };
+        let (failing, counts_apart) = (*failing, *counts_apart);
+        let masked = masks.masked(batch, tests, tiles, failing);
+        self.add(masked, keep, labels);
+        self.cells.add(masked, keep, first);
+        if counts_apart {
+            masks.each_passing(batch, failing, |place| self.add_cells(place, failing, 1));
+        }
     }
 
     /// Adds the cells of `batch` that `keep` keeps. They are counted too, but for [`Keep::All`]: then the
     /// counts already include all cells of the chunk.
-    pub(super) fn add(
+    fn add(
         &mut self,
         batch: Batch<'_, T::Native>,
         keep: Keep<T::Native>,
@@ -219,7 +260,8 @@ where
         // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
         let is_stored =
             zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
-        let is_plain = !self.has_range && self.weights.is_none() && !self.requested_cells.any();
+        let has_condition = self.has_range || self.left_out.is_some();
+        let is_plain = !has_condition && self.weights.is_none() && !self.requested_cells.any();
         is_stored && !spread && !pairs && is_plain
     }
 

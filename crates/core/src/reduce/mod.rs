@@ -19,6 +19,7 @@
 //!
 //! ```text
 //!   dense     one variable: elements, and the parts of an aggregation over it
+//!   ├ cell_test, masks    conditions on other variables: cells that are left out of a batch
 //!   └ member  the states of groups for one condition on the value
 //!     └ loops     passes over a batch, compiled for each processor
 //!       └ moments, pairs, weighted, cell_states
@@ -31,9 +32,11 @@ mod bounds;
 mod cell;
 mod cell_number;
 mod cell_states;
+mod cell_test;
 mod columns;
 mod contracted;
 mod dense;
+mod elements;
 mod folds;
 mod form_cells;
 mod form_stats;
@@ -46,6 +49,7 @@ mod grouped_chunk;
 mod keep;
 mod lanes;
 mod loops;
+mod masks;
 mod member;
 mod moments;
 mod packing;
@@ -65,6 +69,7 @@ mod walk;
 mod weighted;
 
 pub use cell_number::CellNumber;
+pub use cell_test::{CellTest, TestedTile};
 pub use contracted::Coarser;
 pub use dense::reducer;
 pub use folds::{FirstKnown, FloatSum, Greatest, IntegerSum, LastKnown, Least, Spread, ValueCount};

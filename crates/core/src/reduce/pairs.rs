@@ -269,7 +269,12 @@ mod tests {
         let inner = [Segment { start: 0, len: 2, places }];
         let numbers = RowWeights::of_rows_of(2, &numbers);
         let mut states = PairStates::new(2);
-        add_pairs(&mut states, Batch { cells: &cells, rows, inner: &inner }, &numbers, KeepAll);
+        add_pairs(
+            &mut states,
+            Batch { cells: &cells, base: 0, rows, inner: &inner },
+            &numbers,
+            KeepAll,
+        );
         states.finish()
     }
 

@@ -1,5 +1,6 @@
 //! The interface of reducers, which add the cells of chunks to groups.
 
+use super::cell_test::TestedTile;
 use super::group_stats::GroupStats;
 use super::grouped_chunk::GroupedChunk;
 use crate::error::Result;
@@ -8,11 +9,18 @@ use crate::tile::Tile;
 
 /// A reducer adds chunks to the states of groups. Each partition has its own.
 pub trait Reducer: Send {
-    /// Adds the selected cells of a chunk. `tile` holds all cells of the chunk.
+    /// Adds the selected cells of a chunk. `tile` holds all cells of the chunk, and `tests` are those of the chunk's other
+    /// variables, of which members have numbers.
     ///
     /// # Errors
-    /// `Internal` if the tile is smaller than its chunk.
-    fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()>;
+    /// `Internal` if a tile is smaller than its chunk.
+    fn add(
+        &mut self,
+        chunk: GroupedChunk<'_>,
+        tile: &Tile,
+        may_hold_nulls: bool,
+        tests: &[TestedTile<'_>],
+    ) -> Result<()>;
 
     /// Whether `zone` is enough, so that the chunk need not be read. This is true if the chunk holds no
     /// value.

@@ -9,6 +9,10 @@ use arrow::datatypes::{DataType, Float64Type};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+mod others;
+
+use others::Other;
+
 use super::*;
 use crate::array::{NumberColumn, ReadOptions};
 use crate::format::{ElementType, Sum, Zone, ZoneBound, bound};
@@ -271,7 +275,8 @@ fn random_limit(rng: &mut StdRng, column: &Column) -> Option<Limit> {
     rng.random_bool(0.3).then(|| Limit { number, inclusive: rng.random() })
 }
 
-fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
+/// `others` is the number of tests that it may have.
+fn random_member(rng: &mut StdRng, case: &Case, others: usize) -> RequestedMember {
     let is_wide = case.column.element.is_integer() && !case.column.is_packed && rng.random();
     let requested = RequestedStats {
         sum: !is_wide && rng.random_bool(0.7),
@@ -302,12 +307,13 @@ fn random_member(rng: &mut StdRng, case: &Case) -> RequestedMember {
         Arc::new(CellWeights { axes: (0..shape.len()).map(axis).collect() })
     });
     let range = ValueRange { least, greatest };
-    let null = range.is_unbounded() && rng.random();
+    let tests: Vec<usize> = (0..others).filter(|_| rng.random_bool(0.7)).collect();
+    let null = range.is_unbounded() && tests.is_empty() && rng.random();
     let cells = match rng.random_bool(0.5) {
         true => RequestedCells { least: rng.random(), greatest: rng.random(), null },
         false => RequestedCells::default(),
     };
-    RequestedMember { requested, range, weights, numbers, cells }
+    RequestedMember { requested, range, tests, weights, numbers, cells }
 }
 
 /// Whether a value is in a range.
@@ -419,8 +425,14 @@ type ValuesByGroup = BTreeMap<Vec<u64>, Vec<Numbers>>;
 fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Column]) {
     let (plan, grid) = (&case.plan, case.plan.grid());
     let table = case.table(partition);
+    let others: Vec<Other> =
+        (0..[0, 0, 1, 2][rng.random_range(0..4)]).map(|_| Other::random(rng, case)).collect();
+    let mut cell_tests: Vec<CellTest> = others.iter().map(Other::test).collect();
     let mut members: Vec<_> =
-        (0..rng.random_range(1..3)).map(|_| random_member(rng, case)).collect();
+        (0..rng.random_range(1..4)).map(|_| random_member(rng, case, others.len())).collect();
+    let passes_others = |member: &RequestedMember, number: u64| {
+        member.tests.iter().all(|test| others[*test].passes(number))
+    };
     if forms.len() > 1 {
         // Conditions and sums of integers are for variables of one type.
         members.iter_mut().for_each(|member| {
@@ -449,7 +461,11 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
         } else {
             let may_hold_nulls = zone.null_count > 0 || rng.random();
             let tile = forms[form].tile(&cells).with_form(form as u32);
-            reducer.add(chunk, &tile, may_hold_nulls).unwrap();
+            let tiles: Vec<Tile> = others.iter().map(|other| other.tile(&numbers)).collect();
+            let tested = cell_tests.iter_mut().zip(&tiles);
+            let tested: Vec<_> =
+                tested.map(|(test, tile)| test.of_tile(tile, true).unwrap()).collect();
+            reducer.add(chunk, &tile, may_hold_nulls, &tested).unwrap();
         }
         for number in numbers.iter().filter(|number| case.is_selected(**number)) {
             rows[places[&case.group_of(*number)]] += 1;
@@ -459,7 +475,7 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
             let value = cell.map(|stored| forms[form].value(stored));
             for (member, cells) in members.iter().zip(&mut of_groups) {
                 let counts = value.is_none_or(|value| passes(value, &member.range));
-                if case.is_selected(*number) && counts {
+                if case.is_selected(*number) && counts && passes_others(member, *number) {
                     let cell = (value, task.chunk_number, at, *number);
                     cells.entry(case.group_of(*number)).or_default().push(cell);
                 }
@@ -468,7 +484,8 @@ fn check_partition(rng: &mut StdRng, case: &Case, partition: usize, forms: &[&Co
         for (number, cell) in numbers.into_iter().zip(cells) {
             let Some(value) = cell.map(|stored| forms[form].value(stored)) else { continue };
             for (member, expected) in members.iter().zip(&mut expected) {
-                if !case.is_selected(number) || !passes(value, &member.range) {
+                let counts = passes(value, &member.range) && passes_others(member, number);
+                if !case.is_selected(number) || !counts {
                     continue;
                 }
                 let of_axis = |(axis, at): (&Option<Arc<[f64]>>, u64)| {
@@ -571,6 +588,6 @@ fn small_tiles_are_refused() {
     let mut reducer = reducer(&column.column(), &[RequestedMember::default()], 1).unwrap();
     let task = ChunkTask::whole(&grid, 0);
     let chunk = GroupedChunk::new(&table, &grid, &task);
-    let error = reducer.add(chunk, &column.tile(&[Some(1); 3]), true).unwrap_err();
+    let error = reducer.add(chunk, &column.tile(&[Some(1); 3]), true, &[]).unwrap_err();
     assert!(error.to_string().contains("smaller than its chunk"), "{error}");
 }
