@@ -59,9 +59,14 @@ impl<T: Cell, S: Statistic<T>> Columns<T, S> {
     ) {
         let first = segments.partition_point(|segment| segment.end() <= cells.start);
         for segment in segments[first..].iter().take_while(|segment| segment.start < cells.end) {
-            for at in segment.start.max(cells.start)..segment.end().min(cells.end) {
+            let of_segment = segment.start.max(cells.start)..segment.end().min(cells.end);
+            let columns = of_segment.start - cells.start..of_segment.end - cells.start;
+            if let GroupPlaces::Fixed(place) = &segment.places {
+                self.hand_out_run(states, counts, columns, base + place);
+                continue;
+            }
+            for (at, column) in of_segment.zip(columns) {
                 let place = base + segment.places.at(at - segment.start);
-                let column = at - cells.start;
                 S::join(&mut states[place], self.states[column]);
                 self.states[column] = S::EMPTY;
                 if let Some(count) = counts.get_mut(place) {
@@ -69,6 +74,27 @@ impl<T: Cell, S: Statistic<T>> Columns<T, S> {
                     self.counts[column] = 0;
                 }
             }
+        }
+    }
+
+    /// Adds columns of one group to its state, and empties them.
+    fn hand_out_run(
+        &mut self,
+        states: &mut [S::State],
+        counts: &mut [u64],
+        columns: Range<usize>,
+        place: usize,
+    ) {
+        // Several at a time, so that additions need not wait for each other.
+        let mut lanes = [S::EMPTY; 8];
+        for block in self.states[columns.clone()].chunks(lanes.len()) {
+            lanes.iter_mut().zip(block).for_each(|(lane, state)| S::join(lane, *state));
+        }
+        lanes.iter().for_each(|lane| S::join(&mut states[place], *lane));
+        self.states[columns.clone()].fill(S::EMPTY);
+        if let Some(count) = counts.get_mut(place) {
+            *count += self.counts[columns.clone()].iter().sum::<u64>();
+            self.counts[columns].fill(0);
         }
     }
 }
@@ -84,19 +110,28 @@ impl Rows {
     /// Whether the rows are to be folded column by column, because they share their groups, which `segments` scatter.
     #[inline(always)]
     pub(super) fn are_folded_first(self, segments: &[Segment]) -> bool {
-        self.step == 0 && self.count >= ROWS && are_scattered(segments)
+        /// The rows for which it takes less time to hand out columns than to end their runs.
+        const MANY: usize = 16;
+        let longest = if self.count >= MANY { LONG_RUN } else { SHORTER_RUN };
+        self.step == 0 && self.count >= ROWS && have_few_neighbours(segments, longest)
     }
 }
 
+/// The length of a run that fills the lanes so often that its end does not matter, beside a few rows and beside many.
+const SHORTER_RUN: usize = 48;
+const LONG_RUN: usize = 128;
+
 /// Whether groups have few neighbouring cells, or cells are in groups in any order.
 pub(super) fn are_scattered(segments: &[Segment]) -> bool {
-    /// The length of a run that fills the lanes so often that its end does not matter.
-    const LONG_RUN: usize = 48;
+    have_few_neighbours(segments, LONG_RUN)
+}
+
+fn have_few_neighbours(segments: &[Segment], longest: usize) -> bool {
     let cells: usize = segments.iter().map(|segment| segment.len).sum();
     let is_run = |segment: &Segment| matches!(segment.places, GroupPlaces::Fixed(_));
     let is_column =
         |segment: &Segment| matches!(segment.places, GroupPlaces::Steps { step: 1, .. });
     let is_listed = |segment: &Segment| !is_run(segment) && !is_column(segment);
     segments.iter().any(is_listed)
-        || segments.iter().any(is_run) && segments.len() * LONG_RUN > cells
+        || segments.iter().any(is_run) && segments.len() * longest > cells
 }

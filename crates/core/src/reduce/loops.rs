@@ -1,8 +1,7 @@
 //! The inner loops, which add the cells of a batch to the states of their groups.
 //!
-//! Each pass is compiled for several processors ([`pass`], [`moments`], [`weighted`], [`pairs`], [`cells`], [`tested`],
-//! [`masked`]), and the fastest one that the
-//! machine supports is chosen once per batch. All of them execute the same additions in the same order, so
+//! Each pass is compiled for several processors: [`pass`], [`moments`], [`weighted`], [`pairs`], [`cells`], [`tested`], [`masked`].
+//! The fastest one that the machine supports is chosen once per batch. All of them execute the same additions in the same order, so
 //! results do not depend on the machine.
 //!
 //! A pass that computes sums also counts the cells that pass the test, so values with NULLs are read once.

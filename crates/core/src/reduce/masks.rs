@@ -9,7 +9,7 @@ use super::keep::Test;
 use super::loops;
 
 /// The masks of a batch: scratch memory, which the next batch reuses.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct MaskedCells<T> {
     /// The tests and the failing element of the masked cells; `None` before the first member of a batch.
     of: Option<(Vec<usize>, T)>,
@@ -97,8 +97,8 @@ fn columns(inner: &[Segment]) -> Range<usize> {
     start..inner.last().map_or(start, Segment::end)
 }
 
-/// Returns the first cell of each run of cells that follow one another in the tile and in the mask, and the length of a run:
-/// rows, or all rows together where no cell lies between them.
+/// Returns the length of runs of cells that follow one another in the tile and in the mask, and where each begins. Runs are rows, or
+/// all rows together where no cell lies between them.
 #[inline(always)]
 fn runs(rows: Rows, columns: &Range<usize>) -> (usize, impl Iterator<Item = usize>) {
     let (first, len) = (rows.start + columns.start, columns.len());

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+#[path = "tests_of_others.rs"]
 mod others;
 
 use others::Other;
