@@ -23,6 +23,8 @@
 //! |---|---|
 //! | the aggregate `weighted_avg(value, weight)` | [`weighted_avg_udaf`] |
 //! | the aggregates `max_by(x, y)` and `min_by(x, y)`, also `arg_max` and `arg_min` | [`max_by_udaf`], [`min_by_udaf`] |
+//! | the aggregate `mode(x)` | [`mode_udaf`] |
+//! | the aggregate `longest_run(condition ORDER BY …)` | [`longest_run_udaf`] |
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
 //! | the scalar function `cf_days(a, b, calendar)` | [`cf_days`] |
@@ -48,9 +50,11 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 pub use crate::exec::arg_extremes::{max_by_udaf, min_by_udaf};
 use crate::exec::cf_days;
 use crate::exec::date_function;
+pub use crate::exec::longest_run::longest_run_udaf;
 use crate::exec::mended;
+pub use crate::exec::mode::mode_udaf;
 use crate::exec::nearest::nearest_udf;
-use crate::exec::own_functions::{own_aggregate, own_scalar_named};
+use crate::exec::own_functions::{added_aggregates, own_aggregate, own_scalar_named};
 pub use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::provider::ArrayFunction;
 use crate::source::{ArrayFacts, ArrayFormat, Formats};
@@ -387,7 +391,8 @@ impl GridfusionFunctions {
     pub fn new(formats: &Formats) -> Self {
         let own = [date_trunc(), date_bin(), date_part(), to_char()].into_iter().flatten();
         let mut aggregate = own_aggregates();
-        aggregate.extend([weighted_avg_udaf(), max_by_udaf(), min_by_udaf()]);
+        aggregate.extend(added_aggregates());
+        aggregate.extend([max_by_udaf(), min_by_udaf()]);
         Self {
             scalar: own
                 .chain([nearest(), cf_days(), interval_length(), time_of_day(), counted_date()])

@@ -30,9 +30,8 @@ use crate::exec::mended;
 use crate::exec::nearest::{NearestLabels, nearest_among, nearest_labels};
 use crate::exec::operator::Operator;
 use crate::exec::own_functions::{
-    is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
+    added_aggregates, is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
 };
-use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseAnswerExec,
     SparseScanExec,
@@ -140,8 +139,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
     }
 
     fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
-        if function == weighted_avg_udaf().as_ref() {
-            bytes.extend_from_slice(WEIGHTED_AVG);
+        if added_aggregates().iter().any(|it| **it == *function) {
+            bytes.extend_from_slice(ADDED);
         } else if is_own_aggregate(function) {
             bytes.extend_from_slice(OWN);
         }
@@ -150,7 +149,10 @@ impl PhysicalExtensionCodec for GridfusionCodec {
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
         match bytes {
-            WEIGHTED_AVG => Ok(weighted_avg_udaf()),
+            ADDED => {
+                let added = added_aggregates().into_iter().find(|it| it.name() == name);
+                added.ok_or_else(|| no_function(name))
+            }
             OWN => own_aggregate_named(name).ok_or_else(|| no_function(name)),
             _ => Err(no_function(name)),
         }
@@ -224,8 +226,8 @@ fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, A
     })
 }
 
-/// The bytes of the function `weighted_avg`, which a worker's session need not have.
-const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
+/// The bytes of an aggregate that DataFusion lacks, beside its name. A worker's session need not have it.
+const ADDED: &[u8] = b"gridfusion added";
 
 /// The bytes of our version of a function of DataFusion, beside its name.
 const OWN: &[u8] = b"gridfusion";

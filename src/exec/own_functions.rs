@@ -14,7 +14,15 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, LogicalPlan, S
 use datafusion::optimizer::AnalyzerRule;
 
 use super::functions::{OwnAggregate, OwnScalar};
+use super::longest_run::longest_run_udaf;
 use super::matching::{known_aggregate, known_scalar};
+use super::mode::mode_udaf;
+use super::weighted_avg::weighted_avg_udaf;
+
+/// Returns the aggregate functions that DataFusion lacks, and that physical plans have.
+pub(crate) fn added_aggregates() -> [Arc<AggregateUDF>; 3] {
+    [weighted_avg_udaf(), mode_udaf(), longest_run_udaf()]
+}
 
 /// Returns our version of an aggregate function; `None` if there is none, or if the function is not DataFusion's own.
 pub(crate) fn own_aggregate(function: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {

@@ -21,12 +21,12 @@ use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 use crate::exec::functions::{OwnAggregate, OwnScalar};
-use crate::exec::weighted_avg::weighted_avg_udaf;
+use crate::exec::own_functions::added_aggregates;
 
 /// Returns the name of an aggregate function of DataFusion or of this crate; `None` for all others.
 pub(in crate::exec) fn known_aggregate(function: &AggregateUDF) -> Option<&'static str> {
     static KNOWN: LazyLock<HashMap<String, Arc<AggregateUDF>>> = LazyLock::new(|| {
-        let functions = all_default_aggregate_functions().into_iter().chain([weighted_avg_udaf()]);
+        let functions = all_default_aggregate_functions().into_iter().chain(added_aggregates());
         functions.map(|function| (function.name().to_owned(), function)).collect()
     });
     let own = function.inner().downcast_ref::<OwnAggregate>();

@@ -20,11 +20,14 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{GroupsAccumulatorAdapter, PhysicalExprRef};
 
-use super::quantiles::{Quantiles, is_of_sorted_values};
+use super::gathered::{Gathered, is_of_sorted_values};
 use super::query::{Aggregate, Query};
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
+use crate::exec::longest_run::RunsOfGroups;
+use crate::exec::matching::known_aggregate;
+use crate::exec::window::come_in_order;
 
 /// A plan that computes aggregates of arbitrary expressions with accumulators.
 #[derive(Debug, Clone)]
@@ -37,8 +40,12 @@ pub(super) struct AccumulatePlan {
     pub(super) calls: Vec<Aggregate>,
     /// The condition on rows; it is applied before the calls see them.
     predicate: Option<PhysicalExprRef>,
-    /// The bytes that a row takes at most until its group is finished, in medians and percentiles.
+    /// The bytes that a row takes at most until its group is finished, in aggregates of all values.
     pub(super) gathered_bytes_per_row: usize,
+    /// Whether DataFusion computes some of these aggregates from summaries, which may take less.
+    pub(super) has_summaries: bool,
+    /// Whether calls need the rows of a group in order. They are, if no other partition has rows of the group.
+    pub(super) needs_order: bool,
 }
 
 /// Aggregates whose answer depends on the order of rows, whether or not the query sorts them.
@@ -47,12 +54,16 @@ const ORDERED: [&str; 5] = ["array_agg", "first_value", "last_value", "nth_value
 impl AccumulatePlan {
     /// Plans `query` with accumulators; `None` if an aggregate depends on the order of rows.
     pub(super) fn try_new(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
-        let ordered = |call: &Aggregate| {
+        let ordered = |call: &&Aggregate| {
             ORDERED.contains(&call.function.fun().name())
                 || !call.order_by.is_empty() && !is_of_sorted_values(call)
         };
-        if query.aggregates.iter().any(ordered) {
-            return Ok(None);
+        let mut needs_order = false;
+        for call in query.aggregates.iter().filter(ordered) {
+            if !is_run(&call.function) || !come_in_order(&query.keys, &call.order_by, scan)? {
+                return Ok(None);
+            }
+            needs_order = true;
         }
         let calls = query.aggregates.iter();
         let needed =
@@ -60,12 +71,14 @@ impl AccumulatePlan {
         let scanned = scan.columns();
         let schema = Arc::new(scan.schema_ref().project(&needed)?);
         let calls = calls.map(|call| call.over_columns(&needed)).collect::<Result<Vec<_>>>()?;
-        let quantiles = Quantiles::of_calls(&calls, &schema, 0)?;
+        let gathered = Gathered::of_calls(&calls, &schema, 0, true)?;
         Ok(Some(Self {
             columns: needed.iter().map(|&at| scanned[at]).collect(),
-            gathered_bytes_per_row: quantiles.iter().map(Quantiles::bytes_per_row).sum(),
+            gathered_bytes_per_row: gathered.iter().map(Gathered::bytes_per_row).sum(),
+            has_summaries: gathered.iter().any(Gathered::has_summaries),
             schema,
             calls,
+            needs_order,
             predicate: query
                 .predicate
                 .as_ref()
@@ -109,10 +122,16 @@ pub(super) enum Accumulators {
 }
 
 impl Accumulators {
-    /// Makes accumulators for a table of `places` groups, or for the single group of a query without keys.
-    pub(super) fn new(plan: &AccumulatePlan, places: usize, has_keys: bool) -> Result<Self> {
+    /// Makes accumulators for a table of `places` groups, or for the single group of a query without keys. `summaries` is that of
+    /// [`Gathered::of_calls`].
+    pub(super) fn new(
+        plan: &AccumulatePlan,
+        places: usize,
+        has_keys: bool,
+        summaries: bool,
+    ) -> Result<Self> {
         Ok(if has_keys {
-            Self::Grouped(GroupAccumulators::new(plan, places)?)
+            Self::Grouped(GroupAccumulators::new(plan, places, summaries)?)
         } else {
             Self::Ungrouped(SingleGroup::new(plan)?)
         })
@@ -216,7 +235,7 @@ pub(super) struct GroupAccumulators {
     /// The numbers of calls, and their accumulators.
     accumulators: Vec<(usize, Box<dyn GroupsAccumulator>)>,
     /// The other calls.
-    quantiles: Vec<Quantiles>,
+    gathered: Vec<Gathered>,
     /// Per place, the group's number, or `UNMET`.
     numbers: Vec<usize>,
     /// Per number, the group's place.
@@ -229,20 +248,23 @@ pub(super) struct GroupAccumulators {
 const UNMET: usize = usize::MAX;
 
 impl GroupAccumulators {
-    fn new(plan: &AccumulatePlan, places: usize) -> Result<Self> {
-        let quantiles = Quantiles::of_calls(&plan.calls, &plan.schema, places)?;
-        let gathered: Vec<usize> = quantiles.iter().flat_map(Quantiles::calls).collect();
-        let others = plan.calls.iter().enumerate().filter(|(at, _)| !gathered.contains(at));
+    fn new(plan: &AccumulatePlan, places: usize, summaries: bool) -> Result<Self> {
+        let gathered = Gathered::of_calls(&plan.calls, &plan.schema, places, summaries)?;
+        let of_gathered: Vec<usize> = gathered.iter().flat_map(Gathered::calls).collect();
+        let others = plan.calls.iter().enumerate().filter(|(at, _)| !of_gathered.contains(at));
         let accumulators = others
-            .map(|(at, call)| Ok((at, accumulator(&call.function)?)))
+            .map(|(at, call)| match is_run(&call.function) && plan.needs_order {
+                true => Ok((at, Box::<RunsOfGroups>::default() as Box<dyn GroupsAccumulator>)),
+                false => Ok((at, accumulator(&call.function)?)),
+            })
             .collect::<Result<_>>()?;
         let (plan, numbers) = (plan.clone(), vec![UNMET; places]);
-        Ok(Self { plan, accumulators, quantiles, numbers, met: vec![], groups: vec![] })
+        Ok(Self { plan, accumulators, gathered, numbers, met: vec![], groups: vec![] })
     }
 
     fn size(&self) -> usize {
         let others = self.accumulators.iter().map(|(_, held)| held.size());
-        others.chain(self.quantiles.iter().map(Quantiles::size)).sum()
+        others.chain(self.gathered.iter().map(Gathered::size)).sum()
     }
 
     fn update(&mut self, batch: &RecordBatch, places: &[usize], repeated: bool) -> Result<()> {
@@ -277,8 +299,8 @@ impl GroupAccumulators {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        for quantiles in &mut self.quantiles {
-            quantiles.push(batch, &self.groups)?;
+        for gathered in &mut self.gathered {
+            gathered.push(batch, &self.groups)?;
         }
         for (at, accumulator) in &mut self.accumulators {
             let call = &self.plan.calls[*at];
@@ -305,13 +327,18 @@ impl GroupAccumulators {
                 false => accumulator.state(EmitTo::All)?,
             };
         }
-        for quantiles in self.quantiles {
-            for (at, column) in quantiles.finish(self.met.len(), last)? {
+        for gathered in self.gathered {
+            for (at, column) in gathered.finish(self.met.len(), last)? {
                 columns[at] = vec![column];
             }
         }
         Ok((columns.concat(), self.met))
     }
+}
+
+/// Whether the function is `longest_run`.
+fn is_run(function: &AggregateFunctionExpr) -> bool {
+    known_aggregate(function.fun()) == Some("longest_run") && !function.is_distinct()
 }
 
 /// Evaluates the arguments of `call`.

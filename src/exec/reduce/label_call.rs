@@ -14,7 +14,7 @@
 //! | function | partial state | value |
 //! |---|---|---|
 //! | `min`, `max`, `bool_and`, `bool_or`, `bit_and`, `bit_or`, `approx_distinct` | that of the labels | that of the labels |
-//! | those with `DISTINCT`; `avg`, `median`, `var_pop`, `stddev_pop` | | that of the labels |
+//! | those with `DISTINCT`; `avg`, `median`, `mode`, `var_pop`, `stddev_pop` | | that of the labels |
 //! | `count`, `sum` | | that of the labels, times their repeats |
 //!
 //! Where a state is missing, partitions must not share groups. A query that reads no variable has one partition, so it has no
@@ -82,7 +82,7 @@ impl Repeats {
             "min" | "max" | "bool_and" | "bool_or" | "bit_and" | "bit_or" | "approx_distinct" => {
                 Some(Self::Ignored)
             }
-            "avg" | "median" | "var_pop" | "stddev_pop" => Some(Self::IgnoredAtEnd),
+            "avg" | "median" | "mode" | "var_pop" | "stddev_pop" => Some(Self::IgnoredAtEnd),
             "count" | "sum" if has_product() => Some(Self::Multiplied),
             _ => None,
         }

@@ -23,7 +23,8 @@
 //!    Also aggregates of functions of one dimension, such as `max(time)`, which read no cells.
 //!    Predicates, `FILTER` and the condition of a `CASE` are an interval per variable and conditions on single dimensions.
 //! 2. *Accumulators*: every other aggregate, argument, `FILTER` and predicate. DataFusion's own accumulators get batches
-//!    and computed group numbers. Medians and percentiles of floats have accumulators of this crate.
+//!    and computed group numbers. Medians and percentiles of floats, `count(DISTINCT …)`, `mode` and `longest_run` have
+//!    accumulators of this crate.
 //! 3. *Rows*: keys over values or over several dimensions, grouping sets, aggregates that depend on the order of rows,
 //!    volatile functions, a limit below the aggregation. Also tables of groups that are too large, axes of more than 2²⁴
 //!    selected labels, and keys that fail on a label.
@@ -42,9 +43,11 @@ mod condition;
 mod contract;
 mod dense;
 mod dense_stream;
+mod distinct_counts;
 mod extremes;
 mod factors;
 mod first_cell;
+mod gathered;
 mod group_blocks;
 mod group_pruning;
 mod keys;
@@ -56,7 +59,6 @@ mod pair;
 mod partition_blocks;
 mod partitions;
 mod plane;
-mod quantiles;
 mod query;
 mod reason;
 mod reduction;

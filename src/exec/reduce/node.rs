@@ -123,6 +123,11 @@ impl GridReduceExec {
         self.reduction.whole
     }
 
+    /// Whether values of groups are kept until all are there.
+    pub(super) fn gathers_values(&self) -> bool {
+        self.reduction.strategy.gathers_values()
+    }
+
     /// Whether the reduction may weigh groups.
     pub fn weighs(&self) -> bool {
         self.reduction.weighs

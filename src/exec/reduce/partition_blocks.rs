@@ -40,6 +40,8 @@ pub(super) struct PartitionBlocks {
     most_rows: u64,
     /// Whether no groups were returned yet.
     is_whole: bool,
+    /// Whether values are gathered instead of being summarized, as long as they fit in memory.
+    gathers_summaries: bool,
 }
 
 impl PartitionBlocks {
@@ -53,11 +55,22 @@ impl PartitionBlocks {
     ) -> Self {
         let pending = vec![GroupBlock::new(&reduction, part)];
         let (most_rows, metrics) = (most_rows(&reduction, &context), Arc::new(metrics));
-        Self { reduction, partition, metrics, context, pending, most_rows, is_whole: true }
+        let gathers_summaries = reduction.whole;
+        Self {
+            reduction,
+            partition,
+            metrics,
+            context,
+            pending,
+            most_rows,
+            is_whole: true,
+            gathers_summaries,
+        }
     }
 
     /// Returns the groups of the next block. A block is halved if its values are too many, or the memory pool refuses memory for
-    /// them. If rows may take less, the partition is aggregated over rows.
+    /// them. Values of one group are summarized then, if that is possible. If rows may take less, the partition is aggregated
+    /// over rows.
     pub(super) async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
         while let Some(block) = self.pending.pop() {
             if block.rows() > self.most_rows
@@ -75,7 +88,10 @@ impl PartitionBlocks {
             );
             // Nothing is yielded before the last chunk, so until then the work can start again.
             let reduced = match reducer {
-                Ok(reducer) => reducer.into_stream().await,
+                Ok(mut reducer) => {
+                    reducer.gathers_summaries = self.gathers_summaries;
+                    reducer.into_stream().await
+                }
                 Err(refused) => Err(refused),
             };
             let error = match reduced {
@@ -95,7 +111,15 @@ impl PartitionBlocks {
                 return Ok(Some((rows.execute(of_plan, Arc::clone(&self.context))?, self)));
             }
             let halves = if *whole { block.halves(&self.reduction) } else { None };
-            let Some(halves) = halves else { return Err(error) };
+            let Some(halves) = halves else {
+                if self.gathers_summaries && strategy.has_summaries() {
+                    log::debug!("no memory for the values of a group, summarizing them: {error}");
+                    self.gathers_summaries = false;
+                    self.pending.push(block);
+                    continue;
+                }
+                return Err(error);
+            };
             log::debug!(
                 "no memory for the values of all groups, aggregating half of them: {error}"
             );

@@ -9,8 +9,9 @@
 //!   GROUP BY hour:    time  0 1 2 … 23 0 1 2 … 23 0 1 …        every cut splits every hour
 //! ```
 //!
-//! Cuts are at a chunk's border, or inside a chunk if an axis has many chunks or states hold all values. Without a cut, the reduction returns the
-//! partial states that DataFusion defines for its functions, and DataFusion repartitions and merges them.
+//! Cuts are at a chunk's border, or inside a chunk if an axis has many chunks or states hold all values. In the latter case, groups that
+//! return are divided by their numbers: hours 0 to 11, and 12 to 23. Otherwise, the reduction returns the partial states that DataFusion
+//! defines for its functions, and DataFusion repartitions and merges them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -112,28 +113,29 @@ fn parts_apart_or_empty(
 }
 
 /// An axis in a key.
-struct KeyedAxis {
+struct KeyedAxis<'a> {
     axis: usize,
+    groups: &'a AxisGroups,
     /// Per rank, whether a cut before it splits no group; `None` if no cut splits any.
     splits_no_group: Option<Vec<bool>>,
 }
 
-impl KeyedAxis {
-    fn all(plan: &ScanPlan, groups: &[AxisGroups]) -> Vec<Self> {
+impl<'a> KeyedAxis<'a> {
+    fn all(plan: &ScanPlan, groups: &'a [AxisGroups]) -> Vec<Self> {
         let keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
         let keyed = keyed.map(|(axis, groups)| {
             let len = plan.selection().axes()[axis].count();
-            Self { axis, splits_no_group: group_borders(groups, len) }
+            Self { axis, groups, splits_no_group: group_borders(groups, len) }
         });
         keyed.collect()
     }
 }
 
 /// Returns an axis and `count` parts of its selected indices, about equally large, that share no group. The first axis
-/// that has suitable cuts is cut, and no other.
+/// that has suitable cuts is cut, and no other. If none has any, groups that occur all along an axis are divided.
 fn parts_apart(
     plan: &ScanPlan,
-    axes: &[KeyedAxis],
+    axes: &[KeyedAxis<'_>],
     count: usize,
     allowed: Cuts,
 ) -> Option<(usize, Vec<AxisSelection>)> {
@@ -147,7 +149,35 @@ fn parts_apart(
     };
     // Each part may read all chunks.
     let may_cut_anywhere = allowed == Cuts::Anywhere && count <= MOST_READS;
-    apart(Cuts::Cheap).or_else(|| may_cut_anywhere.then(|| apart(Cuts::Anywhere)).flatten())
+    let by_number =
+        || axes.iter().find_map(|keyed| Some((keyed.axis, by_number(plan, keyed, count)?)));
+    let anywhere = || apart(Cuts::Anywhere).or_else(by_number);
+    apart(Cuts::Cheap).or_else(|| may_cut_anywhere.then(anywhere).flatten())
+}
+
+/// Returns `count` parts of the selected indices of an axis, by the numbers of their groups; `None` if the groups are too few. Parts are
+/// about equally large.
+///
+/// Two parts of the hours of some days are the first and the second half of each day.
+fn by_number(plan: &ScanPlan, keyed: &KeyedAxis<'_>, count: usize) -> Option<Vec<AxisSelection>> {
+    let AxisGroups::Numbered { numbers, groups } = keyed.groups else { return None };
+    let mut labels = vec![0; *groups as usize];
+    numbers.iter().for_each(|group| labels[*group as usize] += 1);
+    let mut before = 0;
+    let part = |labels: &usize| {
+        let middle = before + labels / 2;
+        before += labels;
+        middle * count / numbers.len()
+    };
+    let parts: Vec<usize> = labels.iter().map(part).collect();
+    let selection = &plan.selection().axes()[keyed.axis];
+    let selected = |part: usize| {
+        let indices = selection.ranges().iter().cloned().flatten().zip(numbers.iter());
+        let of_part = indices.filter(|(_, group)| parts[**group as usize] == part);
+        AxisSelection::from_ranges(selection.len(), of_part.map(|(index, _)| index..index + 1))
+    };
+    let parts: Vec<AxisSelection> = (0..count).map(selected).collect();
+    parts.iter().all(|part| part.count() > 0).then_some(parts)
 }
 
 /// Returns a partition per part of an axis.
@@ -165,12 +195,12 @@ fn of_parts(plan: &ScanPlan, axis: usize, parts: &[AxisSelection]) -> Vec<Reduce
 /// Of 1440 indices in chunks of 240, two partitions are cut at 720: the ideal rank, and a chunk's border.
 /// If a group has cells on both sides, there is no cut: no other border is near enough, between 630 and
 /// 809.
-fn cuts(plan: &ScanPlan, keyed: &KeyedAxis, count: u64, allowed: Cuts) -> Option<Vec<u64>> {
+fn cuts(plan: &ScanPlan, keyed: &KeyedAxis<'_>, count: u64, allowed: Cuts) -> Option<Vec<u64>> {
     /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
     /// A cut may lie `1 / SLACK` of a share away from its ideal rank.
     const SLACK: u64 = 8;
-    let &KeyedAxis { axis, ref splits_no_group } = keyed;
+    let &KeyedAxis { axis, ref splits_no_group, .. } = keyed;
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
     // Many chunks per partition: then a cut may be anywhere.
@@ -297,7 +327,17 @@ mod tests {
         let request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
         let plan = Arc::new(ScanPlan::new(grid, request).unwrap());
         let hours = AxisGroups::Numbered { numbers: (0..96).map(|i| i % 24).collect(), groups: 24 };
-        assert!(without_shared_groups(&plan, &[hours], Cuts::Anywhere).is_none());
+        let hours = [hours];
+        assert!(without_shared_groups(&plan, &hours, Cuts::Cheap).is_none());
+        // Where cuts are anywhere, each partition has half of the groups, and a part of all days.
+        let halves = without_shared_groups(&plan, &hours, Cuts::Anywhere).unwrap();
+        for (half, first) in halves.iter().zip([0, 12]) {
+            let indices = half.plan.selection().axes()[0].ranges().iter().cloned().flatten();
+            let expected = (0..96).filter(|index| (first..first + 12).contains(&(index % 24)));
+            assert!(indices.eq(expected));
+        }
+        let few = [AxisGroups::Numbered { numbers: vec![0; 96].into(), groups: 1 }];
+        assert!(without_shared_groups(&plan, &few, Cuts::Anywhere).is_none());
         assert_eq!(
             without_shared_groups(&plan, &[AxisGroups::Each], Cuts::Cheap).unwrap().len(),
             2

@@ -91,6 +91,9 @@ impl Reduction {
             }
         };
         let whole = apart.is_some();
+        if strategy.needs_order() && !whole {
+            return Ok(None);
+        }
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
         // Partitions without shared groups hold each group once; others may each hold all groups.
         let tables = if whole { 1 } else { partitions.len() as u64 };

@@ -97,9 +97,24 @@ impl ReduceStrategy {
     /// Returns where partitions may be cut.
     pub(super) fn cuts(&self) -> Cuts {
         match self {
-            Self::Accumulators(plan) if plan.gathered_bytes_per_row > 0 => Cuts::Anywhere,
+            Self::Accumulators(plan) if plan.needs_order || self.gathers_values() => Cuts::Anywhere,
             _ => Cuts::Cheap,
         }
+    }
+
+    /// Whether values of groups are kept until all are there.
+    pub(super) fn gathers_values(&self) -> bool {
+        matches!(self, Self::Accumulators(plan) if plan.gathered_bytes_per_row > 0)
+    }
+
+    /// Whether values may be gathered for which summaries may take less memory.
+    pub(super) fn has_summaries(&self) -> bool {
+        matches!(self, Self::Accumulators(plan) if plan.has_summaries)
+    }
+
+    /// Whether groups need their rows in order, so that partitions must not share groups.
+    pub(super) fn needs_order(&self) -> bool {
+        matches!(self, Self::Accumulators(plan) if plan.needs_order)
     }
 
     /// Returns every expression that is evaluated per row.

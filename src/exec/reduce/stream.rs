@@ -107,6 +107,8 @@ pub(super) struct PartitionReducer {
     pub(super) reservation: MemoryReservation,
     pub(super) metrics: Arc<ScanMetrics>,
     context: Arc<TaskContext>,
+    /// Whether values are gathered instead of being summarized.
+    pub(super) gathers_summaries: bool,
 }
 
 impl PartitionReducer {
@@ -134,7 +136,18 @@ impl PartitionReducer {
         let bytes = (groups as u64).saturating_mul(reduction.bytes_per_group());
         reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         let reduction = Arc::clone(reduction);
-        Ok(Self { reduction, number, part, table, fine, reservation, metrics, context })
+        let gathers_summaries = reduction.whole;
+        Ok(Self {
+            reduction,
+            number,
+            part,
+            table,
+            fine,
+            reservation,
+            metrics,
+            context,
+            gathers_summaries,
+        })
     }
 
     /// Aggregates the partition, and returns its groups as a stream that does no more work.
@@ -188,7 +201,8 @@ impl PartitionReducer {
     ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let reduction = Arc::clone(&self.reduction);
         let has_keys = !reduction.keys.columns.is_empty();
-        let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
+        let (groups, summaries) = (self.table.len(), self.gathers_summaries);
+        let mut accumulators = Accumulators::new(plan, groups, has_keys, summaries)?;
         let mut reader = self.reader(self.tasks(), values_of(&plan.columns));
         let mut assembler = Assembler::new(&reduction.array);
         let mut places = RowPlaces::default();

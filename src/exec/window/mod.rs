@@ -80,3 +80,4 @@ pub use parts::WindowPart;
 pub(super) use rule::run_on_arrays;
 pub(in crate::exec) use steps::{Extreme, Steps, SumStep, Variance};
 pub(super) use whole_partitions::reduce_windows;
+pub(super) use window_axis::come_in_order;

@@ -37,6 +37,17 @@ pub(super) struct WindowAxis {
     pub(super) nulls: Option<NullLines>,
 }
 
+/// Whether the rows of each group of `keys` come in `order` or its reverse, if the chunks of `scan` are read one by one. No two rows
+/// of a group may be equal.
+pub(in crate::exec) fn come_in_order(
+    keys: &[PhysicalExprRef],
+    order: &[PhysicalSortExpr],
+    scan: &GridScanExec,
+) -> Result<bool> {
+    let axis = WindowAxis::try_new(keys, order, scan)?;
+    Ok(axis.is_some_and(|it| it.nulls.is_none() && !it.is_tied.contains(&true)))
+}
+
 impl WindowAxis {
     /// Finds the axis of a window over `scan`. The keys of partitions must tell all labels of the other axes apart.
     /// The rows of each partition must be in order along the axis, forwards or backwards.

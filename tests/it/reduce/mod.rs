@@ -4,6 +4,8 @@
 mod absent;
 /// Random conditions on another variable.
 mod conditions;
+/// Random numbers of different values.
+mod distinct;
 /// Random functions of labels where a variable is least or greatest.
 mod firsts;
 /// Random aggregates of labels.
@@ -15,3 +17,5 @@ mod plans;
 mod quantiles;
 /// Random aggregations, compared with the same over rows.
 pub(crate) mod random;
+/// Random longest runs of a condition.
+mod runs;

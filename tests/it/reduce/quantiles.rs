@@ -35,6 +35,9 @@ fn aggregate(case: &Case, rng: &mut StdRng) -> String {
         ),
         format!("percentile_cont(DISTINCT value, {fraction})"),
         "approx_percentile_cont(0.0) WITHIN GROUP (ORDER BY value)".to_owned(),
+        "count(DISTINCT value)".to_owned(),
+        format!("count(DISTINCT value) FILTER (WHERE value > {number} OR {predicate})"),
+        "mode(value)".to_owned(),
     ];
     choices.choose(rng).unwrap().clone()
 }
@@ -103,6 +106,7 @@ async fn blocks_of_groups_have_the_answers_of_all_groups() {
             ("dim_1 % 5, dim_2", 1),
             ("dim_1 / 3", 2),
             ("dim_0 % 7, dim_1", 1),
+            ("dim_0 % 7", 3),
         ] {
             let sql = format!(
                 "SELECT {keys}, median(value), percentile_cont(value, 0.9), count(DISTINCT value)

@@ -4,6 +4,7 @@
 //!   as they come   values 5 3 9 4 1 7     groups 0 1 0 0 1 0        8 bytes per value of single precision
 //!   by group       5 9 4 7 │ 3 1          starts 0 4 6              one pass, without hashing or growing lists
 //!   selected       4 5 │ 7 9              a partition around each wanted rank, not a sort
+//!   sorted         4 5 7 9 │ 1 3          only to count equal values
 //! ```
 
 use std::fmt::Debug;
@@ -12,15 +13,16 @@ use std::sync::Arc;
 use arrow::array::{Array, ListArray, PrimitiveArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{
-    ArrowNativeTypeOp, ArrowPrimitiveType, Field, Float16Type, Float32Type, Float64Type,
+    ArrowNativeTypeOp, ArrowPrimitiveType, Field, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use super::quantile::Quantile;
 use crate::error::{Error, Result};
 
-/// A float type, whose total order is that of integers.
+/// A type of numbers, whose total order is that of integers.
 ///
-/// The total order of IEEE 754 puts NaN with a sign first, then numbers from the least on, then NaN.
+/// The total order of floats puts NaN with a sign first, then numbers from the least on, then NaN.
 pub trait TotalOrder: ArrowPrimitiveType<Native: ArrowNativeTypeOp> {
     /// The integer.
     type Key: Ord + Copy + Default + Debug + Send;
@@ -30,6 +32,9 @@ pub trait TotalOrder: ArrowPrimitiveType<Native: ArrowNativeTypeOp> {
 
     /// Returns the number of an integer.
     fn number(key: Self::Key) -> Self::Native;
+
+    /// Returns the integer of 0 for that of a zero with a sign, and others as they are.
+    fn with_one_zero(key: Self::Key) -> Self::Key;
 
     /// Returns the number in double precision.
     fn to_double(number: Self::Native) -> f64;
@@ -53,6 +58,10 @@ macro_rules! total_order {
                 <$native>::from_bits(bits as $bits)
             }
 
+            fn with_one_zero(key: $key) -> $key {
+                if key == -1 { 0 } else { key }
+            }
+
             fn to_double(number: $native) -> f64 {
                 $to(number)
             }
@@ -67,6 +76,45 @@ macro_rules! total_order {
 total_order!(Float16Type, half::f16, i16, u16, half::f16::to_f64, half::f16::from_f64);
 total_order!(Float32Type, f32, i32, u32, f64::from, |number| number as f32);
 total_order!(Float64Type, f64, i64, u64, |number| number, |number| number);
+
+macro_rules! total_order_of_integers {
+    ($($arrow:ty, $native:ty;)*) => {
+        $(impl TotalOrder for $arrow {
+            type Key = $native;
+
+            fn key(number: $native) -> $native {
+                number
+            }
+
+            fn number(key: $native) -> $native {
+                key
+            }
+
+            fn with_one_zero(key: $native) -> $native {
+                key
+            }
+
+            fn to_double(number: $native) -> f64 {
+                number as f64
+            }
+
+            fn from_double(number: f64) -> $native {
+                number as $native
+            }
+        })*
+    };
+}
+
+total_order_of_integers! {
+    Int8Type, i8;
+    Int16Type, i16;
+    Int32Type, i32;
+    Int64Type, i64;
+    UInt8Type, u8;
+    UInt16Type, u16;
+    UInt32Type, u32;
+    UInt64Type, u64;
+}
 
 /// The values of groups, in the order in which they come.
 #[derive(Debug)]
@@ -146,14 +194,14 @@ impl<T: TotalOrder> GatheredValues<T> {
 /// The values of groups, one group behind the other.
 #[derive(Debug)]
 pub struct GroupedValues<T: TotalOrder> {
-    keys: Vec<T::Key>,
+    pub(super) keys: Vec<T::Key>,
     /// The first value of each group, and the end of the last one.
-    starts: Vec<usize>,
+    pub(super) starts: Vec<usize>,
 }
 
 impl<T: TotalOrder> GroupedValues<T> {
     /// Returns a column per quantile, with the answer of each group; NULL for a group without values.
-    pub fn quantiles(mut self, wanted: &[Quantile]) -> Vec<PrimitiveArray<T>> {
+    pub fn quantiles(&mut self, wanted: &[Quantile]) -> Vec<PrimitiveArray<T>> {
         // With ascending ranks, each selection is among the values behind the one before.
         let mut order: Vec<usize> = (0..wanted.len()).collect();
         order.sort_by(|a, b| wanted[*a].fraction().total_cmp(&wanted[*b].fraction()));

@@ -58,6 +58,7 @@ mod pairs;
 mod plane_groups;
 mod quantile;
 mod reducer;
+mod repeated_values;
 mod row_places;
 mod rows;
 mod sliding;
