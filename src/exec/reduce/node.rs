@@ -12,12 +12,13 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
+use super::partitions::are_parallel;
 use super::reduction::{Output, Reduction};
 use super::stream;
 use crate::exec::columns::columns_of;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
-use crate::exec::rows_because::{Attempt, as_planned, if_made};
+use crate::exec::rows_because::{Attempt, as_planned, because, if_made};
 use crate::exec::{GridScanExec, display};
 
 /// An operator that aggregates the chunks of a scan by group, without making rows of them.
@@ -51,6 +52,20 @@ impl GridReduceExec {
     ) -> Attempt<Self> {
         let output = whole.map_or(Output::States, Output::WholeIfApart);
         Ok(Self::new(Reduction::replacing(aggregate, output, config)?))
+    }
+
+    /// Makes a reduction that gathers values to count the different ones, unless partitions that hash rows would be faster. It
+    /// yields final values of the schema `whole`. Some partitions may be empty.
+    pub(super) fn gathering(
+        aggregate: &AggregateExec,
+        whole: SchemaRef,
+        config: &GridfusionConfig,
+    ) -> Attempt<Self> {
+        let reduction = Reduction::replacing(aggregate, Output::Whole(whole), config)?;
+        match reduction.strategy.gathers_values() && are_parallel(&reduction.partitions) {
+            true => Ok(Self::new(reduction)),
+            false => Err(because("more partitions hash rows than would gather values")),
+        }
     }
 
     /// Makes the operator of a reduction, without filters.
@@ -121,11 +136,6 @@ impl GridReduceExec {
     /// Whether the reduction yields final values.
     pub fn is_whole(&self) -> bool {
         self.reduction.whole
-    }
-
-    /// Whether values of groups are kept until all are there.
-    pub(super) fn gathers_values(&self) -> bool {
-        self.reduction.strategy.gathers_values()
     }
 
     /// Whether the reduction may weigh groups.

@@ -37,6 +37,12 @@ pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
 /// How often a chunk may be read and decoded. With more partitions, they merge their values in less time.
 const MOST_READS: usize = 4;
 
+/// Whether as many partitions have rows as may read one chunk, or all.
+pub(super) fn are_parallel(partitions: &[ReducePartition]) -> bool {
+    let has_rows = |it: &&ReducePartition| it.plan.rows(Some(it.partition)) > 0;
+    partitions.iter().filter(has_rows).count() >= partitions.len().min(MOST_READS)
+}
+
 /// Where partitions may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cuts {

@@ -81,11 +81,12 @@ impl Reduction {
             Output::WholeIfApart(schema) | Output::Whole(schema) if strategy.is_of_labels() => {
                 Some((in_one(&plan), schema))
             }
-            Output::WholeIfApart(schema) => {
+            // Without keys, an empty partition would yield a group, too.
+            Output::WholeIfApart(schema) if !strategy.needs_order() || query.keys.is_empty() => {
                 without_shared_groups(&plan, &keys.axes, strategy.cuts())
                     .map(|apart| (apart, schema))
             }
-            Output::Whole(schema) => {
+            Output::WholeIfApart(schema) | Output::Whole(schema) => {
                 let parts = without_shared_groups_or_empty(&plan, &keys.axes, strategy.cuts());
                 Some((parts, schema))
             }

@@ -5,7 +5,7 @@
 //!   Final over Partial        mode=whole replaces both        mode=partial replaces Partial
 //!   Single                    mode=whole                      unchanged: nothing would merge the states
 //!   Partial, met on its own   mode=partial                    mode=partial
-//!   two, for count(DISTINCT)  mode=whole replaces all four    unchanged: hash tables are merged faster than lists of values
+//!   two, for count(DISTINCT)  mode=whole replaces all four    unchanged, if fewer partitions would work
 //! ```
 
 use std::sync::Arc;
@@ -68,9 +68,11 @@ fn reduction(
             let node = match GridReduceExec::replacing(partial, Some(plan.schema()), config) {
                 Err(Declined::NoArray) => {
                     let merged = with_distinct_counts(partial)?.ok_or(Declined::NoArray)?;
-                    let node = GridReduceExec::replacing(&merged, Some(plan.schema()), config)?;
-                    let is_useful = node.is_whole() && node.gathers_values();
-                    return if is_useful { Ok(Arc::new(node)) } else { Err(Declined::NoArray) };
+                    return Ok(Arc::new(GridReduceExec::gathering(
+                        &merged,
+                        plan.schema(),
+                        config,
+                    )?));
                 }
                 node => node?,
             };

@@ -179,3 +179,31 @@ async fn approximate_quantiles_of_gathered_values_are_exact() {
     let row = |key: &str| [key, "true", "true", "true"].map(str::to_owned).to_vec();
     assert_eq!(rows_of(&query(&ctx, sql).await.unwrap()), ["0", "1", "2"].map(row));
 }
+
+/// Partitions that cannot all have groups of their own leave the work to as many as may read one chunk.
+#[tokio::test]
+async fn many_partitions_count_different_values() {
+    let numbers = (0..64 * 16_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 26) as f32);
+    let data = numbers.flat_map(f32::to_le_bytes).collect();
+    let dataset = TestDataset::new("v", F32, &[64, 16], &[1, 16], data);
+    let file = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    let counts = "SELECT dim_1, count(DISTINCT value) FROM t GROUP BY dim_1 ORDER BY 1";
+    let runs =
+        "SELECT dim_1, longest_run(value > 9 ORDER BY dim_0) FROM t GROUP BY dim_1 ORDER BY 1";
+    for sql in [counts, runs] {
+        let mut answers = vec![];
+        for partitions in [1, 3, 4, 5, 16] {
+            let ctx = reducing(partitions, 8192);
+            let options = ArrayOptions::default().with_dataset("v");
+            ctx.register_array("t", file.location(), options).await.unwrap();
+            let plan = plan(&ctx, sql).await;
+            let reduction = reduction(&plan).unwrap_or_else(|| panic!("{sql} in {partitions}"));
+            let shown = displayable(reduction.as_ref()).one_line().to_string();
+            assert!(shown.contains("mode=whole, gby=[dim_1]"), "{partitions}: {shown}");
+            answers.push(rows_of(&collect(plan, ctx.task_ctx()).await.unwrap()));
+            let read = reduction.metrics().unwrap().sum_by_name("chunks_read").unwrap().as_usize();
+            assert_eq!(read, 64 * partitions.min(4), "{sql} in {partitions}");
+        }
+        assert!(answers[0].len() == 16 && answers.iter().all(|it| *it == answers[0]), "{sql}");
+    }
+}
