@@ -17,7 +17,7 @@ use gridfusion::GridTable;
 use gridfusion_plot::{CalendarUnits, Role, Title};
 
 /// Aggregates and window functions whose results have the unit of their argument.
-const KEEP_UNIT: [&str; 18] = [
+const KEEP_UNIT: [&str; 19] = [
     "approx_median",
     "approx_percentile_cont",
     "avg",
@@ -30,6 +30,7 @@ const KEEP_UNIT: [&str; 18] = [
     "median",
     "min",
     "min_by",
+    "mode",
     "nth_value",
     "percentile_cont",
     "stddev",
