@@ -93,7 +93,7 @@ impl Reduction {
         };
         let whole = apart.is_some();
         if strategy.needs_order() && !whole {
-            return Ok(None);
+            return Err(because("partitions share groups whose rows must be in order"));
         }
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
         // Partitions without shared groups hold each group once; others may each hold all groups.

@@ -14,7 +14,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use super::lines::NullLines;
 use crate::exec::GridScanExec;
 use crate::exec::matching::{KeysByAxis, Over, has_merged_zeros, number_axis};
-use crate::exec::rows_because::{Attempt, because};
+use crate::exec::rows_because::{Attempt, because, if_made};
 use crate::grid::AxisSelection;
 use crate::reduce::AxisGroups;
 
@@ -44,7 +44,7 @@ pub(in crate::exec) fn come_in_order(
     order: &[PhysicalSortExpr],
     scan: &GridScanExec,
 ) -> Result<bool> {
-    let axis = WindowAxis::try_new(keys, order, scan)?;
+    let axis = if_made(WindowAxis::try_new(keys, order, scan))?;
     Ok(axis.is_some_and(|it| it.nulls.is_none() && !it.is_tied.contains(&true)))
 }
 
