@@ -194,7 +194,7 @@ fn rank_3_file(data: &[u8]) -> TempTet {
 }
 
 /// Maps a new file with these bytes.
-fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
+pub(crate) fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     // SAFETY: no other code has the temporary file.

@@ -5,7 +5,7 @@
 //!   cargo bench -- threads --threads 1,4,16    these numbers of threads
 //! ```
 //!
-//! Each session has as many partitions as its runtime has threads. The loop reads the same mapping as the queries, on as many
+//! Each session has as many partitions as its runtime has threads. The loop reads a mapped file of the same cells, on as many
 //! threads. The bench prints the table `threads` of `FIGURES.md`. `GRIDFUSION_BENCH_SMALL=1` shrinks the array for a smoke run.
 
 use std::hint::black_box;
@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::common::figures::{Baseline, Figures};
 use crate::common::support::reducing;
 use crate::common::{file, is_small, list_of, run, size, table, values};
+use crate::reduce::mapped;
 
 /// The names of queries, and their texts.
 const QUERIES: [(&str, &str); 4] = [
@@ -38,8 +39,8 @@ struct Threads {
 }
 
 pub(crate) fn main() {
-    let data = values();
-    let t = file(data.clone(), false);
+    let t = file(values(), false);
+    let (_file, data) = mapped(&values());
     let threads = |count: usize| {
         let runtime =
             Builder::new_multi_thread().worker_threads(count).enable_all().build().unwrap();

@@ -17,6 +17,7 @@ use std::fmt;
 use std::future;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -37,6 +38,9 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, UploadPart,
 };
 use url::Url;
+
+/// The longest time that the program waits until what an array left behind is removed.
+const MOST_REMOVAL: Duration = Duration::from_secs(30);
 
 /// The uploads of a statement, which wait for their last step.
 #[derive(Debug)]
@@ -103,7 +107,7 @@ impl Staging {
             () = interrupted => exec_err!("interrupted; no file was written"),
         };
         // An array that was not finished is gone when the program ends.
-        removals().await;
+        let _ = tokio::time::timeout(MOST_REMOVAL, removals()).await;
         match written {
             Ok(batches) => {
                 self.commit().await?;

@@ -95,6 +95,9 @@ impl AggregateUDFImpl for LongestRun {
         if args.is_distinct {
             return plan_err!("longest_run takes no DISTINCT: equal conditions make a run");
         }
+        if args.ignore_nulls {
+            return plan_err!("longest_run takes no IGNORE NULLS: NULL ends a run");
+        }
         if args.order_bys.is_empty() {
             return plan_err!(
                 "longest_run needs the order of rows, as in longest_run(rain < 1 ORDER BY time)"

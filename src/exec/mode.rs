@@ -10,7 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, new_empty_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, concat, filter, is_not_null, partition, sort};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -77,7 +77,12 @@ impl AggregateUDFImpl for Mode {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let data_type = args.return_field.data_type().clone();
-        Ok(Box::new(AllValues { values: vec![], data_type, is_distinct: args.is_distinct }))
+        Ok(Box::new(AllValues {
+            values: vec![],
+            data_type,
+            is_distinct: args.is_distinct,
+            bytes: 0,
+        }))
     }
 }
 
@@ -88,6 +93,8 @@ struct AllValues {
     data_type: DataType,
     /// Whether equal values count once, so that none is more frequent than the least.
     is_distinct: bool,
+    /// The bytes of the values. Arrays may share their memory with those of other groups.
+    bytes: usize,
 }
 
 impl AllValues {
@@ -97,6 +104,7 @@ impl AllValues {
             _ => filter(values, &is_not_null(values)?)?,
         };
         if !known.is_empty() {
+            self.bytes += known.to_data().get_slice_memory_size()? + size_of::<ArrayRef>();
             self.values.push(known);
         }
         Ok(())
@@ -121,6 +129,9 @@ impl Accumulator for AllValues {
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let values = self.all()?;
         let item = Arc::new(Field::new_list_field(self.data_type.clone(), true));
+        if i32::try_from(values.len()).is_err() {
+            return exec_err!("mode of more than 2³¹ values of a group in a partition");
+        }
         let offsets = OffsetBuffer::from_lengths([values.len()]);
         let list = ListArray::try_new(item, offsets, values, None)?;
         Ok(vec![ScalarValue::List(Arc::new(list))])
@@ -141,7 +152,7 @@ impl Accumulator for AllValues {
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.values.iter().map(|it| it.get_array_memory_size()).sum::<usize>()
+        size_of_val(self) + self.bytes
     }
 }
 

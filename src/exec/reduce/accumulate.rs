@@ -56,6 +56,7 @@ impl AccumulatePlan {
     pub(super) fn try_new(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
         let ordered = |call: &&Aggregate| {
             ORDERED.contains(&call.function.fun().name())
+                || is_run(&call.function)
                 || !call.order_by.is_empty() && !is_of_sorted_values(call)
         };
         let mut needs_order = false;
@@ -338,7 +339,9 @@ impl GroupAccumulators {
 
 /// Whether the function is `longest_run`.
 fn is_run(function: &AggregateFunctionExpr) -> bool {
-    known_aggregate(function.fun()) == Some("longest_run") && !function.is_distinct()
+    known_aggregate(function.fun()) == Some("longest_run")
+        && !function.is_distinct()
+        && !function.ignore_nulls()
 }
 
 /// Evaluates the arguments of `call`.

@@ -58,9 +58,10 @@ impl Statistic {
             ("count", true) if call.args.len() == 1 => Some(Self::DistinctCount),
             ("mode", false) => Some(Self::Mode),
             ("approx_median", false) if value.is_floating() => {
-                Some(Self::ApproximateQuantile(Quantile::Median))
+                // The digest of rows is of doubles, in which the mean of two large values is finite.
+                Some(Self::ApproximateQuantile(Quantile::Fraction(0.5)))
             }
-            ("approx_percentile_cont", false) if value.is_floating() => {
+            ("approx_percentile_cont", false) if value.is_floating() && call.args.len() == 2 => {
                 fraction(call).map(Self::ApproximateQuantile)
             }
             ("median", false) if value.is_floating() => Some(Self::Quantile(Quantile::Median)),

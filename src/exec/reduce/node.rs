@@ -13,12 +13,14 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::partitions::are_parallel;
+use super::query::{Aggregate, Query};
 use super::reduction::{Output, Reduction};
 use super::stream;
 use crate::exec::columns::columns_of;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::matching::Over;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
-use crate::exec::rows_because::{Attempt, as_planned, because, if_made};
+use crate::exec::rows_because::{Attempt, Declined, as_planned, because, if_made};
 use crate::exec::{GridScanExec, display};
 
 /// An operator that aggregates the chunks of a scan by group, without making rows of them.
@@ -61,6 +63,15 @@ impl GridReduceExec {
         whole: SchemaRef,
         config: &GridfusionConfig,
     ) -> Attempt<Self> {
+        // Labels are counted by group: the aggregation below has few groups, and reads no cells.
+        let query = Query::try_new(aggregate)?;
+        let is_of_labels = |it: &Aggregate| {
+            it.function.is_distinct()
+                && it.args.iter().all(|arg| Over::new(arg, &query.scan) != Over::Variable)
+        };
+        if query.aggregates.iter().any(is_of_labels) {
+            return Err(Declined::NoArray);
+        }
         let reduction = Reduction::replacing(aggregate, Output::Whole(whole), config)?;
         match reduction.strategy.gathers_values() && are_parallel(&reduction.partitions) {
             true => Ok(Self::new(reduction)),

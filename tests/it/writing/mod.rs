@@ -1,3 +1,4 @@
 //! `COPY … TO` arrays.
 
+mod faults;
 mod zarr;

@@ -83,6 +83,16 @@ async fn queries_are_read_back() {
         ),
         ("SELECT 1 AS x, CAST(NULL AS DOUBLE) AS v", "x, v", "'dimensions' 'x'"),
         ("SELECT time, lat, lon, t2m FROM air WHERE t2m > 1000", "time, lat, lon, t2m", ""),
+        (
+            "SELECT time, lat, lon, t2m - avg(t2m) OVER (PARTITION BY lat, lon) AS anomaly FROM air WHERE time < TIMESTAMP '2023-04-01'",
+            "time, lat, lon, anomaly",
+            "'chunks' 'time=18446744073709551615,lat=3,lon=100000000000'",
+        ),
+        (
+            "SELECT lat, avg(t2m) AS t2m, max(CAST(time AS DATE)) AS last, CAST(NULL AS DATE) AS never FROM air GROUP BY lat",
+            "lat, t2m, date_trunc('day', last), never",
+            "'chunks' 'lat=2', 'shards' 'lat=4000000000000'",
+        ),
     ];
     for (number, (sql, columns, options)) in queries.into_iter().enumerate() {
         let name = format!("{number}.zarr");
@@ -201,7 +211,7 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
         (
             "SELECT station, avg(value) AS m FROM stations.temperature GROUP BY ROLLUP (station)",
             "",
-            "the dimension \"station\" has NULL among its labels",
+            "the columns station, m have no dimension of an array and no key of GROUP BY",
         ),
         (
             "SELECT time AS a, time AS b, station, value FROM stations.temperature",
@@ -218,6 +228,10 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
         format!("COPY ({air}) TO '{}' STORED AS ZARR PARTITIONED BY (lat)", case.at("y").display());
     let error = query(&case.ctx, &partitioned).await.unwrap_err().to_string();
     assert!(error.contains("an array has no PARTITIONED BY"), "{error}");
+    let glob = format!("COPY ({air}) TO '{}' STORED AS ZARR", case.at("x[1].zarr").display());
+    let error = query(&case.ctx, &glob).await.unwrap_err().to_string();
+    assert!(error.contains("has one of the characters ?, * and ["), "{error}");
+    assert_eq!(objects(case.folder.path()), 0);
     case.copy(air, "x.zarr", "").await.unwrap();
     let before = objects(&case.at("x.zarr"));
     let error = case.copy(air, "x.zarr", "").await.unwrap_err();
@@ -244,6 +258,9 @@ async fn units_and_names_survive() {
         case.at("m.zarr").display()
     );
     let rows = rows_from(&case.ctx, &attributes).await;
+    let counted = "SELECT CAST(time AS BIGINT) AS t, avg(t2m) AS v FROM air GROUP BY t";
+    case.copy(counted, "c.zarr", "").await.unwrap();
+    assert_eq!(case.read("c.zarr", "t, v").await, sorted_rows_from(&case.ctx, counted).await);
     let has = |row: &[&str]| rows.iter().any(|it| it == row);
     assert!(has(&["lat", "units", "degrees_north"]), "{rows:?}");
     assert!(has(&["lon", "units", "degrees_east"]), "{rows:?}");

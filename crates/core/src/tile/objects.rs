@@ -381,6 +381,9 @@ impl Objects {
             requested.is_needed |= !may_be_absent;
             requested.purpose = purpose;
         }
+        // The objects of a member follow one another, so that they are opened together.
+        let mut by_object: Vec<_> = by_object.into_iter().collect();
+        by_object.sort_unstable_by_key(|((member, _), _)| *member);
         let mut by_object = by_object.into_iter();
         while by_object.len() > 0 {
             let some: Vec<_> = by_object.by_ref().take(MAX_OPEN_OBJECTS / 2).collect();

@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+
+use tokio::sync::RwLock;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Content, Publish, Write, Writer};
@@ -59,7 +61,9 @@ type Uploads = BTreeMap<Arc<str>, Box<dyn Upload>>;
 pub struct WriteSession {
     folder: Arc<dyn WritableFolder>,
     /// Objects that are written, but not published. Concurrent puts record themselves, hence the lock.
-    put: Mutex<Vec<Arc<str>>>,
+    put: Arc<Mutex<Vec<Arc<str>>>>,
+    /// Each put holds it for reading until it has ended, also if nothing waits for the put any more.
+    running: Arc<RwLock<()>>,
     /// Objects that were appended to and are not complete, by path.
     uploads: Uploads,
 }
@@ -67,7 +71,7 @@ pub struct WriteSession {
 impl WriteSession {
     /// Begins a session without writes.
     pub fn new(folder: Arc<dyn WritableFolder>) -> Self {
-        Self { folder, put: Mutex::default(), uploads: BTreeMap::new() }
+        Self { folder, put: Arc::default(), running: Arc::default(), uploads: BTreeMap::new() }
     }
 
     /// Applies writes one after the other.
@@ -77,7 +81,7 @@ impl WriteSession {
     pub async fn write(&mut self, writes: Vec<Write>) -> Result<()> {
         for write in writes {
             match write {
-                Write::Put(objects) => put(&self.folder, &self.put, objects).await?,
+                Write::Put(objects) => self.put(objects).await?,
                 Write::Append(content) => self.append(content).await?,
                 Write::Complete(object) => {
                     self.upload(&object)?.complete(ExistingObject::Refuse).await?;
@@ -126,7 +130,34 @@ impl WriteSession {
     /// no array.
     pub async fn abort(mut self) {
         let uploads = std::mem::take(&mut self.uploads);
+        // No put writes after the objects are removed.
+        let ended = Arc::clone(&self.running).write_owned().await;
         take_back(Arc::clone(&self.folder), self.take_put(), uploads).await;
+        drop(ended);
+    }
+
+    /// Puts objects concurrently, and records those that are written. A local file is written on another thread, which a dropped future
+    /// does not stop. So puts are tasks, and removing objects waits for them.
+    async fn put(&mut self, objects: Vec<Content>) -> Result<()> {
+        let put = objects.into_iter().map(|Content { object, bytes }| {
+            let (folder, written) = (Arc::clone(&self.folder), Arc::clone(&self.put));
+            let running = Arc::clone(&self.running);
+            async move {
+                let running = running.read_owned().await;
+                let task = tokio::spawn(async move {
+                    let put = folder.put(&object, bytes, ExistingObject::Refuse).await;
+                    let put = put.map(|()| record(&written, object));
+                    drop(running);
+                    put
+                });
+                let failed = |_| Err(Error::internal("a task that writes an object has panicked"));
+                task.await.unwrap_or_else(failed)
+            }
+        });
+        // Await all puts even after an error, so that none writes after the objects are removed.
+        let put: Vec<Result<()>> =
+            stream::iter(put).buffer_unordered(MAX_CONCURRENT_IO).collect().await;
+        put.into_iter().collect()
     }
 
     async fn append(&mut self, Content { object, bytes }: Content) -> Result<()> {
@@ -167,17 +198,21 @@ impl WriteSession {
 
 impl Drop for WriteSession {
     fn drop(&mut self) {
-        let (put, uploads) = (self.take_put(), std::mem::take(&mut self.uploads));
-        if put.is_empty() && uploads.is_empty() {
+        let uploads = std::mem::take(&mut self.uploads);
+        let (put, running) = (Arc::clone(&self.put), Arc::clone(&self.running));
+        let is_idle = running.try_write().is_ok();
+        if is_idle && uploads.is_empty() && lock(&put).is_empty() {
             return;
         }
         // Without a Tokio runtime, the objects stay; they belong to no array.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let removal = Removal::new();
-            let taken_back = take_back(Arc::clone(&self.folder), put, uploads);
+            let folder = Arc::clone(&self.folder);
             drop(runtime.spawn(async move {
-                taken_back.await;
-                drop(removal);
+                let ended = running.write_owned().await;
+                let put = std::mem::take(&mut *lock(&put));
+                take_back(folder, put, uploads).await;
+                drop((ended, removal));
             }));
         }
     }
@@ -221,21 +256,8 @@ fn not_begun(object: &str) -> Error {
     Error::internal(format!("nothing was appended to \"{object}\""))
 }
 
-/// Puts objects concurrently, and records those that are written.
-async fn put(
-    folder: &Arc<dyn WritableFolder>,
-    written: &Mutex<Vec<Arc<str>>>,
-    objects: Vec<Content>,
-) -> Result<()> {
-    let put = objects.into_iter().map(|Content { object, bytes }| async move {
-        let put = folder.put(&object, bytes, ExistingObject::Refuse).await;
-        // Record it at once: if the session is dropped, nothing awaits the other puts.
-        put.map(|()| record(written, object))
-    });
-    // Await all puts even after an error, so that none writes after the objects are removed.
-    let put: Vec<Result<()>> =
-        stream::iter(put).buffer_unordered(MAX_CONCURRENT_IO).collect().await;
-    put.into_iter().collect()
+fn lock(put: &Mutex<Vec<Arc<str>>>) -> MutexGuard<'_, Vec<Arc<str>>> {
+    put.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn record(written: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
+use object_store::path::PathPart;
 use serde_json::Value;
 
 use super::Extent;
@@ -223,9 +224,12 @@ impl NewArray {
 /// Fails for a name that cannot be the name of an object below a folder.
 fn check_name(name: &str) -> Result<()> {
     let is_path = name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.');
-    if is_path || name.starts_with("__") {
-        let message = format!("\"{name}\" cannot be the name of a dimension or a variable");
-        return Err(Error::usage(message));
+    // Stores escape such names, and other readers look for them as they are.
+    let is_escaped = PathPart::from(name).as_ref() != name;
+    if is_path || is_escaped || name.starts_with("__") {
+        return Err(Error::usage(format!(
+            "\"{name}\" cannot be the name of a dimension or a variable; name the column: AS …"
+        )));
     }
     Ok(())
 }

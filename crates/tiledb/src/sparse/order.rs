@@ -188,6 +188,7 @@ fn texts(coordinates: &Tile) -> Result<(Vec<std::ops::Range<u64>>, &Bytes)> {
 ///
 /// Numbers ascend with coordinates, so two divisions tell whether all cells lie in one tile, as most do.
 fn tile_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Option<KeyColumn> {
+    tile_numbers(dimension, &[])?;
     let (bytes, width) = (coordinates.bytes(), size(dimension));
     let all = StoredNumbers::new(coordinates.shared_bytes(), kind(dimension.datatype));
     let (mut least, mut greatest) = ((u64::MAX, 0), (0, 0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, Int64Array, StringArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, Int32Array, Int64Array, StringArray,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -110,6 +110,9 @@ impl StoredType {
             }
             DataType::Int64 if self.time.is_some() => {
                 Some(Arc::new(Int64Array::from(vec![i64::MIN])))
+            }
+            DataType::Int32 if self.time.is_some() => {
+                Some(Arc::new(Int32Array::from(vec![i32::MIN])))
             }
             _ => None,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::write::{Attributes, Extent, NewArray, NewChunk, NewVariable, cells_of_box};
 use gridfusion_core::{Error, Result};
@@ -88,14 +89,16 @@ impl ZarrWriter {
     pub fn try_new(array: NewArray, encoding: ZarrEncoding) -> Result<Self> {
         encoding.check(array.dimensions().len())?;
         let stored = |variable: &NewVariable| {
-            let stored = StoredType::new(&variable.data_type)
-                .map_err(|error| Error::unsupported(format!("\"{}\": {error}", variable.name)))?;
+            let stored = stored_type(&variable.name, &variable.data_type)?;
             let fill = variable.fill.as_ref().map(|fill| stored.stored(fill)).transpose()?;
             let fill = fill.or_else(|| stored.natural_fill());
             let padding = fill.clone().unwrap_or_else(|| stored.zero());
             Ok(StoredVariable { stored, fill, padding })
         };
         let variables = array.variables().iter().map(stored).collect::<Result<_>>()?;
+        for dimension in array.dimensions() {
+            stored_type(&dimension.name, dimension.labels.data_type())?;
+        }
         let (array, inner_shape) = match &encoding.shard_chunks {
             None => (array, None),
             Some(chunks) => {
@@ -217,8 +220,7 @@ impl ZarrWriter {
         let (mut objects, mut documents) = (vec![], vec![]);
         for dimension in self.array.dimensions() {
             let name = &dimension.name;
-            let stored = StoredType::new(dimension.labels.data_type())
-                .map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))?;
+            let stored = stored_type(name, dimension.labels.data_type())?;
             let labels = stored.stored(&dimension.labels)?;
             let len = labels.len() as u64;
             let chunk = len.clamp(1, LABELS);
@@ -302,6 +304,12 @@ impl Writer for ZarrWriter {
         let root = Content::new("zarr.json", group(self.array.attributes(), &documents)?);
         Ok((vec![Write::Put(objects)], Publish::Create(root)))
     }
+}
+
+/// Returns how a column of this name is stored.
+fn stored_type(name: &str, data_type: &DataType) -> Result<StoredType> {
+    let stored = StoredType::new(data_type);
+    stored.map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))
 }
 
 /// Returns the name of the object with a chunk, such as `t2m/c/3/0`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::compute::SortOptions;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
+use datafusion::logical_expr::Aggregate;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
@@ -17,6 +18,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use crate::array::{ColumnSource, LabelOrder};
 use crate::exec::{GridReduceExec, GridScanExec};
@@ -93,21 +95,35 @@ fn origin(plan: &dyn ExecutionPlan, column: usize) -> Option<Origin> {
         index(projection.expr().get(column)?.expr.as_ref())?
     } else if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         filter.projection().as_ref().map_or(Some(column), |kept| kept.get(column).copied())?
-    } else if keeps_columns(plan) {
+    } else if keeps_columns(plan) || is_window(plan) {
+        // A window adds columns behind those of its input.
         column
     } else {
         return None;
     };
     match plan.children()[..] {
-        [below] => origin(below.as_ref(), input),
+        [below] if input < below.schema().fields().len() => origin(below.as_ref(), input),
         _ => None,
     }
+}
+
+fn is_window(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>()
+}
+
+/// Whether a plan skips rows. DataFusion sorts below an `OFFSET` what is to be sorted above it.
+pub(super) fn skips_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0)
+        || plan.children().into_iter().any(skips_rows)
 }
 
 /// Returns the number of a key, unless there are grouping sets: their keys are NULL in some rows.
 fn key(aggregate: &AggregateExec, column: usize) -> Option<Origin> {
     let groups = aggregate.group_expr();
-    (!groups.has_grouping_set() && column < groups.expr().len()).then_some((column, ASCENDING))
+    // The final stage has the number of the grouping set as a key.
+    let has_sets = groups.expr().iter().any(|(_, name)| name == Aggregate::INTERNAL_GROUPING_ID);
+    let is_key = column < groups.expr().len();
+    (is_key && !has_sets && !groups.has_grouping_set()).then_some((column, ASCENDING))
 }
 
 fn index(expr: &dyn PhysicalExpr) -> Option<usize> {

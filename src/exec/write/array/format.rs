@@ -20,7 +20,7 @@ use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::dimensions::dimension_columns;
+use super::dimensions::{dimension_columns, skips_rows};
 use super::options::WriteOptions;
 use super::sink::ArraySink;
 
@@ -134,6 +134,17 @@ impl FileFormat for ZarrFormat {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if !config.table_partition_cols.is_empty() {
             return plan_err!("an array has no PARTITIONED BY; its chunks divide it");
+        }
+        if config.table_paths.iter().any(|url| url.get_glob().is_some()) {
+            return plan_err!(
+                "the name '{}' has one of the characters ?, * and [",
+                config.original_url
+            );
+        }
+        if skips_rows(&input) {
+            return plan_err!(
+                "OFFSET cannot be in a query that becomes an array; make a table of it first: CREATE TABLE t AS …"
+            );
         }
         let dimensions = dimension_columns(&input, self.options.dimensions.as_deref())?;
         let order = dimensions.iter().map(|dimension| {

@@ -17,6 +17,8 @@ pub(super) struct Labels {
     numbers: HashMap<Box<[u8]>, u32>,
     /// The bytes of each label, by number.
     found: Vec<Box<[u8]>>,
+    /// The bytes of all labels.
+    bytes: usize,
     /// The number of the last label.
     last: usize,
 }
@@ -30,6 +32,7 @@ impl Labels {
             converter,
             numbers: HashMap::new(),
             found: vec![],
+            bytes: 0,
             last: 0,
         })
     }
@@ -69,6 +72,7 @@ impl Labels {
                 };
                 self.numbers.insert(label.into(), number);
                 self.found.push(label.into());
+                self.bytes += label.len();
                 number
             }
         };
@@ -78,9 +82,8 @@ impl Labels {
 
     /// Returns the bytes that labels take.
     pub(super) fn memory(&self) -> usize {
-        let bytes = self.found.first().map_or(0, |label| label.len());
-        // Twice the label, two pointers with lengths, a number, and room in the table.
-        self.found.len() * (2 * bytes + 64)
+        // Twice each label, two pointers with lengths, a number, and room in the table.
+        2 * self.bytes + 64 * self.found.len()
     }
 
     /// Returns the labels in their order, and the place of each number in it.

@@ -26,7 +26,6 @@ pub(super) struct NewStore {
     writer: ZarrWriter,
     /// Per dimension, the index of each number of a label.
     places: Arc<Vec<Vec<u64>>>,
-    session: WriteSession,
     counts: Counts,
 }
 
@@ -41,7 +40,6 @@ impl NewStore {
     pub(super) fn new(
         writer: ZarrWriter,
         places: Vec<Vec<u64>>,
-        session: WriteSession,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Self {
         let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, 0);
@@ -50,27 +48,37 @@ impl NewStore {
             objects: count("objects_written"),
             bytes: count("bytes_written"),
         };
-        Self { writer, places: Arc::new(places), session, counts }
+        Self { writer, places: Arc::new(places), counts }
     }
 
-    /// Writes all rows, and makes the store visible. The session removes what is written if that fails.
+    /// Writes all rows, and makes the store visible. The caller aborts the session if that fails.
     ///
     /// # Errors
     /// For rows that are no cells of their own, and for those that cannot be written.
-    pub(super) async fn write(self, rows: StoredRows, context: &TaskContext) -> Result<()> {
-        let mut written = self.write_slabs(rows, context).await?;
+    pub(super) async fn write(
+        self,
+        rows: StoredRows,
+        session: &mut WriteSession,
+        context: &TaskContext,
+    ) -> Result<()> {
+        let mut written = self.write_slabs(rows, session, context).await?;
         let (rest, publish) = written.writer.finish()?;
         written.count(&rest);
-        written.session.write(rest).await?;
+        session.write(rest).await?;
         if let Publish::Create(root) = &publish {
             written.counts.objects.add(1);
             written.counts.bytes.add(root.bytes.len());
         }
-        written.session.publish(publish).await?;
+        session.publish(publish).await?;
         Ok(())
     }
 
-    async fn write_slabs(mut self, rows: StoredRows, context: &TaskContext) -> Result<Self> {
+    async fn write_slabs(
+        mut self,
+        rows: StoredRows,
+        session: &mut WriteSession,
+        context: &TaskContext,
+    ) -> Result<Self> {
         let consumer = MemoryConsumer::new("a row of chunks of a new array");
         let reservation = consumer.register(context.memory_pool());
         let mut rows = rows.into_stream()?;
@@ -78,24 +86,23 @@ impl NewStore {
         while let Some(batch) = rows.try_next().await? {
             for (number, part) in self.slabs_of(&batch) {
                 if let Some(complete) = slab.take_if(|it| it.number() != number) {
-                    self = self.write_slab(complete, &reservation).await?;
+                    self = self.write_slab(complete, session, &reservation).await?;
                 }
                 let open = match &mut slab {
                     Some(open) => open,
                     None => {
-                        let new = Slab::try_new(self.writer.array(), number)?;
-                        reserve(&reservation, new.bytes())?;
-                        slab.insert(new)
+                        reserve(&reservation, Slab::memory(self.writer.array(), number))?;
+                        slab.insert(Slab::try_new(self.writer.array(), number)?)
                     }
                 };
                 let part = batch.slice(part.start, part.len());
-                // The rows, their copies in the order of chunks, and the bytes of these.
-                reserve(&reservation, 3 * get_record_batch_memory_size(&part) as u64)?;
+                // The rows, and one column of them together.
+                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64)?;
                 open.push(self.writer.array(), part, &self.places)?;
             }
         }
         match slab {
-            Some(last) => self.write_slab(last, &reservation).await,
+            Some(last) => self.write_slab(last, session, &reservation).await,
             None => Ok(self),
         }
     }
@@ -115,9 +122,14 @@ impl NewStore {
         runs.map(run).collect()
     }
 
-    async fn write_slab(mut self, slab: Slab, reservation: &MemoryReservation) -> Result<Self> {
+    async fn write_slab(
+        mut self,
+        slab: Slab,
+        session: &mut WriteSession,
+        reservation: &MemoryReservation,
+    ) -> Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let Self { mut writer, places, session, counts } = self;
+        let Self { mut writer, places, counts } = self;
         let encoded = SpawnedTask::spawn_blocking(move || {
             let chunks = slab.chunks(writer.array())?;
             let cells: usize = chunks.iter().map(|chunk| chunk.cells.len()).sum();
@@ -128,9 +140,9 @@ impl NewStore {
         let (writer, writes, cells) =
             encoded.map_err(|error| exec_datafusion_err!("encoding chunks failed: {error}"))??;
         counts.cells.add(cells);
-        self = Self { writer, places, session, counts };
+        self = Self { writer, places, counts };
         self.count(&writes);
-        self.session.write(writes).await?;
+        session.write(writes).await?;
         reservation.free();
         Ok(self)
     }

@@ -43,7 +43,12 @@ impl WriteOptions {
         for (key, value) in options {
             let name = key.strip_prefix(PREFIX).unwrap_or(key);
             match name {
-                "dimensions" => read.dimensions = Some(names(value)),
+                "dimensions" => match names(value) {
+                    names if names.is_empty() => {
+                        return plan_err!("'dimensions' is empty, expected names of columns");
+                    }
+                    names => read.dimensions = Some(names),
+                },
                 "chunks" => read.chunks = lengths(name, value)?,
                 "shards" => read.shards = lengths(name, value)?,
                 "codec" => read.codec = Some(value.trim().to_lowercase()),
@@ -61,7 +66,20 @@ impl WriteOptions {
             }
         }
         read.compressor()?;
+        read.check_shards()?;
         Ok(read)
+    }
+
+    /// Fails for a shard that is not put together of whole chunks.
+    fn check_shards(&self) -> Result<()> {
+        for (name, len) in &self.shards {
+            if let Some(chunk) = self.chunks.get(name).filter(|chunk| len % *chunk != 0) {
+                return plan_err!(
+                    "a shard of {len} along '{name}' is no multiple of its chunks of {chunk}"
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Returns how chunks are encoded, without shards.

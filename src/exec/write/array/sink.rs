@@ -10,13 +10,13 @@ use datafusion::common::{exec_err, plan_err};
 use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::error::Result;
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
 use gridfusion_core::io::{Folder, StoreFolder};
-use gridfusion_core::tile::{WriteSession, removals};
+use gridfusion_core::tile::WriteSession;
 use gridfusion_core::write::{Attributes, NewArray, NewDimension, NewVariable};
 use gridfusion_zarr::ZarrWriter;
 
@@ -25,6 +25,7 @@ use super::labels::Labels;
 use super::new_store::NewStore;
 use super::options::WriteOptions;
 use super::stored_rows::StoredRows;
+use crate::array::COUNTED_TIMES;
 
 /// The bytes of a chunk, unless options choose its shape.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -50,6 +51,15 @@ const OF_STORAGE: [&str; 14] = [
     "valid_min",
     "valid_range",
 ];
+
+/// All rows of a query, and the labels of each dimension.
+struct RowsAndLabels {
+    labels: Vec<Labels>,
+    stored: StoredRows,
+    rows: u64,
+    /// The memory of labels.
+    _reservation: MemoryReservation,
+}
 
 /// Writes rows, sorted by the dimensions, as a new Zarr store.
 pub(super) struct ArraySink {
@@ -120,7 +130,7 @@ impl ArraySink {
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
         let mut encoding = self.options.encoding()?;
-        encoding.shard_chunks = self.shard_chunks(&shape, &chunk_shape)?;
+        encoding.shard_chunks = self.shard_chunks(&shape, &chunk_shape);
         let array = NewArray::try_new(dimensions, variables, chunk_shape)?;
         Ok(ZarrWriter::try_new(array, encoding)?)
     }
@@ -135,35 +145,28 @@ impl ArraySink {
             let name = self.field(self.dimensions[axis].column).name();
             let most = cells.min(*len).max(1);
             chunk[axis] = match (self.options.chunks.get(name), self.options.shards.get(name)) {
-                (Some(chosen), _) => *chosen,
+                (Some(chosen), _) => (*chosen).min(*len).max(1),
                 // The chunks of a shard divide it.
                 (None, Some(shard)) => {
                     (1..=most).rev().find(|chunk| shard % chunk == 0).unwrap_or(1)
                 }
                 (None, None) => most,
             };
-            cells = (cells / chunk[axis].min(*len).max(1)).max(1);
+            cells = (cells / chunk[axis]).max(1);
         }
         chunk
     }
 
-    /// Returns the chunks of a shard along each axis; `None` without shards.
-    fn shard_chunks(&self, shape: &[u64], chunk: &[u64]) -> Result<Option<Vec<u64>>> {
-        if self.options.shards.is_empty() {
-            return Ok(None);
-        }
-        let mut chunks = vec![];
-        for (axis, inner) in chunk.iter().enumerate() {
-            let name = self.field(self.dimensions[axis].column).name();
-            let len = self.options.shards.get(name).copied().unwrap_or(shape[axis].max(1));
-            if self.options.shards.contains_key(name) && len % inner != 0 {
-                return plan_err!(
-                    "a shard of {len} along '{name}' is no multiple of its chunks of {inner}"
-                );
-            }
-            chunks.push(len.div_ceil(*inner));
-        }
-        Ok(Some(chunks))
+    /// Returns the chunks of a shard along each axis, as far as the array has so many; `None` without shards.
+    fn shard_chunks(&self, shape: &[u64], chunk: &[u64]) -> Option<Vec<u64>> {
+        let shards = &self.options.shards;
+        let along = |((dimension, len), chunk): ((&DimensionColumn, &u64), &u64)| {
+            let all = len.div_ceil(*chunk).max(1);
+            let shard = shards.get(self.field(dimension.column).name());
+            shard.map_or(all, |shard| (shard / chunk).clamp(1, all))
+        };
+        let axes = self.dimensions.iter().zip(shape).zip(chunk);
+        (!shards.is_empty()).then(|| axes.map(along).collect())
     }
 
     /// Reads all rows, and numbers their labels.
@@ -171,7 +174,7 @@ impl ArraySink {
         &self,
         mut data: SendableRecordBatchStream,
         context: &TaskContext,
-    ) -> Result<(Vec<Labels>, StoredRows, u64)> {
+    ) -> Result<RowsAndLabels> {
         let schema = data.schema();
         let number = |axis: usize| Field::new(format!("#{axis}"), DataType::UInt32, false);
         let values = self.variables.iter().map(|at| schema.field(*at).clone());
@@ -197,7 +200,7 @@ impl ArraySink {
             stored.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?)?;
             reservation.try_resize(labels.iter().map(Labels::memory).sum())?;
         }
-        Ok((labels, stored, rows))
+        Ok(RowsAndLabels { labels, stored, rows, _reservation: reservation })
     }
 
     /// Fails if the array has far more cells than rows.
@@ -223,11 +226,16 @@ pub fn writes_array(plan: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// Returns the attributes of a column that hold for its values.
 fn attributes(field: &Field) -> Attributes {
-    let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32);
+    // Units of times hold for numbers only if these count time. A cast keeps the attributes of what it casts.
+    let metadata = field.metadata();
+    let is_since = metadata.get("units").is_some_and(|units| units.contains(" since "));
+    let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32)
+        || is_since && !metadata.contains_key(COUNTED_TIMES)
+        || metadata.get("dtype").is_some_and(|dtype| dtype.starts_with("timedelta"));
     let kept = |name: &str| {
         !name.starts_with("gridfusion.")
             && !OF_STORAGE.contains(&name)
-            && !(is_time && ["units", "calendar"].contains(&name))
+            && !(is_time && ["units", "calendar", "dtype"].contains(&name))
     };
     let pairs = field.metadata().iter().filter(|(name, _)| kept(name));
     pairs.map(|(name, value)| (name.clone(), value.clone().into())).collect()
@@ -280,16 +288,19 @@ impl DataSink for ArraySink {
                 "'{name}' has '{found}' already; an array is written to a new place, so delete it first"
             );
         }
-        let (labels, stored, rows) = self.read(data, context).await?;
+        let RowsAndLabels { labels, stored, rows, _reservation } = self.read(data, context).await?;
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
         let writer = self.writer(labels)?;
         self.check_cells(writer.array(), rows)?;
-        let session = WriteSession::new(folder);
-        let store = NewStore::new(writer, places, session, &self.metrics);
-        let written = store.write(stored, context).await;
-        // An error comes when nothing is left any more.
-        removals().await;
-        written.map(|()| rows)
+        let mut session = WriteSession::new(folder);
+        let store = NewStore::new(writer, places, &self.metrics);
+        match store.write(stored, &mut session, context).await {
+            Ok(()) => Ok(rows),
+            Err(error) => {
+                session.abort().await;
+                Err(error)
+            }
+        }
     }
 }

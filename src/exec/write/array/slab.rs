@@ -12,7 +12,7 @@ use arrow::compute::{concat, take};
 use arrow::datatypes::UInt32Type;
 use datafusion::common::{exec_err, internal_err};
 use datafusion::error::Result;
-use gridfusion_core::write::{Extent, NewArray, NewChunk};
+use gridfusion_core::write::{Extent, NewArray, NewChunk, NewVariable};
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -34,11 +34,7 @@ impl Slab {
     /// # Errors
     /// If it has more cells than rows can be counted.
     pub(super) fn try_new(array: &NewArray, number: u64) -> Result<Self> {
-        let (shape, mut chunk) = (array.shape(), array.shape());
-        chunk[0] = array.chunk_shape()[0];
-        let mut coordinates = vec![0; shape.len()];
-        coordinates[0] = number;
-        let extent = Extent::clipped(&coordinates, &chunk, &shape);
+        let extent = extent(array, number);
         let cells = extent.cells();
         if cells >= u64::from(NONE) {
             return exec_err!(
@@ -53,9 +49,13 @@ impl Slab {
         self.number
     }
 
-    /// Returns the bytes that the rows of cells take.
-    pub(super) fn bytes(&self) -> u64 {
-        size_of_val(self.rows.as_slice()) as u64
+    /// Returns the bytes that a slab takes besides its rows: the row of each cell, the cells of chunks, and these encoded.
+    pub(super) fn memory(array: &NewArray, number: u64) -> u64 {
+        /// The bytes of a text, as far as they are known.
+        const TEXT: usize = 16;
+        let width = |it: &NewVariable| it.data_type.primitive_width().unwrap_or(TEXT) as u64;
+        let cells: u64 = array.variables().iter().map(width).sum();
+        extent(array, number).cells().saturating_mul(size_of::<u32>() as u64 + 2 * cells)
     }
 
     /// Adds rows. The first columns have the numbers of labels, of which `places` has the indices.
@@ -138,6 +138,15 @@ impl Slab {
             false => own.for_each(|at| self.append_rows(rows, chunk, axis + 1, at)),
         }
     }
+}
+
+/// Returns the cells of a row of chunks.
+fn extent(array: &NewArray, number: u64) -> Extent {
+    let (shape, mut chunk) = (array.shape(), array.shape());
+    chunk[0] = array.chunk_shape()[0];
+    let mut coordinates = vec![0; shape.len()];
+    coordinates[0] = number;
+    Extent::clipped(&coordinates, &chunk, &shape)
 }
 
 fn coordinates_of(mut number: u64, counts: &[u64]) -> Vec<u64> {

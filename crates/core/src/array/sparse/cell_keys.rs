@@ -19,6 +19,9 @@ use bytes::Bytes;
 
 use super::stored_numbers::StoredNumbers;
 
+/// So many cells are compared at once: their parts stay in the nearest cache.
+const BLOCK: usize = 1024;
+
 /// One part of the keys of some cells.
 ///
 /// The merge of fragments orders cells by each kind, so a further kind would be a breaking change.
@@ -100,26 +103,31 @@ impl KeyColumn {
         matches!(self, Self::Repeated { .. })
     }
 
-    /// As the function [`keep_equal`], with these parts.
-    fn keep_equal(&self, cells: &mut Vec<usize>) -> bool {
+    /// As the function [`keep_equal`], with these parts. `block` has the cells and those before them.
+    fn keep_equal(&self, block: Range<usize>, cells: &mut Vec<usize>) -> bool {
+        // Few cells are converted one by one.
+        let (first, are_few) = (block.start, cells.len() < block.len() / 8);
         match self {
-            _ if cells.is_empty() => true,
             Self::Repeated { .. } => true,
             Self::Numbers(numbers) => keep_equal(cells, |cell| numbers[cell]),
-            // Few cells are converted one by one.
-            Self::Stored(numbers) if cells.len() < numbers.len() / 8 => {
-                keep_equal(cells, |cell| numbers.at(cell))
-            }
+            Self::Stored(numbers) if are_few => keep_equal(cells, |cell| numbers.at(cell)),
             Self::Stored(numbers) => {
-                let numbers = numbers.all();
-                keep_equal(cells, |cell| numbers[cell])
+                let mut parts = Vec::with_capacity(block.len());
+                numbers.for_each(block, |number| parts.push(number));
+                keep_equal(cells, |cell| parts[cell - first])
             }
             Self::Texts { spans, .. } => {
-                let heads: Vec<_> = (0..spans.len()).map(|cell| self.head(cell)).collect();
-                match heads.iter().all(Option::is_some) {
-                    true => keep_equal(cells, |cell| heads[cell]),
-                    false => keep_equal(cells, |cell| self.text(cell)),
+                let is_short = |span: &Range<u64>| span.end.saturating_sub(span.start) <= 8;
+                if are_few || !spans[block.clone()].iter().all(is_short) {
+                    return keep_equal(cells, |cell| self.text(cell));
                 }
+                // One number, whose comparison has no branch.
+                let head = |cell| {
+                    let (bytes, len) = self.head(cell).unwrap_or_default();
+                    (u128::from(bytes) << 8) | u128::from(len)
+                };
+                let heads: Vec<u128> = block.map(head).collect();
+                keep_equal(cells, |cell| heads[cell - first])
             }
         }
     }
@@ -179,14 +187,26 @@ impl CellKeys {
         if self.distinct_part().is_some() {
             return Ordering::Less;
         }
-        // The cells that are equal to the one before, as far as they were compared.
-        let mut equal: Vec<usize> = (1..self.len()).collect();
-        for column in self.columns.iter().skip_while(|column| column.is_repeated()) {
-            if !column.keep_equal(&mut equal) {
-                return Ordering::Greater;
+        let mut order = Ordering::Less;
+        // The cells of a block that are equal to the one before, as far as they were compared.
+        let mut equal = Vec::with_capacity(BLOCK);
+        for start in (1..self.len()).step_by(BLOCK) {
+            let end = self.len().min(start + BLOCK);
+            equal.clear();
+            equal.extend(start..end);
+            for column in self.columns.iter().skip_while(|column| column.is_repeated()) {
+                if equal.is_empty() {
+                    break;
+                }
+                if !column.keep_equal(start - 1..end, &mut equal) {
+                    return Ordering::Greater;
+                }
+            }
+            if !equal.is_empty() {
+                order = Ordering::Equal;
             }
         }
-        if equal.is_empty() { Ordering::Less } else { Ordering::Equal }
+        order
     }
 
     /// Returns the part that tells all cells apart, because its numbers ascend and those before it are equal. `None` if
@@ -240,10 +260,11 @@ fn keep_equal<T: Ord>(cells: &mut Vec<usize>, part: impl Fn(usize) -> T) -> bool
     // Which parts are equal is often random, so a branch would be mispredicted.
     for at in 0..cells.len() {
         let cell = cells[at];
-        let (before, own) = (part(cell - 1), part(cell));
-        ascends &= before <= own;
+        // One comparison: of texts, two would take twice the time.
+        let order = part(cell - 1).cmp(&part(cell));
+        ascends &= order.is_le();
         cells[len] = cell;
-        len += usize::from(before == own);
+        len += usize::from(order.is_eq());
     }
     cells.truncate(len);
     ascends
@@ -266,6 +287,42 @@ mod tests {
         );
         assert_eq!(keys.bytes(), 3 * 8 + 3 * 16);
     }
+
+    /// Cells are compared in blocks, and also across their borders.
+    #[test]
+    fn the_order_is_that_of_all_neighbours() {
+        let texts = |texts: &[String]| {
+            let (mut content, mut spans) = (vec![], vec![]);
+            for text in texts {
+                let start = content.len() as u64;
+                content.extend_from_slice(text.as_bytes());
+                spans.push(start..content.len() as u64);
+            }
+            KeyColumn::Texts { spans, content: content.into() }
+        };
+        let cells = 3 * BLOCK;
+        for (at, is_equal) in [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, cells - 1]
+            .into_iter()
+            .flat_map(|at| [(at, true), (at, false)])
+        {
+            for long in [None, Some(BLOCK + 7)] {
+                let mut labels: Vec<String> = (0..cells).map(|at| format!("{at:06}")).collect();
+                if let Some(long) = long {
+                    labels[long].push_str("and more");
+                }
+                labels[at] = match is_equal {
+                    true => labels[at - 1].clone(),
+                    false => "0".to_owned(),
+                };
+                let numbers = vec![7; cells];
+                let keys = CellKeys::new(vec![KeyColumn::Numbers(numbers), texts(&labels)]);
+                let naive = (1..cells).map(|at| keys.compare(at - 1, &keys, at)).max().unwrap();
+                assert_eq!(keys.order(), naive, "{at} {is_equal} {long:?}");
+                assert_ne!(naive, Ordering::Less);
+            }
+        }
+    }
+
     #[test]
     fn texts_compare_byte_by_byte_wherever_they_stand() {
         let texts =
