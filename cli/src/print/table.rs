@@ -4,7 +4,7 @@
 //!   batches ──▶ the texts of all cells ──▶ the width of each column ──▶ lines
 //! ```
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
 use datafusion::arrow::array::{ArrayRef, StringArray, StringBuilder};
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
@@ -89,6 +89,8 @@ impl RowPrinter for Table<'_> {
         let cells: Vec<Cells> = cells.collect::<Result<_>>()?;
         let widths = widths(&header, &cells);
         let Lines { top, below_header, bottom, upright } = self.lines;
+        // Standard output passes on each line, which takes longer than writing it.
+        let out = &mut BufWriter::with_capacity(1 << 16, out);
         write_rule(out, top, &widths)?;
         write_row(out, upright, &widths, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
         write_rule(out, below_header, &widths)?;
@@ -107,7 +109,7 @@ impl RowPrinter for Table<'_> {
             out.write_all(dots.repeat(DOTS).as_bytes())?;
         }
         write_rule(out, bottom, &widths)?;
-        Ok(())
+        Ok(out.flush()?)
     }
 }
 
