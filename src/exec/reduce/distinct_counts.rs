@@ -98,7 +98,7 @@ impl Keys {
         let name = known_aggregate(outer.fun());
         let builder = if column.index() == self.distinct && name == Some("count") {
             let value = &keys[self.distinct].0;
-            let value = with_one_zero(value, value.data_type(&schema)?);
+            let value = with_one_zero(value, &value.data_type(&schema)?);
             AggregateExprBuilder::new(count_udaf(), vec![value]).distinct()
         } else {
             let of_inner = column.index().checked_sub(keys.len());
@@ -117,9 +117,9 @@ impl Keys {
 }
 
 /// Returns a number that is 0 where `value` is a zero of either sign, and else `value`.
-fn with_one_zero(value: &PhysicalExprRef, data_type: DataType) -> PhysicalExprRef {
+fn with_one_zero(value: &PhysicalExprRef, data_type: &DataType) -> PhysicalExprRef {
     let value = Arc::clone(value);
-    match ScalarValue::new_zero(&data_type) {
+    match ScalarValue::new_zero(data_type) {
         Ok(zero) if data_type.is_floating() => {
             Arc::new(BinaryExpr::new(value, Operator::Plus, Arc::new(Literal::new(zero))))
         }

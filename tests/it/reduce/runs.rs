@@ -48,7 +48,7 @@ fn queries(case: &Case, rng: &mut StdRng) -> (String, String, usize) {
     let condition = match rng.random_range(0..4) {
         0 => format!("value > {number} OR {other}"),
         1 => "value IS NULL".into(),
-        2 => format!("{other}"),
+        2 => other.to_string(),
         _ => format!("value <= {number}"),
     };
     let filter = case.axes[axis].predicate(&along, rng);

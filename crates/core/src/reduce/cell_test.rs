@@ -95,12 +95,12 @@ impl TestedTile<'_> {
 fn form_test(column: &NumberColumn, range: &ValueRange) -> Option<Box<dyn FormTest>> {
     for_element_type!(
         column.element(),
-        T => boxed::<T>(Stored::of(column)?, range),
-        F16 => boxed::<Float32Type>(Stored::of_halves(column)?, range)
+        T => boxed::<T>(&Stored::of(column)?, range),
+        F16 => boxed::<Float32Type>(&Stored::of_halves(column)?, range)
     )
 }
 
-fn boxed<T: Element>(stored: Stored<T>, range: &ValueRange) -> Option<Box<dyn FormTest>>
+fn boxed<T: Element>(stored: &Stored<T>, range: &ValueRange) -> Option<Box<dyn FormTest>>
 where
     T::Native: Cell + Bounds,
 {

@@ -232,12 +232,12 @@ fn attributes(field: &Field) -> Attributes {
     let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32)
         || is_since && !metadata.contains_key(COUNTED_TIMES)
         || metadata.get("dtype").is_some_and(|dtype| dtype.starts_with("timedelta"));
-    let kept = |name: &str| {
-        !name.starts_with("gridfusion.")
-            && !OF_STORAGE.contains(&name)
-            && !(is_time && ["units", "calendar", "dtype"].contains(&name))
+    let left_out = |name: &str| {
+        name.starts_with("gridfusion.")
+            || OF_STORAGE.contains(&name)
+            || is_time && ["units", "calendar", "dtype"].contains(&name)
     };
-    let pairs = field.metadata().iter().filter(|(name, _)| kept(name));
+    let pairs = field.metadata().iter().filter(|(name, _)| !left_out(name));
     pairs.map(|(name, value)| (name.clone(), value.clone().into())).collect()
 }
 

@@ -62,7 +62,7 @@ pub trait Folder: Debug + Send + Sync {
     /// As [`Folder::list`].
     async fn list_all(&self, paths: &[String]) -> Result<Vec<Vec<FolderEntry>>> {
         let list = |path: String| async move { self.list(&path).await };
-        let lists = paths.to_vec().into_iter().map(list);
+        let lists = paths.iter().cloned().map(list);
         stream::iter(lists).buffered(MAX_CONCURRENT_IO).try_collect().await
     }
 
