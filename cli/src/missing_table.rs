@@ -23,7 +23,7 @@ use gridfusion::ArrayOpener;
 use gridfusion::source::Ending;
 
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
-use crate::file_types::writable;
+use crate::file_types::{is_datafusions, writable};
 use crate::requests::gridfusion_config;
 
 /// The most entries of a folder that a hint looks at.
@@ -106,7 +106,7 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     if let Some(file) = paths.find(|file| Path::new(file).exists()) {
         return Some(format!("name a file by its path: FROM '{file}'"));
     }
-    let known = writable(ctx);
+    let known: Vec<String> = writable(ctx).into_iter().filter(|it| is_datafusions(it)).collect();
     let extension = Path::new(written).extension().and_then(|it| it.to_str())?;
     if Path::new(written).is_file() {
         let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");

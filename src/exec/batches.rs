@@ -8,8 +8,8 @@ use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::stream::{once, try_unfold};
-use futures::{Stream, StreamExt};
+use futures::Stream;
+use futures::stream::try_unfold;
 
 /// A producer of the batches of one partition.
 pub(super) trait Batches: Sized + Send + 'static {
@@ -27,16 +27,9 @@ pub(super) trait Batches: Sized + Send + 'static {
 }
 
 /// Returns batches as the rows of an operator, which let others run.
-///
-/// The first poll only yields. A thread of Tokio runs a task that it has just woken itself, and no other thread can take that task
-/// from it. So partitions that were woken together would run one after the other. Tasks that have yielded can be taken.
 pub(super) fn stream_of(
     schema: SchemaRef,
     batches: impl Stream<Item = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    let begun = once(async {
-        tokio::task::yield_now().await;
-        batches
-    });
-    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(begun.flatten()))))
+    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
 }

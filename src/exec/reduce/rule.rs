@@ -48,7 +48,10 @@ fn reduction(
 ) -> Attempt<Arc<dyn ExecutionPlan>> {
     let aggregate = plan.downcast_ref::<AggregateExec>().ok_or(Declined::NoArray)?;
     match aggregate.mode() {
-        // The final stage is elsewhere, such as above a repartitioning.
+        // The final stage is elsewhere, such as above a repartitioning: the rule runs behind `EnsureRequirements`.
+        AggregateMode::Partial if plan.output_ordering().is_some() => {
+            Err(because("an operator above may need its groups in order"))
+        }
         AggregateMode::Partial => Ok(Arc::new(GridReduceExec::replacing(aggregate, None, config)?)),
         AggregateMode::Single | AggregateMode::SinglePartitioned => {
             let partitions = plan.output_partitioning().partition_count();
