@@ -36,6 +36,7 @@ struct StoredVariable {
 /// use std::sync::Arc;
 ///
 /// use arrow::array::{Array, ArrayRef, Float32Array, Int32Array};
+/// use futures::TryStreamExt;
 /// use gridfusion_core::io::LocalFolder;
 /// use gridfusion_core::tile::write_all;
 /// use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable};
@@ -64,8 +65,9 @@ struct StoredVariable {
 /// # std::fs::create_dir(&path).unwrap();
 /// write_all(writer, futures::stream::iter(chunks), Arc::new(LocalFolder::open(&path, true)?)).await?;
 ///
-/// let written = open(path.to_str().unwrap()).await?;
-/// assert_eq!(written.array("v").await?.rows(), 3);
+/// let reader = open(path.to_str().unwrap()).await?.array("v").await?;
+/// let batches: Vec<_> = reader.batches().try_collect().await?;
+/// assert_eq!((batches[0].num_rows(), batches[0].column(1).null_count()), (3, 1));
 /// # Ok(())
 /// # }
 /// ```
