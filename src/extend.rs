@@ -137,9 +137,9 @@
 
 pub use crate::array::{
     CellColumn, CellKeys, CellKind, CellTimes, Charset, ChunkSource, Counter, Dimension, Encoding,
-    GridArray, GridArrayBuilder, KeyColumn, LabelOrder, Labels, NumberColumn, NumberKind,
-    ReadOptions, RepeatedInFiles, Scalar, SparseArray, SparseFragment, SparseSource, StoredNumbers,
-    Temporal, TileBounds, TileNumber, Value, ValueColumn,
+    GridArray, GridArrayBuilder, KeyColumn, LabelOrder, Labels, NumberColumn, ReadOptions,
+    RepeatedInFiles, Scalar, SparseArray, SparseFragment, SparseSource, StoredNumbers, Temporal,
+    TileBounds, TileNumber, Value, ValueColumn,
 };
 pub use crate::format::{
     ByteOrder, Codec, Content, DecodedPayload, ElementType, Entry, Layer, Location, Machine,

@@ -196,11 +196,7 @@ impl PartitionReducer {
         };
         if reducers.is_empty() {
             if plan.is_of_labels() {
-                // Reads nothing, and checks that the labels are still those of the store.
-                let mut reader = self.reader(std::iter::empty(), vec![]);
-                if reader.next(&self.metrics).await?.is_some() {
-                    return internal_err!("a chunk that was not asked for");
-                }
+                self.check_labels().await?;
             }
             return Ok(vec![]);
         }
@@ -251,16 +247,29 @@ impl PartitionReducer {
             yields.spend((cells * plan.members.len() as u64).max(CHUNK)).await;
             reader.release(open)?;
         }
-        // Members are in the order of the plan within each variable.
-        let mut finished = HashMap::new();
-        for (value, reducer) in plan.variables.iter().zip(reducers) {
-            finished.insert(*value, reducer.finish()?.into_iter());
-        }
-        let mut stats = Vec::with_capacity(plan.members.len());
-        for member in &plan.members {
-            let of_value = finished.get_mut(&member.value).and_then(Iterator::next);
-            stats.push(of_value.ok_or_else(|| internal_datafusion_err!("a member is missing"))?);
-        }
-        Ok(stats)
+        finished(plan, reducers)
     }
+
+    /// Reads nothing, and checks that the labels are still those of the store.
+    async fn check_labels(&self) -> Result<()> {
+        let mut reader = self.reader(std::iter::empty(), vec![]);
+        match reader.next(&self.metrics).await? {
+            Some(_) => internal_err!("a chunk that was not asked for"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the statistics of each member of `plan` from the reducers of its variables.
+fn finished(plan: &DensePlan, reducers: Vec<Box<dyn Reducer>>) -> Result<Vec<GroupStats>> {
+    // Members are in the order of the plan within each variable.
+    let mut finished = HashMap::new();
+    for (value, reducer) in plan.variables.iter().zip(reducers) {
+        finished.insert(*value, reducer.finish()?.into_iter());
+    }
+    let stats = plan.members.iter().map(|member| {
+        let of_value = finished.get_mut(&member.value).and_then(Iterator::next);
+        of_value.ok_or_else(|| internal_datafusion_err!("a member is missing"))
+    });
+    stats.collect()
 }

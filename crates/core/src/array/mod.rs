@@ -70,8 +70,8 @@ pub use remarks::Remarks;
 pub(crate) use single_labels::is_mark;
 pub use single_labels::{SINGLE_LABELS, is_single_label};
 pub use sparse::{
-    CellKeys, CellTimes, KeyColumn, NumberKind, SparseArray, SparseFragment, SparseSource,
-    StoredNumbers, TileBounds, TileNumber,
+    CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, StoredNumbers,
+    TileBounds, TileNumber,
 };
 pub use value_bounds::{ValueBounds, with_both_zeros};
 pub use values::{

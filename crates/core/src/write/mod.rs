@@ -16,5 +16,5 @@
 mod boxes;
 mod new_array;
 
-pub use boxes::{Extent, cells_of_box};
+pub use boxes::cells_of_box;
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};

@@ -1,6 +1,7 @@
 //! [`NewArray`]: the description of an array that is about to be written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
@@ -8,8 +9,8 @@ use arrow::util::display::array_value_to_string;
 use object_store::path::PathPart;
 use serde_json::Value;
 
-use super::Extent;
 use crate::error::{Error, Result};
+use crate::grid::{ChunkGrid, unravel};
 
 /// Attributes by name, as a format stores them.
 pub type Attributes = BTreeMap<String, Value>;
@@ -70,8 +71,8 @@ pub struct NewChunk {
 ///     fill: Some(Arc::new(Int32Array::from(vec![-999]))),
 ///     attributes: Default::default(),
 /// };
-/// let array = NewArray::try_new(vec![lat], vec![height], vec![2])?;
-/// assert_eq!((array.shape(), array.chunk_counts()), (vec![3], vec![2]));
+/// let array = NewArray::try_new(vec![lat], vec![height], &[2])?;
+/// assert_eq!((array.grid().shape(), array.grid().chunks()), (&[3][..], 2));
 /// # Ok(())
 /// # }
 /// ```
@@ -79,7 +80,7 @@ pub struct NewChunk {
 pub struct NewArray {
     dimensions: Vec<NewDimension>,
     variables: Vec<NewVariable>,
-    chunk_shape: Vec<u64>,
+    grid: ChunkGrid,
     attributes: Attributes,
 }
 
@@ -88,11 +89,11 @@ impl NewArray {
     ///
     /// # Errors
     /// `Usage` if names repeat or cannot be names of objects, or a label is NULL. Also for a fill value of another type than its variable,
-    /// and for a shape of chunks that does not fit.
+    /// and for a shape of chunks that does not fit. `Unsupported` for too many dimensions or cells.
     pub fn try_new(
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,
-        chunk_shape: Vec<u64>,
+        chunk_shape: &[u64],
     ) -> Result<Self> {
         let names = dimensions.iter().map(|it| &it.name);
         let names = names.chain(variables.iter().map(|it| &it.name));
@@ -119,13 +120,9 @@ impl NewArray {
                 )));
             }
         }
-        if chunk_shape.len() != dimensions.len() || chunk_shape.contains(&0) {
-            return Err(Error::usage(format!(
-                "chunks of shape {chunk_shape:?} for {} dimensions",
-                dimensions.len()
-            )));
-        }
-        Ok(Self { dimensions, variables, chunk_shape, attributes: Attributes::new() })
+        let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
+        let grid = grid_of(&shape, chunk_shape)?;
+        Ok(Self { dimensions, variables, grid, attributes: Attributes::new() })
     }
 
     /// Sets the attributes of the whole array.
@@ -138,9 +135,9 @@ impl NewArray {
     ///
     /// # Errors
     /// `Usage` if it does not fit.
-    pub fn with_chunk_shape(self, chunk_shape: Vec<u64>) -> Result<Self> {
-        let Self { dimensions, variables, attributes, .. } = self;
-        Ok(Self::try_new(dimensions, variables, chunk_shape)?.with_attributes(attributes))
+    pub fn with_chunk_shape(self, chunk_shape: &[u64]) -> Result<Self> {
+        let grid = grid_of(self.grid.shape(), chunk_shape)?;
+        Ok(Self { grid, ..self })
     }
 
     /// Returns the dimensions, the slowest first.
@@ -158,67 +155,60 @@ impl NewArray {
         &self.attributes
     }
 
-    /// Returns the elements of a chunk along each axis.
-    pub fn chunk_shape(&self) -> &[u64] {
-        &self.chunk_shape
+    /// Returns the grid of chunks.
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
     }
 
-    /// Returns the elements along each axis.
-    pub fn shape(&self) -> Vec<u64> {
-        self.dimensions.iter().map(|it| it.labels.len() as u64).collect()
-    }
-
-    /// Returns the chunks along each axis.
-    pub fn chunk_counts(&self) -> Vec<u64> {
-        let lens = self.shape().into_iter().zip(&self.chunk_shape);
-        lens.map(|(len, chunk)| len.div_ceil(*chunk)).collect()
-    }
-
-    /// Returns the cells that a chunk has in the array.
+    /// Returns the indices of the cells that a chunk has, along each axis.
     ///
     /// # Errors
     /// `Usage` if there is no such chunk or variable, or the chunk has another number or type of cells.
-    pub fn extent(&self, chunk: &NewChunk) -> Result<Extent> {
-        let counts = self.chunk_counts();
-        let is_there = chunk.coordinates.len() == counts.len()
-            && chunk.coordinates.iter().zip(&counts).all(|(at, count)| at < count);
+    pub fn ranges_of(&self, chunk: &NewChunk) -> Result<Vec<Range<u64>>> {
+        let is_there = self.grid.chunk_number(&chunk.coordinates).is_some();
         let Some(variable) = self.variables.get(chunk.variable).filter(|_| is_there) else {
             return Err(Error::usage(format!(
                 "chunk {:?} of variable {} is outside of the array",
                 chunk.coordinates, chunk.variable
             )));
         };
-        let extent = Extent::clipped(&chunk.coordinates, &self.chunk_shape, &self.shape());
+        let expected: u64 = self.grid.extents(&chunk.coordinates).iter().product();
         let (name, cells) = (&variable.name, &chunk.cells);
-        if cells.data_type() != &variable.data_type || cells.len() as u64 != extent.cells() {
+        if cells.data_type() != &variable.data_type || cells.len() as u64 != expected {
             return Err(Error::usage(format!(
-                "chunk {:?} of \"{name}\" has {} cells of {}, expected {} of {}",
+                "chunk {:?} of \"{name}\" has {} cells of {}, expected {expected} of {}",
                 chunk.coordinates,
                 cells.len(),
                 cells.data_type(),
-                extent.cells(),
                 variable.data_type
             )));
         }
-        Ok(extent)
+        let axes = chunk.coordinates.iter().enumerate();
+        Ok(axes.map(|(axis, at)| self.grid.axis_range(axis, *at)).collect())
     }
 
     /// Returns the labels of a cell as text, such as `time=2024-01-01T00:00:00, lat=59.5`. The cell is the one with this number, row by
-    /// row, of an extent.
-    pub fn labels_of(&self, extent: &Extent, cell: usize) -> String {
-        let mut rest = cell as u64;
-        let mut labels = vec![];
-        for (axis, dimension) in self.dimensions.iter().enumerate().rev() {
-            let len = extent.shape[axis].max(1);
-            let at = extent.origin[axis] + rest % len;
-            rest /= len;
+    /// row, of a box with these ranges of indices.
+    pub fn labels_of(&self, ranges: &[Range<u64>], cell: usize) -> String {
+        let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+        let label = |((dimension, range), at): ((&NewDimension, &Range<u64>), u64)| {
+            let at = range.start + at;
             let label = array_value_to_string(&dimension.labels, at as usize);
-            let label = label.unwrap_or_else(|_| format!("#{at}"));
-            labels.push(format!("{}={label}", dimension.name));
-        }
-        labels.reverse();
-        labels.join(", ")
+            format!("{}={}", dimension.name, label.unwrap_or_else(|_| format!("#{at}")))
+        };
+        let axes = self.dimensions.iter().zip(ranges).zip(unravel(cell as u64, &lens));
+        axes.map(label).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn grid_of(shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
+    if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
+        return Err(Error::usage(format!(
+            "chunks of shape {chunk_shape:?} for {} dimensions",
+            shape.len()
+        )));
+    }
+    ChunkGrid::new(shape, chunk_shape)
 }
 
 /// Fails for a name that cannot be the name of an object below a folder.

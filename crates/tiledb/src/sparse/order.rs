@@ -14,7 +14,8 @@ use super::hilbert;
 use crate::bytes::{
     ArraySchema, CellOrder, Coordinates, Datatype, DimensionDomain, DimensionSchema, RTree,
 };
-use gridfusion_core::array::{CellKeys, KeyColumn, NumberKind, StoredNumbers};
+use gridfusion_core::array::{CellKeys, KeyColumn, StoredNumbers};
+use gridfusion_core::format::ElementType;
 use gridfusion_core::grid::AxisSelection;
 use gridfusion_core::tile::Tile;
 use gridfusion_core::{Error, Result};
@@ -137,7 +138,7 @@ fn size(dimension: &DimensionSchema) -> usize {
 
 /// Returns whole numbers as unsigned numbers of the same order and the same differences.
 fn integers(datatype: Datatype, bytes: &[u8]) -> Vec<u64> {
-    StoredNumbers::new(Bytes::copy_from_slice(bytes), kind(datatype)).all()
+    StoredNumbers::new(Bytes::copy_from_slice(bytes), element(datatype)).all()
 }
 
 /// Calls `each` with floating-point numbers as doubles.
@@ -150,18 +151,18 @@ fn doubles(datatype: Datatype, bytes: &[u8], each: impl Fn(f64) -> u64) -> Vec<u
 }
 
 /// Returns how the numbers of a type are compared.
-fn kind(datatype: Datatype) -> NumberKind {
+fn element(datatype: Datatype) -> ElementType {
     match (datatype.size(), datatype.is_unsigned()) {
-        _ if datatype == Datatype::Float32 => NumberKind::Float32,
-        _ if datatype == Datatype::Float64 => NumberKind::Float64,
-        (1, true) => NumberKind::UInt8,
-        (2, true) => NumberKind::UInt16,
-        (4, true) => NumberKind::UInt32,
-        (_, true) => NumberKind::UInt64,
-        (1, false) => NumberKind::Int8,
-        (2, false) => NumberKind::Int16,
-        (4, false) => NumberKind::Int32,
-        (_, false) => NumberKind::Int64,
+        _ if datatype == Datatype::Float32 => ElementType::F32,
+        _ if datatype == Datatype::Float64 => ElementType::F64,
+        (1, true) => ElementType::U8,
+        (2, true) => ElementType::U16,
+        (4, true) => ElementType::U32,
+        (_, true) => ElementType::U64,
+        (1, false) => ElementType::I8,
+        (2, false) => ElementType::I16,
+        (4, false) => ElementType::I32,
+        (_, false) => ElementType::I64,
     }
 }
 
@@ -170,7 +171,7 @@ fn coordinate_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Result<Ke
     let datatype = dimension.datatype;
     Ok(match dimension.domain {
         DimensionDomain::Integer { .. } | DimensionDomain::Float { .. } => {
-            KeyColumn::Stored(StoredNumbers::new(coordinates.shared_bytes(), kind(datatype)))
+            KeyColumn::Stored(StoredNumbers::new(coordinates.shared_bytes(), element(datatype)))
         }
         DimensionDomain::Text => {
             let (spans, content) = texts(coordinates)?;
@@ -190,7 +191,7 @@ fn texts(coordinates: &Tile) -> Result<(Vec<std::ops::Range<u64>>, &Bytes)> {
 fn tile_keys(dimension: &DimensionSchema, coordinates: &Tile) -> Option<KeyColumn> {
     tile_numbers(dimension, &[])?;
     let (bytes, width) = (coordinates.bytes(), size(dimension));
-    let all = StoredNumbers::new(coordinates.shared_bytes(), kind(dimension.datatype));
+    let all = StoredNumbers::new(coordinates.shared_bytes(), element(dimension.datatype));
     let (mut least, mut greatest) = ((u64::MAX, 0), (0, 0));
     let mut cell = 0;
     all.for_each(0..all.len(), |number| {

@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use gridfusion_core::ErrorKind;
 use gridfusion_core::io::LocalFolder;
 use gridfusion_core::tile::write_all;
-use gridfusion_core::write::{Extent, NewArray, NewChunk, NewDimension, NewVariable, cells_of_box};
+use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable, cells_of_box};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -70,18 +70,15 @@ fn cells(rng: &mut SmallRng, data_type: &DataType, len: u64, nulls: f64) -> Arra
 
 /// Returns every chunk of a variable, in the shape that the writer takes.
 fn chunks(writer: &ZarrWriter, number: usize, cells: &ArrayRef) -> Vec<NewChunk> {
-    let (array, counts) = (writer.array(), writer.array().chunk_counts());
-    let total: u64 = counts.iter().product();
-    let chunk = |mut at: u64| {
-        let mut coordinates = vec![0; counts.len()];
-        for (coordinate, count) in coordinates.iter_mut().zip(&counts).rev() {
-            (*coordinate, at) = (at % count, at / count);
-        }
-        let extent = Extent::clipped(&coordinates, array.chunk_shape(), &array.shape());
-        let cells = cells_of_box(cells, &array.shape(), &extent).unwrap();
+    let grid = writer.array().grid();
+    let chunk = |at: u64| {
+        let coordinates = grid.chunk_coordinates(at);
+        let ranges: Vec<_> =
+            (0..grid.rank()).map(|axis| grid.axis_range(axis, coordinates[axis])).collect();
+        let cells = cells_of_box(cells, grid.shape(), &ranges).unwrap();
         NewChunk { variable: number, coordinates, cells }
     };
-    (0..total).map(chunk).collect()
+    (0..grid.chunks()).map(chunk).collect()
 }
 
 async fn written(
@@ -153,7 +150,7 @@ async fn stores_of_all_types_ranks_and_encodings_are_read_back() {
             shape.iter().enumerate().map(|(at, len)| dimension(&format!("d{at}"), *len));
         let variables =
             vec![variable("v", data_type.clone(), fill), variable("w", DataType::Int32, None)];
-        let array = NewArray::try_new(dimensions.collect(), variables, chunk).unwrap();
+        let array = NewArray::try_new(dimensions.collect(), variables, &chunk).unwrap();
         let writer = ZarrWriter::try_new(array, encoding).unwrap();
         let v = cells(&mut rng, data_type, len, nulls);
         let w = cells(&mut rng, &DataType::Int32, len, 0.0);
@@ -183,7 +180,7 @@ async fn cells_that_would_read_as_others_are_refused() {
         let array = NewArray::try_new(
             vec![dimension("x", 2)],
             vec![variable("v", DataType::Int64, fill)],
-            vec![2],
+            &[2],
         );
         let writer = ZarrWriter::try_new(array.unwrap(), ZarrEncoding::default()).unwrap();
         let chunk = NewChunk { variable: 0, coordinates: vec![0], cells: numbers(values) };
@@ -199,7 +196,7 @@ async fn chunks_that_are_missing_or_come_twice_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let writer = || {
         let variables = vec![variable("v", DataType::Int64, None)];
-        let array = NewArray::try_new(vec![dimension("x", 3)], variables, vec![2]).unwrap();
+        let array = NewArray::try_new(vec![dimension("x", 3)], variables, &[2]).unwrap();
         ZarrWriter::try_new(array, ZarrEncoding::default()).unwrap()
     };
     let chunk = |at: u64, len| NewChunk {
@@ -243,11 +240,11 @@ fn descriptions_that_do_not_fit_are_refused() {
         (vec![dimension("a/b", 2)], vec![v()], vec![1], "\"a/b\" cannot be the name"),
         (vec![dimension("..", 2)], vec![v()], vec![1], "\"..\" cannot be the name"),
     ] {
-        let error = NewArray::try_new(dimensions, variables, chunk).unwrap_err();
+        let error = NewArray::try_new(dimensions, variables, &chunk).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     }
     let array = |data_type| {
-        NewArray::try_new(vec![x()], vec![variable("v", data_type, None)], vec![1]).unwrap()
+        NewArray::try_new(vec![x()], vec![variable("v", data_type, None)], &[1]).unwrap()
     };
     let refused = |array, encoding: ZarrEncoding| ZarrWriter::try_new(array, encoding).unwrap_err();
     let plain = ZarrEncoding::default();

@@ -1,12 +1,14 @@
 //! [`ZarrWriter`]: the writes of a store.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
-use gridfusion_core::write::{Attributes, Extent, NewArray, NewChunk, NewVariable, cells_of_box};
+use gridfusion_core::grid::ChunkGrid;
+use gridfusion_core::write::{Attributes, NewArray, NewChunk, NewVariable, cells_of_box};
 use gridfusion_core::{Error, Result};
 use serde_json::json;
 
@@ -56,7 +58,7 @@ struct StoredVariable {
 ///     fill: None,
 ///     attributes: Default::default(),
 /// };
-/// let array = NewArray::try_new(vec![x], vec![v], vec![3])?;
+/// let array = NewArray::try_new(vec![x], vec![v], &[3])?;
 /// let writer = ZarrWriter::try_new(array, ZarrEncoding::default())?;
 /// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells })];
 ///
@@ -104,12 +106,12 @@ impl ZarrWriter {
         let (array, inner_shape) = match &encoding.shard_chunks {
             None => (array, None),
             Some(chunks) => {
-                let inner = array.chunk_shape().to_vec();
+                let inner: Vec<u64> = array.grid().chunk_shape().collect();
                 let shape = inner.iter().zip(chunks).map(|(len, count)| len.checked_mul(*count));
                 let shape = shape
                     .collect::<Option<Vec<u64>>>()
                     .ok_or_else(|| Error::usage("shards have too many elements"))?;
-                (array.with_chunk_shape(shape)?, Some(inner))
+                (array.with_chunk_shape(&shape)?, Some(inner))
             }
         };
         Ok(Self { array, inner_shape, variables, encoding, written: BTreeSet::new() })
@@ -160,7 +162,7 @@ impl ZarrWriter {
     /// # Errors
     /// `Usage` if the chunk is not one of the array, or a cell cannot be stored.
     fn object(&self, chunk: &NewChunk) -> Result<Option<Content>> {
-        let extent = self.array.extent(chunk)?;
+        let ranges = self.array.ranges_of(chunk)?;
         let variable = &self.variables[chunk.variable];
         let name = &self.array.variables()[chunk.variable].name;
         let cells = variable.stored.stored(&chunk.cells)?;
@@ -169,14 +171,15 @@ impl ZarrWriter {
         }
         let checked = variable.stored.check(&cells, variable.fill.as_ref());
         checked.map_err(|BadCell(cell, reason)| {
-            let labels = self.array.labels_of(&extent, cell);
+            let labels = self.array.labels_of(&ranges, cell);
             Error::usage(format!("the cell {labels} of \"{name}\" cannot be written: {reason}"))
         })?;
+        let shape = self.array.grid().extents(&chunk.coordinates);
         let bytes = match &self.inner_shape {
             None => {
-                Some(self.encoded(&cells, &extent.shape, self.array.chunk_shape(), variable)?)
+                Some(self.encoded(&cells, &shape, self.array.grid().chunk_shape(), variable)?)
             }
-            Some(inner) => self.sharded(&cells, &extent.shape, inner, variable)?,
+            Some(inner) => self.sharded(&cells, &shape, inner, variable)?,
         };
         Ok(bytes.map(|bytes| Content::new(key(name, &chunk.coordinates), bytes)))
     }
@@ -186,10 +189,10 @@ impl ZarrWriter {
         &self,
         cells: &ArrayRef,
         shape: &[u64],
-        chunk: &[u64],
+        chunk: impl Iterator<Item = u64>,
         variable: &StoredVariable,
     ) -> Result<Vec<u8>> {
-        let whole = Extent { origin: vec![0; chunk.len()], shape: chunk.to_vec() };
+        let whole: Vec<Range<u64>> = chunk.map(|len| 0..len).collect();
         let cells = cells_of_box(cells, shape, &whole)?;
         self.encoding.encoded(variable.stored.bytes(&cells, &variable.padding)?)
     }
@@ -202,19 +205,23 @@ impl ZarrWriter {
         inner: &[u64],
         variable: &StoredVariable,
     ) -> Result<Option<Vec<u8>>> {
-        let counts = self.array.chunk_shape().iter().zip(inner);
-        let counts: Vec<u64> = counts.map(|(len, inner)| len / inner).collect();
+        let shard_shape: Vec<u64> = self.array.grid().chunk_shape().collect();
+        let grid = ChunkGrid::new(&shard_shape, inner)?;
         let chunk = |number| {
-            let part = Extent::clipped(&coordinates_of(number, &counts), inner, shape);
-            if part.cells() == 0 {
+            let coordinates = grid.chunk_coordinates(number);
+            let known = |(axis, len): (usize, &u64)| {
+                let range = grid.axis_range(axis, coordinates[axis]);
+                range.start.min(*len)..range.end.min(*len)
+            };
+            let known: Vec<Range<u64>> = shape.iter().enumerate().map(known).collect();
+            let own = cells_of_box(cells, shape, &known)?;
+            if own.is_empty() || variable.fill.is_some() && own.null_count() == own.len() {
                 return Ok(None);
             }
-            let own = cells_of_box(cells, shape, &part)?;
-            let is_stored = variable.fill.is_none() || own.null_count() < own.len();
-            is_stored.then(|| self.encoded(&own, &part.shape, inner, variable)).transpose()
+            let lens: Vec<u64> = known.iter().map(|range| range.end - range.start).collect();
+            self.encoded(&own, &lens, inner.iter().copied(), variable).map(Some)
         };
-        let chunks = (0..counts.iter().product()).map(chunk).collect::<Result<_>>()?;
-        Ok(shard(chunks))
+        Ok(shard((0..grid.chunks()).map(chunk).collect::<Result<_>>()?))
     }
 
     /// Returns the documents of all arrays, and the objects of labels.
@@ -227,10 +234,8 @@ impl ZarrWriter {
             let len = labels.len() as u64;
             let chunk = len.clamp(1, LABELS);
             for number in 0..len.div_ceil(chunk) {
-                let part = labels
-                    .slice((number * chunk) as usize, chunk.min(len - number * chunk) as usize);
-                let padded = Extent { origin: vec![0], shape: vec![chunk] };
-                let padded = cells_of_box(&part, &[part.len() as u64], &padded)?;
+                let first = number * chunk;
+                let padded = cells_of_box(&labels, &[len], &[first..first + chunk])?;
                 let bytes = stored.bytes(&padded, &stored.zero())?;
                 objects.push(Content::new(key(name, &[number]), self.encoding.encoded(bytes)?));
             }
@@ -247,6 +252,7 @@ impl ZarrWriter {
                 attributes: with_time(dimension.attributes.clone(), &stored),
             }));
         }
+        let object_shape: Vec<u64> = self.array.grid().chunk_shape().collect();
         let names: Vec<String> = self.array.dimensions().iter().map(|it| it.name.clone()).collect();
         for (variable, StoredVariable { stored, fill, .. }) in
             self.array.variables().iter().zip(&self.variables)
@@ -258,8 +264,8 @@ impl ZarrWriter {
             }
             documents.push(ArrayDocument::new(ArrayFacts {
                 name: &variable.name,
-                shape: &self.array.shape(),
-                object_shape: self.array.chunk_shape(),
+                shape: self.array.grid().shape(),
+                object_shape: &object_shape,
                 inner_shape: self.inner_shape.as_deref(),
                 data_type: stored.name,
                 fill_value: stored.fill_json(fill.as_ref()),
@@ -273,7 +279,7 @@ impl ZarrWriter {
 
     /// Fails unless each chunk of a variable without a fill value was written.
     fn check_complete(&self) -> Result<()> {
-        let chunks = self.array.chunk_counts().iter().product::<u64>();
+        let chunks = self.array.grid().chunks();
         for (number, variable) in self.array.variables().iter().enumerate() {
             if self.variables[number].fill.is_some() {
                 continue;
@@ -322,15 +328,6 @@ fn key(name: &str, coordinates: &[u64]) -> Arc<str> {
         key.push_str(&at.to_string());
     }
     key.into()
-}
-
-/// Returns the coordinates of a chunk in a grid of chunks, from its number.
-fn coordinates_of(mut number: u64, counts: &[u64]) -> Vec<u64> {
-    let mut coordinates = vec![0; counts.len()];
-    for (at, count) in coordinates.iter_mut().zip(counts).rev() {
-        (*at, number) = (number % count, number / count);
-    }
-    coordinates
 }
 
 /// Returns attributes with the units of times.

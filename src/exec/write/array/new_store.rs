@@ -110,8 +110,8 @@ impl NewStore {
     /// Returns the rows of a batch by the row of chunks that they are in.
     fn slabs_of(&self, batch: &RecordBatch) -> Vec<(u64, Range<usize>)> {
         let numbers = batch.column(0).as_primitive::<UInt32Type>().values();
-        let len = self.writer.array().chunk_shape()[0];
-        let slab = |number: &u32| self.places[0][*number as usize] / len;
+        let grid = self.writer.array().grid();
+        let slab = |number: &u32| grid.chunk_of(0, self.places[0][*number as usize]);
         let runs = numbers.chunk_by(|a, b| slab(a) == slab(b));
         let mut start = 0;
         let run = |run: &[u32]| {

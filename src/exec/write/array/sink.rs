@@ -131,7 +131,7 @@ impl ArraySink {
         let chunk_shape = self.chunk_shape(&shape);
         let mut encoding = self.options.encoding()?;
         encoding.shard_chunks = self.shard_chunks(&shape, &chunk_shape);
-        let array = NewArray::try_new(dimensions, variables, chunk_shape)?;
+        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         Ok(ZarrWriter::try_new(array, encoding)?)
     }
 
@@ -205,8 +205,7 @@ impl ArraySink {
 
     /// Fails if the array has far more cells than rows.
     fn check_cells(&self, array: &NewArray, rows: u64) -> Result<()> {
-        let shape = array.shape();
-        let cells = shape.iter().fold(1_u64, |cells, len| cells.saturating_mul(*len));
+        let (shape, cells) = (array.grid().shape(), array.grid().cells());
         let most = self.options.max_cells.unwrap_or(rows.saturating_mul(SPARSE).max(SMALL));
         if cells > most {
             return exec_err!(

@@ -7,12 +7,17 @@
 //!            1, 0          2
 //! ```
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, new_empty_array};
+use std::ops::Range;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt32Builder, new_empty_array,
+};
 use arrow::compute::{concat, take};
 use arrow::datatypes::UInt32Type;
 use datafusion::common::{exec_err, internal_err};
 use datafusion::error::Result;
-use gridfusion_core::write::{Extent, NewArray, NewChunk, NewVariable};
+use gridfusion_core::grid::{AxisSelection, ChunkGrid, for_each_run};
+use gridfusion_core::write::{NewArray, NewChunk, NewVariable};
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -21,7 +26,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Slab {
     /// The number of the row of chunks.
     number: u64,
-    extent: Extent,
+    /// Its indices along each axis.
+    ranges: Vec<Range<u64>>,
     /// The number of the row of each cell.
     rows: Vec<u32>,
     batches: Vec<RecordBatch>,
@@ -34,14 +40,13 @@ impl Slab {
     /// # Errors
     /// If it has more cells than rows can be counted.
     pub(super) fn try_new(array: &NewArray, number: u64) -> Result<Self> {
-        let extent = extent(array, number);
-        let cells = extent.cells();
+        let (ranges, cells) = ranges_of(array, number);
         if cells >= u64::from(NONE) {
             return exec_err!(
                 "a row of chunks has {cells} cells, and at most {NONE} can be put together; choose a smaller length of the first dimension in 'chunks'"
             );
         }
-        Ok(Self { number, extent, rows: vec![NONE; cells as usize], batches: vec![], count: 0 })
+        Ok(Self { number, ranges, rows: vec![NONE; cells as usize], batches: vec![], count: 0 })
     }
 
     /// Returns the number of the row of chunks.
@@ -55,7 +60,7 @@ impl Slab {
         const TEXT: usize = 16;
         let width = |it: &NewVariable| it.data_type.primitive_width().unwrap_or(TEXT) as u64;
         let cells: u64 = array.variables().iter().map(width).sum();
-        extent(array, number).cells().saturating_mul(size_of::<u32>() as u64 + 2 * cells)
+        ranges_of(array, number).1.saturating_mul(size_of::<u32>() as u64 + 2 * cells)
     }
 
     /// Adds rows. The first columns have the numbers of labels, of which `places` has the indices.
@@ -71,13 +76,14 @@ impl Slab {
         let mut cells = vec![0_u64; batch.num_rows()];
         for (axis, places) in places.iter().enumerate() {
             let numbers = batch.column(axis).as_primitive::<UInt32Type>().values();
-            let (origin, len) = (self.extent.origin[axis], self.extent.shape[axis]);
+            let Range { start, end } = self.ranges[axis];
             for (cell, number) in cells.iter_mut().zip(numbers) {
-                let Some(at) = places[*number as usize].checked_sub(origin).filter(|at| *at < len)
+                let Some(at) =
+                    places[*number as usize].checked_sub(start).filter(|at| *at < end - start)
                 else {
                     return internal_err!("a row of an array is out of order");
                 };
-                *cell = *cell * len + at;
+                *cell = *cell * (end - start) + at;
             }
         }
         for (row, cell) in cells.into_iter().enumerate() {
@@ -85,7 +91,7 @@ impl Slab {
             if *place != NONE {
                 return exec_err!(
                     "two rows have the labels {}; aggregate them, or name more dimensions",
-                    array.labels_of(&self.extent, cell as usize)
+                    array.labels_of(&self.ranges, cell as usize)
                 );
             }
             *place = (self.count + row) as u32;
@@ -101,7 +107,9 @@ impl Slab {
     /// `Internal` errors only.
     pub(super) fn chunks(&self, array: &NewArray) -> Result<Vec<NewChunk>> {
         let rank = array.dimensions().len();
-        let counts = &array.chunk_counts()[1..];
+        let grid = array.grid();
+        // The chunks of a row of chunks follow one another.
+        let count = grid.chunks_per_axis()[1..].iter().product::<u64>();
         let mut chunks = vec![];
         for (variable, described) in array.variables().iter().enumerate() {
             let columns: Vec<ArrayRef> =
@@ -111,11 +119,9 @@ impl Slab {
                 true => new_empty_array(&described.data_type),
                 false => concat(&parts)?,
             };
-            for number in 0..counts.iter().product() {
-                let mut coordinates = coordinates_of(number, counts);
-                coordinates.insert(0, self.number);
-                let extent = Extent::clipped(&coordinates, array.chunk_shape(), &array.shape());
-                let cells = take(&values, &self.rows_of(&extent), None)?;
+            for number in self.number * count..(self.number + 1) * count {
+                let coordinates = grid.chunk_coordinates(number);
+                let cells = take(&values, &self.rows_of(grid, &coordinates), None)?;
                 chunks.push(NewChunk { variable, coordinates, cells });
             }
         }
@@ -123,36 +129,28 @@ impl Slab {
     }
 
     /// Returns the row of each cell of a chunk; NULL for a cell without a row.
-    fn rows_of(&self, chunk: &Extent) -> UInt32Array {
-        let mut rows = Vec::with_capacity(chunk.cells() as usize);
-        self.append_rows(&mut rows, chunk, 0, 0);
-        rows.into_iter().map(|row| (row != NONE).then_some(row)).collect()
-    }
-
-    fn append_rows(&self, rows: &mut Vec<u32>, chunk: &Extent, axis: usize, outer: usize) {
-        let len = self.extent.shape[axis] as usize;
-        let first = outer * len + (chunk.origin[axis] - self.extent.origin[axis]) as usize;
-        let own = first..first + chunk.shape[axis] as usize;
-        match axis + 1 == chunk.shape.len() {
-            true => rows.extend_from_slice(&self.rows[own]),
-            false => own.for_each(|at| self.append_rows(rows, chunk, axis + 1, at)),
-        }
+    fn rows_of(&self, grid: &ChunkGrid, chunk: &[u64]) -> UInt32Array {
+        let within = |(axis, own): (usize, &Range<u64>)| {
+            let of_chunk = grid.axis_range(axis, chunk[axis]);
+            let within = of_chunk.start - own.start..of_chunk.end - own.start;
+            AxisSelection::from_range(own.end - own.start, within)
+        };
+        let selection: Vec<AxisSelection> = self.ranges.iter().enumerate().map(within).collect();
+        let mut rows =
+            UInt32Builder::with_capacity(grid.extents(chunk).iter().product::<u64>() as usize);
+        for_each_run(&selection, |run| {
+            let run = &self.rows[run.start as usize..run.end as usize];
+            run.iter().for_each(|row| rows.append_option((*row != NONE).then_some(*row)));
+        });
+        rows.finish()
     }
 }
 
-/// Returns the cells of a row of chunks.
-fn extent(array: &NewArray, number: u64) -> Extent {
-    let (shape, mut chunk) = (array.shape(), array.shape());
-    chunk[0] = array.chunk_shape()[0];
-    let mut coordinates = vec![0; shape.len()];
-    coordinates[0] = number;
-    Extent::clipped(&coordinates, &chunk, &shape)
-}
-
-fn coordinates_of(mut number: u64, counts: &[u64]) -> Vec<u64> {
-    let mut coordinates = vec![0; counts.len()];
-    for (at, count) in coordinates.iter_mut().zip(counts).rev() {
-        (*at, number) = (number % count, number / count);
-    }
-    coordinates
+/// Returns the indices of a row of chunks, and the number of its cells.
+fn ranges_of(array: &NewArray, number: u64) -> (Vec<Range<u64>>, u64) {
+    let grid = array.grid();
+    let mut ranges: Vec<Range<u64>> = grid.shape().iter().map(|len| 0..*len).collect();
+    ranges[0] = grid.axis_range(0, number);
+    let cells = ranges.iter().map(|range| range.end - range.start).product();
+    (ranges, cells)
 }

@@ -272,8 +272,8 @@ fn keep_equal<T: Ord>(cells: &mut Vec<usize>, part: impl Fn(usize) -> T) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::super::stored_numbers::NumberKind;
     use super::*;
+    use crate::format::ElementType;
 
     #[test]
     fn parts_compare_one_after_the_other() {
@@ -349,7 +349,7 @@ mod tests {
             numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
         };
         let stored = |numbers: &[i16]| {
-            KeyColumn::Stored(StoredNumbers::new(bytes(numbers), NumberKind::Int16))
+            KeyColumn::Stored(StoredNumbers::new(bytes(numbers), ElementType::I16))
         };
         let repeated = KeyColumn::Repeated { number: 7, cells: 3 };
         let lazy = CellKeys::new(vec![repeated, stored(&[-5, -5, 2]), stored(&[3, -4, 0])]);

@@ -20,4 +20,4 @@ mod stored_numbers;
 pub use cell_keys::{CellKeys, KeyColumn};
 pub use sparse_array::SparseArray;
 pub use sparse_source::{CellTimes, SparseFragment, SparseSource, TileBounds, TileNumber};
-pub use stored_numbers::{NumberKind, StoredNumbers};
+pub use stored_numbers::StoredNumbers;

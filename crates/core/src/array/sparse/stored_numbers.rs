@@ -3,62 +3,29 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use half::f16;
+
+use crate::format::ElementType;
 
 /// The top bit, which makes signed numbers sort like unsigned ones.
 const SIGN: u64 = 1 << 63;
-
-/// How little-endian numbers are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NumberKind {
-    /// 8 bits with a sign.
-    Int8,
-    /// 16 bits with a sign.
-    Int16,
-    /// 32 bits with a sign.
-    Int32,
-    /// 64 bits with a sign.
-    Int64,
-    /// 8 bits.
-    UInt8,
-    /// 16 bits.
-    UInt16,
-    /// 32 bits.
-    UInt32,
-    /// 64 bits.
-    UInt64,
-    /// Floating-point numbers of single precision.
-    Float32,
-    /// Floating-point numbers of double precision.
-    Float64,
-}
-
-impl NumberKind {
-    fn width(self) -> usize {
-        match self {
-            Self::Int8 | Self::UInt8 => 1,
-            Self::Int16 | Self::UInt16 => 2,
-            Self::Int32 | Self::UInt32 | Self::Float32 => 4,
-            Self::Int64 | Self::UInt64 | Self::Float64 => 8,
-        }
-    }
-}
 
 /// Numbers of the cells of a tile. Comparing one makes an unsigned number of it.
 #[derive(Debug, Clone)]
 pub struct StoredNumbers {
     bytes: Bytes,
-    kind: NumberKind,
+    element: ElementType,
 }
 
 impl StoredNumbers {
     /// Returns the numbers that these bytes hold.
-    pub fn new(bytes: Bytes, kind: NumberKind) -> Self {
-        Self { bytes, kind }
+    pub fn new(bytes: Bytes, element: ElementType) -> Self {
+        Self { bytes, element }
     }
 
     /// Returns the number of numbers.
     pub fn len(&self) -> usize {
-        self.bytes.len() / self.kind.width()
+        self.bytes.len() / self.element.size() as usize
     }
 
     /// Whether there are no numbers.
@@ -71,19 +38,22 @@ impl StoredNumbers {
     pub fn for_each(&self, range: Range<usize>, each: impl FnMut(u64)) {
         let signed = |number: i64| number.cast_unsigned() ^ SIGN;
         let bytes = &*self.bytes;
-        match self.kind {
-            NumberKind::Int8 => of(bytes, range, |it| signed(i8::from_le_bytes(it).into()), each),
-            NumberKind::Int16 => of(bytes, range, |it| signed(i16::from_le_bytes(it).into()), each),
-            NumberKind::Int32 => of(bytes, range, |it| signed(i32::from_le_bytes(it).into()), each),
-            NumberKind::Int64 => of(bytes, range, |it| signed(i64::from_le_bytes(it)), each),
-            NumberKind::UInt8 => of(bytes, range, |it| u8::from_le_bytes(it).into(), each),
-            NumberKind::UInt16 => of(bytes, range, |it| u16::from_le_bytes(it).into(), each),
-            NumberKind::UInt32 => of(bytes, range, |it| u32::from_le_bytes(it).into(), each),
-            NumberKind::UInt64 => of(bytes, range, u64::from_le_bytes, each),
-            NumberKind::Float32 => {
+        match self.element {
+            ElementType::I8 => of(bytes, range, |it| signed(i8::from_le_bytes(it).into()), each),
+            ElementType::I16 => of(bytes, range, |it| signed(i16::from_le_bytes(it).into()), each),
+            ElementType::I32 => of(bytes, range, |it| signed(i32::from_le_bytes(it).into()), each),
+            ElementType::I64 => of(bytes, range, |it| signed(i64::from_le_bytes(it)), each),
+            ElementType::U8 => of(bytes, range, |it| u8::from_le_bytes(it).into(), each),
+            ElementType::U16 => of(bytes, range, |it| u16::from_le_bytes(it).into(), each),
+            ElementType::U32 => of(bytes, range, |it| u32::from_le_bytes(it).into(), each),
+            ElementType::U64 => of(bytes, range, u64::from_le_bytes, each),
+            ElementType::F16 => {
+                of(bytes, range, |it| ordered_bits(f16::from_le_bytes(it).into()), each);
+            }
+            ElementType::F32 => {
                 of(bytes, range, |it| ordered_bits(f32::from_le_bytes(it).into()), each);
             }
-            NumberKind::Float64 => {
+            ElementType::F64 => {
                 of(bytes, range, |it| ordered_bits(f64::from_le_bytes(it)), each);
             }
         }
@@ -134,7 +104,7 @@ mod tests {
         let numbers =
             [f64::NEG_INFINITY, -2.5, -f64::MIN_POSITIVE, -0.0, 0.0, 1e-300, 7.0, f64::INFINITY];
         let bytes: Bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let stored = StoredNumbers::new(bytes, NumberKind::Float64);
+        let stored = StoredNumbers::new(bytes, ElementType::F64);
         let all = stored.all();
         for (a, x) in numbers.iter().enumerate() {
             assert_eq!(stored.at(a), all[a]);
