@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use crate::array::KeyColumn;
 
-/// The places for each cell, before they are rounded up to a power of two. At most one cell in 16 then shares its place by
-/// chance.
+/// The places for each cell, before they are rounded up to a power of two. Of random cells, at most one in
+/// 16 then shares its place by chance; of cells on a grid, more do.
 const PLACES_PER_CELL: usize = 16;
 /// The places of a word of the table.
 const PLACES_PER_WORD: usize = 32;
