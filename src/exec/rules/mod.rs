@@ -33,7 +33,7 @@ use super::counted_times::KeptMetadata;
 use super::{align, best_first, eager, lookup, mended, offset, reduce, sparse, top, window, write};
 
 /// Rules before `EnsureRequirements`. Behind it, windows are reversed, and rows are sorted and repartitioned already.
-const EARLY: [Row; 10] = [
+const EARLY: [Row; 11] = [
     Row {
         name: "WindowReduce",
         looks_for: &[GridScan, Window],
@@ -96,10 +96,22 @@ const EARLY: [Row; 10] = [
         switch: None,
         rewrite: |plan, _, _| mended::with_forgotten_constants(plan),
     },
+    Row {
+        name: "GridKeptOffsets",
+        looks_for: &[Offset],
+        switch: None,
+        rewrite: |plan, _, _| mended::with_kept_offsets(plan),
+    },
 ];
 
 /// Rules before `SanityCheckPlan`, which checks what they make.
-const LATE: [Row; 3] = [
+const LATE: [Row; 4] = [
+    Row {
+        name: "GridOpenOffsets",
+        looks_for: &[Offset],
+        switch: None,
+        rewrite: |plan, _, _| mended::with_open_offsets(plan),
+    },
     Row {
         name: "GridOffset",
         looks_for: &[GridScan, Offset],
@@ -139,7 +151,7 @@ const LATE: [Row; 3] = [
 /// # let _ = state;
 /// ```
 ///
-/// Rules up to `GridForgottenConstants` stand before `EnsureRequirements`, and the others before `SanityCheckPlan`. In a list
+/// Rules up to `GridKeptOffsets` stand before `EnsureRequirements`, and the others before `SanityCheckPlan`. In a list
 /// without these two, all stand at the end.
 ///
 /// | rule | what it does | why it stands here |
@@ -154,6 +166,8 @@ const LATE: [Row; 3] = [
 /// | `GridBestFirst` | lets a scan below a TopK read its best chunks first | behind all that replace scans; before filters of TopKs are pushed down |
 /// | `GridLossyFilters` | plans filters that DataFusion takes for constants in another way | behind the rules that take filters apart; before `EnsureRequirements`, which relies on what filters declare |
 /// | `GridForgottenConstants` | plans grouping sets over constants in another way | as the rule before |
+/// | `GridKeptOffsets` | keeps DataFusion from sorting below an `OFFSET` | before `EnsureRequirements`, which sorts there |
+/// | `GridOpenOffsets` | takes away what `GridKeptOffsets` put there | before `GridOffset`, which looks below limits |
 /// | `GridOffset` | leaves out the chunks of rows that an `OFFSET` skips | behind the rules that push limits down to scans |
 /// | `SparseAnswer` | lets statistics of tiles answer aggregates over sparse arrays | behind the rules that divide aggregations into stages, because it answers states of the first |
 /// | `gridfusion_text_files` | writes infinity and NaN to JSON as texts, and formats CSV faster | at the end, because it replaces the operator that writes |
@@ -219,7 +233,7 @@ mod tests {
         let all = names(&ours);
         let at = |name: &str| all.iter().position(|it| it == name).unwrap();
         assert_eq!(at("WindowReduce") + EARLY.len(), at("EnsureRequirements"));
-        assert_eq!(at("GridOffset") + LATE.len(), at("SanityCheckPlan"));
+        assert_eq!(at("GridOpenOffsets") + LATE.len(), at("SanityCheckPlan"));
         assert_eq!(at("SanityCheckPlan"), all.len() - 1);
         assert_eq!(all.len(), plain.len() + EARLY.len() + LATE.len());
         assert_eq!(names(&gridfusion_rules(ours.clone())), all, "again");

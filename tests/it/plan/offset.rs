@@ -124,3 +124,53 @@ async fn skipped_chunks_are_not_read() {
         assert!(pruned.contains("chunks=1/10"), "{pruned}");
     }
 }
+
+/// A subquery skips the first rows of its own order, whatever order the query needs above it.
+#[tokio::test]
+async fn orders_above_change_no_offset() {
+    let mut rng = StdRng::seed_from_u64(57);
+    let mut barred = 0;
+    for _ in 0..40 {
+        let partitions = rng.random_range(1..=4);
+        let (_, ours, theirs) = case(&mut rng, partitions).await;
+        for ctx in [&ours, &theirs] {
+            ctx.enable_gridfusion();
+            query(ctx, "SET datafusion.optimizer.prefer_hash_join = false").await.unwrap();
+        }
+        let order = ["d0, d1", "d1 DESC, d0", "d0 DESC, d1 DESC"].choose(&mut rng).unwrap();
+        let all = rows_from(&ours, &format!("SELECT d0, d1 FROM t ORDER BY {order}")).await;
+        let (skip, fetch) = (rng.random_range(1..=all.len() + 2), rng.random_range(0..40));
+        let limit = if rng.random_bool(0.7) { format!("LIMIT {fetch}") } else { String::new() };
+        let inner = format!("(SELECT d0, d1 FROM t ORDER BY {order} {limit} OFFSET {skip})");
+        let most = if limit.is_empty() { all.len() } else { fetch };
+        let mut expected: Vec<_> = all.into_iter().skip(skip).take(most).collect();
+        expected.sort();
+        for above in [
+            format!("SELECT d0, d1 FROM {inner} ORDER BY d1, d0"),
+            format!("SELECT d0, d1 FROM {inner} ORDER BY d0, d1 DESC LIMIT 100000"),
+            format!(
+                "SELECT d0, d1 FROM (SELECT d0, d1, row_number() OVER (ORDER BY d1, d0 DESC) AS r FROM {inner}) ORDER BY r"
+            ),
+            format!(
+                "SELECT d0, d1 FROM (SELECT d0, d1, lag(d0) OVER (PARTITION BY d1 ORDER BY d0) AS b FROM {inner})"
+            ),
+            format!(
+                "SELECT a.d0, a.d1 FROM {inner} a JOIN (SELECT DISTINCT d1 FROM t) b ON a.d1 = b.d1"
+            ),
+            format!("SELECT d0, d1 FROM {inner} GROUP BY d0, d1 ORDER BY d1 DESC, d0"),
+            format!("SELECT d0, d1 FROM (SELECT * FROM {inner} ORDER BY d1, d0 OFFSET 0)"),
+        ] {
+            for ctx in [&ours, &theirs] {
+                let mut found = rows_from(ctx, &above).await;
+                found.sort();
+                assert_eq!(found, expected, "{above}");
+            }
+            let plan = ours.sql(&above).await.unwrap().create_physical_plan().await.unwrap();
+            let plan = displayable(plan.as_ref()).indent(false).to_string();
+            assert!(!plan.contains("Barrier"), "{plan}");
+            let (sort, limit) = (plan.find("SortExec"), plan.find("GlobalLimitExec: skip"));
+            barred += usize::from(sort.zip(limit).is_some_and(|(sort, limit)| sort < limit));
+        }
+    }
+    assert!(barred > 80, "{barred}");
+}

@@ -111,12 +111,6 @@ fn is_window(plan: &dyn ExecutionPlan) -> bool {
     plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>()
 }
 
-/// Whether a plan skips rows. DataFusion sorts below an `OFFSET` what is to be sorted above it.
-pub(super) fn skips_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0)
-        || plan.children().into_iter().any(skips_rows)
-}
-
 /// Returns the number of a key, unless there are grouping sets: their keys are NULL in some rows.
 fn key(aggregate: &AggregateExec, column: usize) -> Option<Origin> {
     let groups = aggregate.group_expr();

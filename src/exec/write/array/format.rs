@@ -20,7 +20,7 @@ use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::dimensions::{dimension_columns, skips_rows};
+use super::dimensions::dimension_columns;
 use super::options::WriteOptions;
 use super::sink::ArraySink;
 
@@ -139,11 +139,6 @@ impl FileFormat for ZarrFormat {
             return plan_err!(
                 "the name '{}' has one of the characters ?, * and [",
                 config.original_url
-            );
-        }
-        if skips_rows(&input) {
-            return plan_err!(
-                "OFFSET cannot be in a query that becomes an array; make a table of it first: CREATE TABLE t AS …"
             );
         }
         let dimensions = dimension_columns(&input, self.options.dimensions.as_deref())?;
