@@ -89,6 +89,11 @@ async fn queries_are_read_back() {
             "'dimensions' 'x'",
         ),
         (
+            "SELECT * FROM (VALUES (1, 6.0), (2, 5.0), (3, 4.0), (4, 3.0), (5, 2.0), (6, 1.0)) t(x, v) LIMIT 3 OFFSET 2",
+            "x, v",
+            "'dimensions' 'x'",
+        ),
+        (
             "SELECT time, lat, lon, t2m - avg(t2m) OVER (PARTITION BY lat, lon) AS anomaly FROM air WHERE time < TIMESTAMP '2023-04-01'",
             "time, lat, lon, anomaly",
             "'chunks' 'time=18446744073709551615,lat=3,lon=100000000000'",
