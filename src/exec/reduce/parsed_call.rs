@@ -117,21 +117,33 @@ impl Functions {
             };
             return Some(ParsedCall::Plain { call, quantity, masks });
         }
-        if !weighs {
-            return None;
+        match weighs {
+            true => self.parse_products(aggregate, &base, query, scan),
+            false => None,
         }
+    }
+
+    /// Translates an aggregate of products with functions of labels, for the rows that pass the condition `base`.
+    fn parse_products(
+        &mut self,
+        aggregate: &Aggregate,
+        base: &Condition,
+        query: &Query,
+        scan: &GridScanExec,
+    ) -> Option<ParsedCall> {
+        let function = &aggregate.function;
         let (name, result) = (known_aggregate(function.fun())?, function.field());
         if name == "weighted_avg" {
             let [value, weight] = aggregate.args.as_slice() else { return None };
-            let linear = weighted(value, weight, &base, scan, factors)?;
+            let linear = weighted(value, weight, base, scan, &mut self.factors)?;
             return Some(ParsedCall::Linear { call: Call::WeightedAverage, linear });
         }
         let has_keys = !query.keys.is_empty();
-        if let Some(pair) = self.of_pairs.parse(name, aggregate, &base, scan, has_keys) {
+        if let Some(pair) = self.of_pairs.parse(name, aggregate, base, scan, has_keys) {
             return Some(ParsedCall::Pair(pair));
         }
         let [arg] = aggregate.args.as_slice() else { return None };
-        let linear = linear(arg, &base, scan, factors)?;
+        let linear = linear(arg, base, scan, &mut self.factors)?;
         let call = match (result.data_type(), name) {
             (DataType::Int64, "count") => Call::Count,
             (DataType::Int64, "sum") => Call::WideSum,
