@@ -92,7 +92,7 @@ pub(crate) use waiting::wait;
 pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
-pub use write::{CsvFormatter, JsonValues, ParquetTypesRule, parquet_type};
-#[cfg(feature = "zarr")]
-pub use write::{ZarrFormatFactory, writes_array};
+pub use write::{
+    ArrayFormatFactory, CsvFormatter, JsonValues, ParquetTypesRule, parquet_type, writes_array,
+};
 pub(crate) use written_times::WrittenTimesRule;

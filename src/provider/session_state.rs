@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "zarr")]
-use datafusion::datasource::file_format::FileFormatFactory;
+use datafusion::common::GetExt;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
@@ -12,8 +11,7 @@ use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
-#[cfg(feature = "zarr")]
-use crate::exec::ZarrFormatFactory;
+use crate::exec::ArrayFormatFactory;
 use crate::exec::mended::{MendedEnd, MendedLogic, WhenExecuted};
 use crate::exec::own_functions::{
     OwnFunctionsRule, is_own_aggregate, is_own_scalar, own_aggregate, own_scalar,
@@ -107,15 +105,12 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 
 /// Adds the formats of arrays that `COPY` writes, if the session lacks them.
 fn add_file_formats(builder: &mut SessionStateBuilder) {
-    #[cfg(feature = "zarr")]
-    {
-        let ours: Arc<dyn FileFormatFactory> = Arc::new(ZarrFormatFactory);
-        let present = builder.file_formats().get_or_insert_default();
+    let present = builder.file_formats().get_or_insert_default();
+    for ours in ArrayFormatFactory::all() {
         if !present.iter().any(|it| it.get_ext() == ours.get_ext()) {
-            present.push(ours);
+            present.push(Arc::new(ours));
         }
     }
-    let _ = builder;
 }
 
 /// Puts our versions of functions into the place of those of DataFusion, and adds functions that DataFusion lacks. Functions of the

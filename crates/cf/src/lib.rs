@@ -7,6 +7,8 @@ pub mod hierarchy;
 mod netcdf;
 pub mod netcdf3;
 mod strided;
+#[cfg(feature = "hdf5")]
+mod write;
 
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use gridfusion_core::Result;
 use gridfusion_core::read::{Dataset, Opener};
 
 pub use netcdf::NetCdf;
+#[cfg(feature = "hdf5")]
+pub use write::{NetcdfEncoding, NetcdfVersion, NetcdfWriter};
 
 /// Opens a NetCDF or HDF5 file, and reads its metadata.
 ///

@@ -7,7 +7,6 @@
 //!   COPY … TO 'x.csv'       rows ──▶ lines                     the text of Arrow's writer, in less time
 //! ```
 
-#[cfg(feature = "zarr")]
 mod array;
 mod csv;
 mod json_values;
@@ -17,8 +16,7 @@ mod text_rule;
 mod text_sink;
 mod times;
 
-#[cfg(feature = "zarr")]
-pub use array::{ZarrFormatFactory, writes_array};
+pub use array::{ArrayFormatFactory, writes_array};
 pub use csv::CsvFormatter;
 pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;

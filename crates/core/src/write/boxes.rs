@@ -1,12 +1,13 @@
-//! Boxes of cells out of larger ones, row by row.
+//! Boxes of cells out of larger ones, row by row, and arrays out of boxes.
 
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, UInt64Builder};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, UInt64Array, UInt64Builder};
+use arrow::compute::{concat, take};
 
 use crate::array::failed_to;
 use crate::error::{Error, Result};
+use crate::grid::{AxisSelection, ChunkGrid, for_each_run};
 
 /// Returns the cells of a box out of `cells`, which are those of an array of this `shape`, row by row. The box has `ranges` of indices.
 /// Cells of the box that lie outside of the shape are NULL.
@@ -42,6 +43,41 @@ pub fn cells_of_box(cells: &ArrayRef, shape: &[u64], ranges: &[Range<u64>]) -> R
     let mut indices = UInt64Builder::with_capacity(count as usize);
     append_indices(&mut indices, shape, ranges, Some(0));
     take(cells, &indices.finish(), None).map_err(failed_to("cut a box of cells"))
+}
+
+/// Returns the cells of a whole array, row by row, out of those of its chunks. Cells of chunks that are not there are NULL.
+///
+/// # Errors
+/// `Usage` if a chunk does not have the cells that the grid has there.
+pub fn cells_of_chunks(
+    grid: &ChunkGrid,
+    chunks: &[(Vec<u64>, ArrayRef)],
+    none: &ArrayRef,
+) -> Result<ArrayRef> {
+    let mut indices: Vec<Option<u64>> = vec![None; grid.cells() as usize];
+    let mut first = 0;
+    for (coordinates, cells) in chunks {
+        let expected: u64 = grid.extents(coordinates).iter().product();
+        if cells.len() as u64 != expected {
+            let message = format!("chunk {coordinates:?} has {} cells of {expected}", cells.len());
+            return Err(Error::usage(message));
+        }
+        let axes = grid.shape().iter().zip(coordinates).enumerate();
+        let within = axes
+            .map(|(axis, (len, at))| AxisSelection::from_range(*len, grid.axis_range(axis, *at)));
+        let mut next = first..first + expected;
+        for_each_run(&within.collect::<Vec<_>>(), |run| {
+            let places = &mut indices[run.start as usize..run.end as usize];
+            places.iter_mut().zip(&mut next).for_each(|(place, index)| *place = Some(index));
+        });
+        first += expected;
+    }
+    let parts: Vec<&dyn Array> = chunks.iter().map(|(_, cells)| cells.as_ref()).collect();
+    let values = match parts.is_empty() {
+        true => none.slice(0, 0),
+        false => concat(&parts).map_err(failed_to("put chunks together"))?,
+    };
+    take(&values, &UInt64Array::from(indices), None).map_err(failed_to("put chunks together"))
 }
 
 /// Appends the indices of the cells below one cell of the outer axes, which is outside of the array if `outer` is `None`.

@@ -10,11 +10,17 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `array_writer` | the trait of a writer of arrays |
 //! | `new_array` | the description of an array |
+//! | `stored_type` | the types of stored cells |
 //! | `boxes` | boxes of cells out of larger ones |
 
+mod array_writer;
 mod boxes;
 mod new_array;
+mod stored_type;
 
-pub use boxes::cells_of_box;
+pub use array_writer::ArrayWriter;
+pub use boxes::{cells_of_box, cells_of_chunks};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
+pub use stored_type::{BadCell, StoredType};

@@ -9,6 +9,7 @@ use arrow::util::display::array_value_to_string;
 use object_store::path::PathPart;
 use serde_json::Value;
 
+use super::{BadCell, StoredType};
 use crate::error::{Error, Result};
 use crate::grid::{ChunkGrid, unravel};
 
@@ -37,6 +38,22 @@ pub struct NewVariable {
     pub fill: Option<ArrayRef>,
     /// The attributes of the variable.
     pub attributes: Attributes,
+}
+
+impl NewDimension {
+    /// Returns the attributes, with the units of times that are stored in this type.
+    #[must_use]
+    pub fn attributes_with_time(&self, stored: &StoredType) -> Attributes {
+        with_time(self.attributes.clone(), stored)
+    }
+}
+
+impl NewVariable {
+    /// Returns the attributes, with the units of times that are stored in this type.
+    #[must_use]
+    pub fn attributes_with_time(&self, stored: &StoredType) -> Attributes {
+        with_time(self.attributes.clone(), stored)
+    }
 }
 
 /// The cells of one chunk of a variable.
@@ -199,6 +216,21 @@ impl NewArray {
         let axes = self.dimensions.iter().zip(ranges).zip(unravel(cell as u64, &lens));
         axes.map(label).collect::<Vec<_>>().join(", ")
     }
+
+    /// Returns the error for a cell of a variable that cannot be stored. The cell is one of a box with these ranges.
+    pub fn bad_cell(&self, variable: &str, ranges: &[Range<u64>], bad: BadCell) -> Error {
+        let labels = self.labels_of(ranges, bad.at);
+        let reason = bad.reason;
+        Error::usage(format!("the cell {labels} of \"{variable}\" cannot be written: {reason}"))
+    }
+}
+
+fn with_time(mut attributes: Attributes, stored: &StoredType) -> Attributes {
+    if let Some(units) = stored.time_units() {
+        attributes.insert("units".to_owned(), Value::from(units));
+        attributes.insert("calendar".to_owned(), Value::from("proleptic_gregorian"));
+    }
+    attributes
 }
 
 fn grid_of(shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {

@@ -14,7 +14,9 @@ use futures::TryStreamExt;
 use gridfusion_core::ErrorKind;
 use gridfusion_core::io::LocalFolder;
 use gridfusion_core::tile::write_all;
-use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable, cells_of_box};
+use gridfusion_core::write::{
+    ArrayWriter, NewArray, NewChunk, NewDimension, NewVariable, cells_of_box,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -249,7 +251,7 @@ fn descriptions_that_do_not_fit_are_refused() {
     let refused = |array, encoding: ZarrEncoding| ZarrWriter::try_new(array, encoding).unwrap_err();
     let plain = ZarrEncoding::default();
     let error = refused(array(DataType::Null), plain.clone());
-    assert!(error.to_string().contains("\"v\": columns of Null in Zarr"), "{error}");
+    assert!(error.to_string().contains("\"v\": writing columns of Null"), "{error}");
     for (encoding, message) in [
         (
             ZarrEncoding { compressor: Some(ZarrCompressor::Zstd(23)), ..plain.clone() },

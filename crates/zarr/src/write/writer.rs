@@ -8,11 +8,10 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::ChunkGrid;
-use gridfusion_core::write::{Attributes, NewArray, NewChunk, NewVariable, cells_of_box};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewVariable, cells_of_box};
 use gridfusion_core::{Error, Result};
-use serde_json::json;
 
-use super::cell_type::{BadCell, StoredType};
+use super::cell_type::ZarrType;
 use super::encoding::{ZarrEncoding, shard};
 use super::metadata::{ArrayDocument, ArrayFacts, group};
 
@@ -22,7 +21,7 @@ const LABELS: u64 = 1 << 20;
 /// A variable with all that its cells need to be stored.
 #[derive(Debug)]
 struct StoredVariable {
-    stored: StoredType,
+    cell: ZarrType,
     /// The value that stands for NULL, in the stored type.
     fill: Option<ArrayRef>,
     /// The value of cells of chunks that lie outside of the array.
@@ -86,22 +85,23 @@ pub struct ZarrWriter {
 }
 
 impl ZarrWriter {
-    /// Makes a writer of an array. With shards, [`ZarrWriter::array`] has their shape as that of chunks.
+    /// Makes a writer of an array. With shards, [`ArrayWriter::array`] has their shape as that of chunks.
     ///
     /// # Errors
     /// `Unsupported` for a type that Zarr does not have, `Usage` for an encoding that does not fit.
     pub fn try_new(array: NewArray, encoding: ZarrEncoding) -> Result<Self> {
         encoding.check(array.dimensions().len())?;
         let stored = |variable: &NewVariable| {
-            let stored = stored_type(&variable.name, &variable.data_type)?;
+            let cell = zarr_type(&variable.name, &variable.data_type)?;
+            let stored = &cell.stored;
             let fill = variable.fill.as_ref().map(|fill| stored.stored(fill)).transpose()?;
             let fill = fill.or_else(|| stored.natural_fill());
             let padding = fill.clone().unwrap_or_else(|| stored.zero());
-            Ok(StoredVariable { stored, fill, padding })
+            Ok(StoredVariable { cell, fill, padding })
         };
         let variables = array.variables().iter().map(stored).collect::<Result<_>>()?;
         for dimension in array.dimensions() {
-            stored_type(&dimension.name, dimension.labels.data_type())?;
+            zarr_type(&dimension.name, dimension.labels.data_type())?;
         }
         let (array, inner_shape) = match &encoding.shard_chunks {
             None => (array, None),
@@ -115,36 +115,6 @@ impl ZarrWriter {
             }
         };
         Ok(Self { array, inner_shape, variables, encoding, written: BTreeSet::new() })
-    }
-
-    /// Returns the array. Its chunks are the objects of the store, so those that the writer takes.
-    pub fn array(&self) -> &NewArray {
-        &self.array
-    }
-
-    /// Takes several chunks, which are encoded on so many threads.
-    ///
-    /// # Errors
-    /// As [`Writer::write`].
-    pub fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
-        let share = chunks.len().div_ceil(threads.max(1)).max(1);
-        let this = &*self;
-        let encoded: Vec<Result<Option<Content>>> = std::thread::scope(|scope| {
-            let parts = chunks.chunks(share).map(|part| {
-                let encode = || part.iter().map(|chunk| this.object(chunk)).collect::<Vec<_>>();
-                scope.spawn(encode)
-            });
-            let parts: Vec<_> = parts.collect();
-            let failed =
-                |_| vec![Err(Error::internal("a thread that encodes chunks has panicked"))];
-            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(failed)).collect()
-        });
-        let encoded = encoded.into_iter().collect::<Result<Vec<_>>>()?;
-        for chunk in chunks {
-            self.record(chunk)?;
-        }
-        let objects: Vec<Content> = encoded.into_iter().flatten().collect();
-        Ok(if objects.is_empty() { vec![] } else { vec![Write::Put(objects)] })
     }
 
     /// Counts a chunk as written.
@@ -165,15 +135,12 @@ impl ZarrWriter {
         let ranges = self.array.ranges_of(chunk)?;
         let variable = &self.variables[chunk.variable];
         let name = &self.array.variables()[chunk.variable].name;
-        let cells = variable.stored.stored(&chunk.cells)?;
+        let cells = variable.cell.stored.stored(&chunk.cells)?;
         if variable.fill.is_some() && cells.null_count() == cells.len() {
             return Ok(None);
         }
-        let checked = variable.stored.check(&cells, variable.fill.as_ref());
-        checked.map_err(|BadCell(cell, reason)| {
-            let labels = self.array.labels_of(&ranges, cell);
-            Error::usage(format!("the cell {labels} of \"{name}\" cannot be written: {reason}"))
-        })?;
+        let checked = variable.cell.stored.check(&cells, variable.fill.as_ref());
+        checked.map_err(|bad| self.array.bad_cell(name, &ranges, bad))?;
         let shape = self.array.grid().extents(&chunk.coordinates);
         let bytes = match &self.inner_shape {
             None => {
@@ -194,7 +161,7 @@ impl ZarrWriter {
     ) -> Result<Vec<u8>> {
         let whole: Vec<Range<u64>> = chunk.map(|len| 0..len).collect();
         let cells = cells_of_box(cells, shape, &whole)?;
-        self.encoding.encoded(variable.stored.bytes(&cells, &variable.padding)?)
+        self.encoding.encoded(variable.cell.bytes(&cells, &variable.padding)?)
     }
 
     /// Encodes the chunks of a shard; `None` if none of them is stored.
@@ -229,37 +196,37 @@ impl ZarrWriter {
         let (mut objects, mut documents) = (vec![], vec![]);
         for dimension in self.array.dimensions() {
             let name = &dimension.name;
-            let stored = stored_type(name, dimension.labels.data_type())?;
-            let labels = stored.stored(&dimension.labels)?;
+            let cell = zarr_type(name, dimension.labels.data_type())?;
+            let labels = cell.stored.stored(&dimension.labels)?;
             let len = labels.len() as u64;
             let chunk = len.clamp(1, LABELS);
             for number in 0..len.div_ceil(chunk) {
                 let first = number * chunk;
                 let padded = cells_of_box(&labels, &[len], &[first..first + chunk])?;
-                let bytes = stored.bytes(&padded, &stored.zero())?;
+                let bytes = cell.bytes(&padded, &cell.stored.zero())?;
                 objects.push(Content::new(key(name, &[number]), self.encoding.encoded(bytes)?));
             }
-            let codecs = self.encoding.codecs(stored.is_text(), stored.word());
+            let codecs = self.encoding.codecs(cell.stored.is_text(), cell.word());
             documents.push(ArrayDocument::new(ArrayFacts {
                 name,
                 shape: &[len],
                 object_shape: &[chunk],
                 inner_shape: None,
-                data_type: stored.name,
-                fill_value: stored.fill_json(None),
+                data_type: cell.name,
+                fill_value: cell.fill_json(None),
                 codecs,
                 dimension_names: std::slice::from_ref(name),
-                attributes: with_time(dimension.attributes.clone(), &stored),
+                attributes: dimension.attributes_with_time(&cell.stored),
             }));
         }
         let object_shape: Vec<u64> = self.array.grid().chunk_shape().collect();
         let names: Vec<String> = self.array.dimensions().iter().map(|it| it.name.clone()).collect();
-        for (variable, StoredVariable { stored, fill, .. }) in
+        for (variable, StoredVariable { cell, fill, .. }) in
             self.array.variables().iter().zip(&self.variables)
         {
-            let mut attributes = with_time(variable.attributes.clone(), stored);
+            let mut attributes = variable.attributes_with_time(&cell.stored);
             if let Some(fill) = fill {
-                let (name, value) = stored.fill_attribute(fill);
+                let (name, value) = cell.fill_attribute(fill);
                 attributes.insert(name.to_owned(), value);
             }
             documents.push(ArrayDocument::new(ArrayFacts {
@@ -267,9 +234,9 @@ impl ZarrWriter {
                 shape: self.array.grid().shape(),
                 object_shape: &object_shape,
                 inner_shape: self.inner_shape.as_deref(),
-                data_type: stored.name,
-                fill_value: stored.fill_json(fill.as_ref()),
-                codecs: self.encoding.codecs(stored.is_text(), stored.word()),
+                data_type: cell.name,
+                fill_value: cell.fill_json(fill.as_ref()),
+                codecs: self.encoding.codecs(cell.stored.is_text(), cell.word()),
                 dimension_names: &names,
                 attributes,
             }));
@@ -314,10 +281,37 @@ impl Writer for ZarrWriter {
     }
 }
 
+impl ArrayWriter for ZarrWriter {
+    /// Returns the array. Its chunks are the objects of the store.
+    fn array(&self) -> &NewArray {
+        &self.array
+    }
+
+    fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
+        let share = chunks.len().div_ceil(threads.max(1)).max(1);
+        let this = &*self;
+        let encoded: Vec<Result<Option<Content>>> = std::thread::scope(|scope| {
+            let parts = chunks.chunks(share).map(|part| {
+                let encode = || part.iter().map(|chunk| this.object(chunk)).collect::<Vec<_>>();
+                scope.spawn(encode)
+            });
+            let parts: Vec<_> = parts.collect();
+            let failed =
+                |_| vec![Err(Error::internal("a thread that encodes chunks has panicked"))];
+            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(failed)).collect()
+        });
+        let encoded = encoded.into_iter().collect::<Result<Vec<_>>>()?;
+        for chunk in chunks {
+            self.record(chunk)?;
+        }
+        let objects: Vec<Content> = encoded.into_iter().flatten().collect();
+        Ok(if objects.is_empty() { vec![] } else { vec![Write::Put(objects)] })
+    }
+}
+
 /// Returns how a column of this name is stored.
-fn stored_type(name: &str, data_type: &DataType) -> Result<StoredType> {
-    let stored = StoredType::new(data_type);
-    stored.map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))
+fn zarr_type(name: &str, data_type: &DataType) -> Result<ZarrType> {
+    ZarrType::new(data_type).map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))
 }
 
 /// Returns the name of the object with a chunk, such as `t2m/c/3/0`.
@@ -328,13 +322,4 @@ fn key(name: &str, coordinates: &[u64]) -> Arc<str> {
         key.push_str(&at.to_string());
     }
     key.into()
-}
-
-/// Returns attributes with the units of times.
-fn with_time(mut attributes: Attributes, stored: &StoredType) -> Attributes {
-    if let Some(units) = stored.time {
-        attributes.insert("units".to_owned(), json!(units));
-        attributes.insert("calendar".to_owned(), json!("proleptic_gregorian"));
-    }
-    attributes
 }

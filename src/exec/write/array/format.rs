@@ -1,4 +1,4 @@
-//! [`ZarrFormatFactory`]: the file format `ZARR` of `COPY`.
+//! [`ArrayFormatFactory`]: the file formats of `COPY` that are arrays.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +23,11 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::dimensions::dimension_columns;
 use super::options::WriteOptions;
 use super::sink::ArraySink;
+use super::targets::{TargetFormat, targets};
 
-/// The name of the format, and the ending of its stores.
-const NAME: &str = "zarr";
-
-/// Makes the format that `COPY (…) TO 'x.zarr'` and `COPY (…) TO 'x' STORED AS ZARR` write.
+/// Makes a format that `COPY (…) TO 'x.zarr'` and `COPY (…) TO 'x' STORED AS ZARR` write, by one of its names.
 ///
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds it to a session:
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds all of them to a session:
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -50,46 +48,64 @@ const NAME: &str = "zarr";
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Default)]
-pub struct ZarrFormatFactory;
+#[derive(Debug)]
+pub struct ArrayFormatFactory {
+    target: &'static dyn TargetFormat,
+    name: &'static str,
+}
 
-impl GetExt for ZarrFormatFactory {
-    fn get_ext(&self) -> String {
-        NAME.to_owned()
+impl ArrayFormatFactory {
+    /// Returns the factories of all formats and names.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let named = |target: &'static dyn TargetFormat| {
+            target.names().iter().map(move |name| Self { target, name })
+        };
+        targets().into_iter().flat_map(named).collect()
     }
 }
 
-impl FileFormatFactory for ZarrFormatFactory {
+impl GetExt for ArrayFormatFactory {
+    fn get_ext(&self) -> String {
+        self.name.to_owned()
+    }
+}
+
+impl FileFormatFactory for ArrayFormatFactory {
     fn create(
         &self,
         _: &dyn Session,
         options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
-        Ok(Arc::new(ZarrFormat { options: WriteOptions::try_new(options)? }))
+        let options = WriteOptions::try_new(options, self.target)?;
+        Ok(Arc::new(WrittenFormat { options, target: self.target, name: self.name }))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        Arc::new(ZarrFormat { options: WriteOptions::default() })
+        let options = WriteOptions::default();
+        Arc::new(WrittenFormat { options, target: self.target, name: self.name })
     }
 }
 
-/// Writes rows as a Zarr store. Tables read stores, and not this format.
+/// Writes rows as an array. Tables read arrays, and not this format.
 #[derive(Debug)]
-struct ZarrFormat {
+struct WrittenFormat {
     options: WriteOptions,
+    target: &'static dyn TargetFormat,
+    name: &'static str,
 }
 
-const READ: &str = "a Zarr store is no file; read it as an array: STORED AS ARRAY, or read_array";
+const READ: &str = "this is an array; read it as one: STORED AS ARRAY, or read_array";
 
 #[async_trait]
-impl FileFormat for ZarrFormat {
+impl FileFormat for WrittenFormat {
     fn get_ext(&self) -> String {
-        NAME.to_owned()
+        self.name.to_owned()
     }
 
     fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
         match compression.is_compressed() {
-            true => plan_err!("a Zarr store has compressed chunks; choose the option 'codec'"),
+            true => plan_err!("an array has compressed chunks; choose the option 'codec'"),
             false => Ok(self.get_ext()),
         }
     }
@@ -148,7 +164,7 @@ impl FileFormat for ZarrFormat {
             PhysicalSortRequirement::new(column, Some(dimension.order))
         });
         let order = LexRequirement::new(order);
-        let sink = ArraySink::try_new(config, dimensions, self.options.clone())?;
+        let sink = ArraySink::try_new(config, dimensions, self.options.clone(), self.target)?;
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 

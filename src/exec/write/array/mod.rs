@@ -1,4 +1,4 @@
-//! `COPY … TO 'x.zarr'`: the rows of a query become an array.
+//! `COPY … TO 'x.zarr'`: the rows of a query become an array, in one of several formats.
 //!
 //! ```text
 //!   COPY (SELECT month, lat, lon, avg(t2m) AS mean …) TO 'mean.zarr' OPTIONS (chunks 'month=1')
@@ -12,7 +12,7 @@
 //!   Slab: the place of each row                                            gaps are NULL, twice the same place is an error
 //!     │ chunk by chunk
 //!     ▼
-//!   ZarrWriter ──▶ objects, and last the one that makes the store visible
+//!   ArrayWriter ──▶ objects, and last the one that makes the store visible
 //! ```
 //!
 //! Nothing is known of the rows before they are read: which labels there are, and whether all cells are. So rows are read to their end
@@ -20,7 +20,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `format` | the file format that `COPY` asks for |
+//! | `format` | the file formats that `COPY` asks for |
+//! | `targets` | the formats of arrays |
+//! | `place` | the folder or file that is written |
 //! | `options` | the options |
 //! | `dimensions` | the columns that are dimensions |
 //! | `sink` | the operator's sink |
@@ -34,9 +36,11 @@ mod format;
 mod labels;
 mod new_store;
 mod options;
+mod place;
 mod sink;
 mod slab;
 mod stored_rows;
+mod targets;
 
-pub use format::ZarrFormatFactory;
+pub use format::ArrayFormatFactory;
 pub use sink::writes_array;

@@ -14,16 +14,16 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
 use futures::TryStreamExt;
-use gridfusion_core::format::{Publish, Write, Writer};
+use gridfusion_core::format::{Publish, Write};
 use gridfusion_core::tile::WriteSession;
-use gridfusion_zarr::ZarrWriter;
+use gridfusion_core::write::ArrayWriter;
 
 use super::slab::Slab;
 use super::stored_rows::StoredRows;
 
 /// A store that is being written.
 pub(super) struct NewStore {
-    writer: ZarrWriter,
+    writer: Box<dyn ArrayWriter>,
     /// Per dimension, the index of each number of a label.
     places: Arc<Vec<Vec<u64>>>,
     counts: Counts,
@@ -38,7 +38,7 @@ struct Counts {
 
 impl NewStore {
     pub(super) fn new(
-        writer: ZarrWriter,
+        writer: Box<dyn ArrayWriter>,
         places: Vec<Vec<u64>>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Self {

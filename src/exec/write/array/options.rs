@@ -1,19 +1,20 @@
 //! [`WriteOptions`]: the options of `COPY … TO` an array.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
-use datafusion::common::{ScalarValue, plan_err};
+use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::Result;
-use gridfusion_zarr::{ZarrCompressor, ZarrEncoding};
+
+use super::targets::TargetFormat;
 
 /// DataFusion puts this before options without a dot.
 const PREFIX: &str = "format.";
 /// Options of `COPY` that DataFusion itself reads.
 const OF_DATAFUSION: &str = "execution.";
-const KNOWN: [&str; 8] =
-    ["checksums", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "shards"];
+/// The options of all formats.
+const OF_ALL: [&str; 6] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells"];
 
 /// The options of a new array.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +27,7 @@ pub(super) struct WriteOptions {
     pub(super) shards: BTreeMap<String, u64>,
     codec: Option<String>,
     level: Option<i32>,
-    checksums: bool,
+    pub(super) checksums: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
     fills: BTreeMap<String, String>,
     /// The most cells of the array.
@@ -38,10 +39,25 @@ impl WriteOptions {
     ///
     /// # Errors
     /// For an unknown option, or a value that cannot be read.
-    pub(super) fn try_new(options: &HashMap<String, String>) -> Result<Self> {
+    pub(super) fn try_new(
+        options: &HashMap<String, String>,
+        target: &dyn TargetFormat,
+    ) -> Result<Self> {
         let mut read = Self::default();
         for (key, value) in options {
             let name = key.strip_prefix(PREFIX).unwrap_or(key);
+            if name.starts_with(OF_DATAFUSION) {
+                continue;
+            }
+            let known = || OF_ALL.iter().chain(target.options()).copied();
+            if !known().any(|it| it == name) {
+                let known = known().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+                return plan_err!(
+                    "the format {} has no option '{name}'; its options are {}",
+                    target.name(),
+                    known.join(", ")
+                );
+            }
             match name {
                 "dimensions" => match names(value) {
                     names if names.is_empty() => {
@@ -56,16 +72,10 @@ impl WriteOptions {
                 "checksums" => read.checksums = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
-                _ if name.starts_with(OF_DATAFUSION) => {}
-                _ => {
-                    return plan_err!(
-                        "an array has no option '{name}'; its options are {}",
-                        KNOWN.join(", ")
-                    );
-                }
+                _ => return internal_err!("nothing reads the option '{name}'"),
             }
         }
-        read.compressor()?;
+        read.codec(target.codecs())?;
         read.check_shards()?;
         Ok(read)
     }
@@ -82,26 +92,27 @@ impl WriteOptions {
         Ok(())
     }
 
-    /// Returns how chunks are encoded, without shards.
-    pub(super) fn encoding(&self) -> Result<ZarrEncoding> {
-        let compressor = self.compressor()?;
-        Ok(ZarrEncoding { compressor, has_checksums: self.checksums, shard_chunks: None })
-    }
-
-    fn compressor(&self) -> Result<Option<ZarrCompressor>> {
-        Ok(match (self.codec.as_deref(), self.level) {
-            (None | Some("zstd"), level) => Some(ZarrCompressor::Zstd(level.unwrap_or(3))),
-            (Some("gzip"), level) => {
-                let level = u32::try_from(level.unwrap_or(5));
-                let Ok(level) = level else { return plan_err!("gzip has levels from 0 to 9") };
-                Some(ZarrCompressor::Gzip(level))
+    /// Returns the codec of chunks and its level, of those that a format has: see [`TargetFormat::codecs`].
+    ///
+    /// # Errors
+    /// For an unknown codec, or a level of a codec that has none.
+    pub(super) fn codec(
+        &self,
+        known: &'static [(&'static str, Option<i32>)],
+    ) -> Result<(&'static str, Option<i32>)> {
+        let found = match &self.codec {
+            None => known.first(),
+            Some(name) => known.iter().find(|it| it.0 == name),
+        };
+        match (found, self.level) {
+            (Some((name, None)), Some(_)) => plan_err!("the codec '{name}' has no level"),
+            (Some((name, default)), level) => Ok((name, level.or(*default))),
+            (None, _) => {
+                let known: Vec<&str> = known.iter().map(|it| it.0).collect();
+                let name = self.codec.as_deref().unwrap_or_default();
+                plan_err!("there is no codec '{name}'; there are {}", known.join(", "))
             }
-            (Some("none"), None) => None,
-            (Some("none"), Some(_)) => return plan_err!("the codec 'none' has no level"),
-            (Some(other), _) => {
-                return plan_err!("there is no codec '{other}'; there are zstd, gzip and none");
-            }
-        })
+        }
     }
 
     /// Returns the value that stands for NULL in a variable, as an array of one value; `None` if the options have none for it.

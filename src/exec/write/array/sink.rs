@@ -15,16 +15,16 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::io::{Folder, StoreFolder};
 use gridfusion_core::tile::WriteSession;
-use gridfusion_core::write::{Attributes, NewArray, NewDimension, NewVariable};
-use gridfusion_zarr::ZarrWriter;
+use gridfusion_core::write::{ArrayWriter, Attributes, NewArray, NewDimension, NewVariable};
 
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
 use super::new_store::NewStore;
 use super::options::WriteOptions;
+use super::place::TargetPlace;
 use super::stored_rows::StoredRows;
+use super::targets::TargetFormat;
 use crate::array::COUNTED_TIMES;
 
 /// The bytes of a chunk, unless options choose its shape.
@@ -61,13 +61,14 @@ struct RowsAndLabels {
     _reservation: MemoryReservation,
 }
 
-/// Writes rows, sorted by the dimensions, as a new Zarr store.
+/// Writes rows, sorted by the dimensions, as a new array.
 pub(super) struct ArraySink {
     config: FileSinkConfig,
     dimensions: Vec<DimensionColumn>,
     /// The columns that are variables.
     variables: Vec<usize>,
     options: WriteOptions,
+    target: &'static dyn TargetFormat,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -80,6 +81,7 @@ impl ArraySink {
         config: FileSinkConfig,
         dimensions: Vec<DimensionColumn>,
         options: WriteOptions,
+        target: &'static dyn TargetFormat,
     ) -> Result<Self> {
         let schema = config.output_schema();
         let is_dimension = |column: &usize| dimensions.iter().any(|it| it.column == *column);
@@ -95,13 +97,14 @@ impl ArraySink {
             return plan_err!("a dimension is named twice: {}", of_dimensions.join(", "));
         }
         options.check_names(&of_dimensions, &of_variables)?;
-        let sink = Self { config, dimensions, variables, options, metrics: Default::default() };
+        let metrics = Default::default();
+        let sink = Self { config, dimensions, variables, options, target, metrics };
         // Types and encodings that cannot be written fail before the query runs.
         let empty = sink
             .dimensions
             .iter()
             .map(|it| new_empty_array(sink.config.output_schema().field(it.column).data_type()));
-        sink.writer(empty.collect())?;
+        sink.writer(empty.collect(), "")?;
         Ok(sink)
     }
 
@@ -110,7 +113,7 @@ impl ArraySink {
     }
 
     /// Returns the writer of the array with these labels.
-    fn writer(&self, labels: Vec<ArrayRef>) -> Result<ZarrWriter> {
+    fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
         let mut dimensions = vec![];
         for (dimension, labels) in self.dimensions.iter().zip(labels) {
             let field = self.field(dimension.column);
@@ -129,10 +132,8 @@ impl ArraySink {
         }
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
-        let mut encoding = self.options.encoding()?;
-        encoding.shard_chunks = self.shard_chunks(&shape, &chunk_shape);
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
-        Ok(ZarrWriter::try_new(array, encoding)?)
+        self.target.writer(array, object, &self.options)
     }
 
     /// Returns the shape of chunks: the lengths of the options, and otherwise whole inner dimensions up to some megabytes.
@@ -155,18 +156,6 @@ impl ArraySink {
             cells = (cells / chunk[axis]).max(1);
         }
         chunk
-    }
-
-    /// Returns the chunks of a shard along each axis, as far as the array has so many; `None` without shards.
-    fn shard_chunks(&self, shape: &[u64], chunk: &[u64]) -> Option<Vec<u64>> {
-        let shards = &self.options.shards;
-        let along = |((dimension, len), chunk): ((&DimensionColumn, &u64), &u64)| {
-            let all = len.div_ceil(*chunk).max(1);
-            let shard = shards.get(self.field(dimension.column).name());
-            shard.map_or(all, |shard| (shard / chunk).clamp(1, all))
-        };
-        let axes = self.dimensions.iter().zip(shape).zip(chunk);
-        (!shards.is_empty()).then(|| axes.map(along).collect())
     }
 
     /// Reads all rows, and numbers their labels.
@@ -257,7 +246,11 @@ impl DisplayAs for ArraySink {
         };
         let dimensions = names(self.dimensions.iter().map(|it| it.column).collect());
         let variables = names(self.variables.clone());
-        write!(f, "ArraySink: format=zarr, dimensions=[{dimensions}], variables=[{variables}]")
+        write!(
+            f,
+            "ArraySink: format={}, dimensions=[{dimensions}], variables=[{variables}]",
+            self.target.name()
+        )
     }
 }
 
@@ -280,19 +273,15 @@ impl DataSink for ArraySink {
             return plan_err!("an array is written to one place");
         };
         let store = context.runtime_env().object_store(&self.config.object_store_url)?;
-        let name = self.config.original_url.clone();
-        let folder = Arc::new(StoreFolder::new(name.clone(), store, url.prefix().clone()));
-        if let Some(found) = folder.some_below("", 1).await?.first() {
-            return exec_err!(
-                "'{name}' has '{found}' already; an array is written to a new place, so delete it first"
-            );
-        }
+        let name = &self.config.original_url;
+        let place = TargetPlace::new(name, store, url.prefix(), self.target);
+        place.check_empty().await?;
         let RowsAndLabels { labels, stored, rows, _reservation } = self.read(data, context).await?;
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
-        let writer = self.writer(labels)?;
+        let writer = self.writer(labels, &place.object)?;
         self.check_cells(writer.array(), rows)?;
-        let mut session = WriteSession::new(folder);
+        let mut session = WriteSession::new(place.folder);
         let store = NewStore::new(writer, places, &self.metrics);
         match store.write(stored, &mut session, context).await {
             Ok(()) => Ok(rows),

@@ -1,0 +1,19 @@
+//! [`ArrayWriter`]: a writer that takes the chunks of a new array.
+
+use std::fmt::Debug;
+
+use super::{NewArray, NewChunk};
+use crate::error::Result;
+use crate::format::{Write, Writer};
+
+/// Writes a [`NewArray`] in some format.
+pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
+    /// Returns the array, whose chunks are those that the writer takes. Their shape may be another one than that which was asked for.
+    fn array(&self) -> &NewArray;
+
+    /// Takes several chunks, which are encoded on so many threads.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>>;
+}

@@ -1,0 +1,48 @@
+//! The formats that answers are written in: a file each.
+
+#[cfg(feature = "zarr")]
+mod zarr;
+
+use std::fmt::Debug;
+
+use datafusion::error::Result;
+use gridfusion_core::write::{ArrayWriter, NewArray};
+
+use super::options::WriteOptions;
+
+/// A format that answers are written in.
+pub(super) trait TargetFormat: Debug + Send + Sync {
+    /// The name of the format in plans and messages.
+    fn name(&self) -> &'static str;
+
+    /// The endings of names that choose the format, and the words behind `STORED AS`.
+    fn names(&self) -> &'static [&'static str];
+
+    /// Whether an array is one file, and not a folder of objects.
+    fn is_one_file(&self) -> bool;
+
+    /// The options besides those that all formats have.
+    fn options(&self) -> &'static [&'static str];
+
+    /// The codecs of chunks with their levels, the default first. A codec without a level has none.
+    fn codecs(&self) -> &'static [(&'static str, Option<i32>)];
+
+    /// Returns the writer of an array. `object` is the name of its file, if it is one file.
+    ///
+    /// # Errors
+    /// For an array that the format cannot store, and for options that do not fit.
+    fn writer(
+        &self,
+        array: NewArray,
+        object: &str,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn ArrayWriter>>;
+}
+
+/// Returns all formats.
+pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {
+    vec![
+        #[cfg(feature = "zarr")]
+        &zarr::ZarrTarget,
+    ]
+}

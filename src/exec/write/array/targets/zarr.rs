@@ -1,0 +1,69 @@
+//! `COPY … TO 'x.zarr'`: a Zarr store of version 3.
+
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use gridfusion_core::write::{ArrayWriter, NewArray};
+use gridfusion_zarr::{ZarrCompressor, ZarrEncoding, ZarrWriter};
+
+use super::TargetFormat;
+use crate::exec::write::array::options::WriteOptions;
+
+/// A folder of objects.
+#[derive(Debug)]
+pub(super) struct ZarrTarget;
+
+impl TargetFormat for ZarrTarget {
+    fn name(&self) -> &'static str {
+        "zarr"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["zarr"]
+    }
+
+    fn is_one_file(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["checksums", "shards"]
+    }
+
+    fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
+        &[("zstd", Some(3)), ("gzip", Some(5)), ("none", None)]
+    }
+
+    fn writer(
+        &self,
+        array: NewArray,
+        _: &str,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn ArrayWriter>> {
+        let encoding = ZarrEncoding {
+            compressor: match options.codec(self.codecs())? {
+                ("zstd", Some(level)) => Some(ZarrCompressor::Zstd(level)),
+                ("gzip", Some(level)) => match u32::try_from(level) {
+                    Ok(level) => Some(ZarrCompressor::Gzip(level)),
+                    Err(_) => return plan_err!("gzip has levels from 0 to 9"),
+                },
+                _ => None,
+            },
+            has_checksums: options.checksums,
+            shard_chunks: shard_chunks(&array, options),
+        };
+        Ok(Box::new(ZarrWriter::try_new(array, encoding)?))
+    }
+}
+
+/// Returns the chunks of a shard along each axis, as far as the array has so many; `None` without shards.
+fn shard_chunks(array: &NewArray, options: &WriteOptions) -> Option<Vec<u64>> {
+    let grid = array.grid();
+    let along = |((dimension, len), chunk): ((&str, &u64), u64)| {
+        let all = len.div_ceil(chunk).max(1);
+        let shard = options.shards.get(dimension);
+        shard.map_or(all, |shard| (shard / chunk).clamp(1, all))
+    };
+    let names = array.dimensions().iter().map(|it| it.name.as_str());
+    let axes = names.zip(grid.shape()).zip(grid.chunk_shape());
+    (!options.shards.is_empty()).then(|| axes.map(along).collect())
+}
