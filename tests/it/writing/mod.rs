@@ -1,4 +1,6 @@
 //! `COPY … TO` arrays.
 
 mod faults;
+#[cfg(feature = "hdf5")]
+mod netcdf;
 mod zarr;

@@ -11,14 +11,14 @@ use rand::{Rng, SeedableRng};
 
 use crate::support::{limited, query, reducing, rows_from, shipped, sorted_rows_from};
 
-/// A session with hourly temperatures of stations, and one place for a store.
-struct Case {
-    ctx: SessionContext,
+/// A session with hourly temperatures of stations, and one place for arrays.
+pub(super) struct Case {
+    pub(super) ctx: SessionContext,
     folder: tempfile::TempDir,
 }
 
 impl Case {
-    async fn new(ctx: SessionContext) -> Self {
+    pub(super) async fn new(ctx: SessionContext) -> Self {
         let stations = shipped("examples/data/stations.tet");
         let options = ArrayOptions::default();
         ctx.register_array_schema("stations", &stations, options.clone()).await.unwrap();
@@ -27,21 +27,22 @@ impl Case {
         Self { ctx, folder: tempfile::tempdir().unwrap() }
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Copies a query, with these options.
-    async fn copy(&self, sql: &str, name: &str, options: &str) -> Result<(), String> {
+    /// Copies a query, with these options, in the format that the name ends in.
+    pub(super) async fn copy(&self, sql: &str, name: &str, options: &str) -> Result<(), String> {
         let to = self.at(name);
         let options =
             if options.is_empty() { String::new() } else { format!("OPTIONS ({options})") };
-        let copy = format!("COPY ({sql}) TO '{}' STORED AS ZARR {options}", to.display());
+        let format = if name.ends_with(".nc") { "NETCDF" } else { "ZARR" };
+        let copy = format!("COPY ({sql}) TO '{}' STORED AS {format} {options}", to.display());
         query(&self.ctx, &copy).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Returns the sorted rows of columns of a store.
-    async fn read(&self, name: &str, columns: &str) -> Vec<Vec<String>> {
+    /// Returns the sorted rows of columns of an array.
+    pub(super) async fn read(&self, name: &str, columns: &str) -> Vec<Vec<String>> {
         let from = self.at(name);
         sorted_rows_from(
             &self.ctx,
@@ -150,12 +151,17 @@ async fn random_rows_become_cells() {
             dims.join(","),
             chunks.join(",")
         );
-        case.copy(&sql, "r.zarr", &options).await.unwrap();
         let all = format!("{}, v, w", dims.join(", "));
-        let found = case.read("r.zarr", &all).await;
         let expected = sorted_rows_from(&case.ctx, &format!("SELECT {all} FROM ({sql})")).await;
-        let with_values = found.iter().filter(|row| row[rank] != "NULL");
-        assert_eq!(with_values.cloned().collect::<Vec<_>>(), expected, "{sql}");
+        for name in ["r.zarr", "r.nc"] {
+            if expected.is_empty() && name == "r.nc" {
+                continue;
+            }
+            case.copy(&sql, name, &options).await.unwrap();
+            let found = case.read(name, &all).await;
+            let with_values = found.iter().filter(|row| row[rank] != "NULL");
+            assert_eq!(with_values.cloned().collect::<Vec<_>>(), expected, "{sql}");
+        }
     }
 }
 
@@ -188,16 +194,20 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
             "'chunks' 'lat=2', 'shards' 'lat=3'",
             "a shard of 3 along 'lat' is no multiple of its chunks of 2",
         ),
-        (air, "'codec' 'lzma'", "there is no codec 'lzma'; there are zstd, gzip and none"),
+        (air, "'codec' 'lzma'", "there is no codec 'lzma'; there are zstd, gzip, none"),
         (air, "'level' '99'", "zstd has no level 99"),
         (
             air,
             "'compression' 'zstd'",
-            "an array has no option 'compression'; its options are checksums, chunks",
+            "the format zarr has no option 'compression'; its options are checksums, chunks",
         ),
         (air, "'fill' 't2m=x'", "the fill value 'x' of \"t2m\" is no Float"),
         (air, "'fill' 'tas=0'", "'fill' names 'tas', and the variables are t2m"),
-        ("SELECT time, lat, lon, [t2m] AS l FROM air LIMIT 1", "", "\"l\": columns of List"),
+        (
+            "SELECT time, lat, lon, [t2m] AS l FROM air LIMIT 1",
+            "",
+            "\"l\": writing columns of List",
+        ),
         (
             "SELECT x, CAST(NULL AS BIGINT) AS v FROM (VALUES (1)) t(x)",
             "'dimensions' 'x'",

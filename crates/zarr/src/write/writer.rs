@@ -202,7 +202,8 @@ impl ZarrWriter {
             let chunk = len.clamp(1, LABELS);
             for number in 0..len.div_ceil(chunk) {
                 let first = number * chunk;
-                let padded = cells_of_box(&labels, &[len], &[first..first + chunk])?;
+                let range = first..first + chunk;
+                let padded = cells_of_box(&labels, &[len], std::slice::from_ref(&range))?;
                 let bytes = cell.bytes(&padded, &cell.stored.zero())?;
                 objects.push(Content::new(key(name, &[number]), self.encoding.encoded(bytes)?));
             }

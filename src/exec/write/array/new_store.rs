@@ -26,6 +26,8 @@ pub(super) struct NewStore {
     writer: Box<dyn ArrayWriter>,
     /// Per dimension, the index of each number of a label.
     places: Arc<Vec<Vec<u64>>>,
+    /// Whether the array takes the place of one that is there.
+    replaces: bool,
     counts: Counts,
 }
 
@@ -40,6 +42,7 @@ impl NewStore {
     pub(super) fn new(
         writer: Box<dyn ArrayWriter>,
         places: Vec<Vec<u64>>,
+        replaces: bool,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Self {
         let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, 0);
@@ -48,7 +51,7 @@ impl NewStore {
             objects: count("objects_written"),
             bytes: count("bytes_written"),
         };
-        Self { writer, places: Arc::new(places), counts }
+        Self { writer, places: Arc::new(places), replaces, counts }
     }
 
     /// Writes all rows, and makes the store visible. The caller aborts the session if that fails.
@@ -61,6 +64,7 @@ impl NewStore {
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<()> {
+        let replaces = self.replaces;
         let mut written = self.write_slabs(rows, session, context).await?;
         let (rest, publish) = written.writer.finish()?;
         written.count(&rest);
@@ -69,6 +73,11 @@ impl NewStore {
             written.counts.objects.add(1);
             written.counts.bytes.add(root.bytes.len());
         }
+        let publish = match publish {
+            Publish::Create(file) if replaces => Publish::Replace(file),
+            Publish::Complete { object, .. } => Publish::Complete { object, replace: replaces },
+            other => other,
+        };
         session.publish(publish).await?;
         Ok(())
     }
@@ -129,7 +138,7 @@ impl NewStore {
         reservation: &MemoryReservation,
     ) -> Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let Self { mut writer, places, counts } = self;
+        let Self { mut writer, places, replaces, counts } = self;
         let encoded = SpawnedTask::spawn_blocking(move || {
             let chunks = slab.chunks(writer.array())?;
             let cells: usize = chunks.iter().map(|chunk| chunk.cells.len()).sum();
@@ -140,7 +149,7 @@ impl NewStore {
         let (writer, writes, cells) =
             encoded.map_err(|error| exec_datafusion_err!("encoding chunks failed: {error}"))??;
         counts.cells.add(cells);
-        self = Self { writer, places, counts };
+        self = Self { writer, places, replaces, counts };
         self.count(&writes);
         session.write(writes).await?;
         reservation.free();

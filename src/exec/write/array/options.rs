@@ -28,6 +28,12 @@ pub(super) struct WriteOptions {
     codec: Option<String>,
     level: Option<i32>,
     pub(super) checksums: bool,
+    /// The version of the format.
+    pub(super) version: Option<String>,
+    /// The most bytes of a file that is put together in memory.
+    pub(super) max_bytes: Option<u64>,
+    /// Whether an array that is there already is replaced.
+    pub(super) overwrites: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
     fills: BTreeMap<String, String>,
     /// The most cells of the array.
@@ -70,6 +76,9 @@ impl WriteOptions {
                 "codec" => read.codec = Some(value.trim().to_lowercase()),
                 "level" => read.level = Some(number(name, value)?),
                 "checksums" => read.checksums = number(name, value)?,
+                "version" => read.version = Some(value.trim().to_lowercase()),
+                "max_bytes" => read.max_bytes = Some(number(name, value)?),
+                "mode" => read.overwrites = overwrites(value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
                 _ => return internal_err!("nothing reads the option '{name}'"),
@@ -113,6 +122,11 @@ impl WriteOptions {
                 plan_err!("there is no codec '{name}'; there are {}", known.join(", "))
             }
         }
+    }
+
+    /// Whether the options choose the codec or its level.
+    pub(super) fn chooses_codec(&self) -> bool {
+        self.codec.is_some() || self.level.is_some()
     }
 
     /// Returns the value that stands for NULL in a variable, as an array of one value; `None` if the options have none for it.
@@ -170,6 +184,14 @@ fn lengths(option: &str, text: &str) -> Result<BTreeMap<String, u64>> {
         }
     }
     Ok(lengths)
+}
+
+fn overwrites(mode: &str) -> Result<bool> {
+    match mode.trim().to_lowercase().as_str() {
+        "create" => Ok(false),
+        "overwrite" => Ok(true),
+        other => plan_err!("there is no mode '{other}'; there are create and overwrite"),
+    }
 }
 
 fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T> {

@@ -64,6 +64,9 @@ impl TargetPlace {
         };
         match found {
             None => Ok(()),
+            Some(_) if !object.is_empty() => exec_err!(
+                "'{name}' is there already; delete it first, or replace it: OPTIONS (mode 'overwrite')"
+            ),
             Some(found) => exec_err!(
                 "'{name}' has '{found}' already; an array is written to a new place, so delete it first"
             ),

@@ -275,14 +275,16 @@ impl DataSink for ArraySink {
         let store = context.runtime_env().object_store(&self.config.object_store_url)?;
         let name = &self.config.original_url;
         let place = TargetPlace::new(name, store, url.prefix(), self.target);
-        place.check_empty().await?;
+        if !self.options.overwrites {
+            place.check_empty().await?;
+        }
         let RowsAndLabels { labels, stored, rows, _reservation } = self.read(data, context).await?;
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
         let writer = self.writer(labels, &place.object)?;
         self.check_cells(writer.array(), rows)?;
         let mut session = WriteSession::new(place.folder);
-        let store = NewStore::new(writer, places, &self.metrics);
+        let store = NewStore::new(writer, places, self.options.overwrites, &self.metrics);
         match store.write(stored, &mut session, context).await {
             Ok(()) => Ok(rows),
             Err(error) => {

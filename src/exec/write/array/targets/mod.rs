@@ -1,5 +1,7 @@
 //! The formats that answers are written in: a file each.
 
+#[cfg(feature = "hdf5")]
+mod netcdf;
 #[cfg(feature = "zarr")]
 mod zarr;
 
@@ -44,5 +46,7 @@ pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {
     vec![
         #[cfg(feature = "zarr")]
         &zarr::ZarrTarget,
+        #[cfg(feature = "hdf5")]
+        &netcdf::NetcdfTarget,
     ]
 }
