@@ -125,6 +125,7 @@ impl WriteOptions {
     }
 
     /// Whether the options choose the codec or its level.
+    #[cfg(feature = "hdf5")]
     pub(super) fn chooses_codec(&self) -> bool {
         self.codec.is_some() || self.level.is_some()
     }
