@@ -60,7 +60,7 @@ impl TargetFormat for NetcdfTarget {
         };
         let is_classic = version != NetcdfVersion::Netcdf4;
         let deflate = match options.codec(self.codecs())? {
-            // Classic files are not compressed, unless somebody asks for it.
+            // Classic files are not compressed, unless the options ask for it, which is an error.
             _ if is_classic && !options.chooses_codec() => None,
             ("deflate", Some(level)) => match u8::try_from(level) {
                 Ok(level) => Some(level),
