@@ -12,11 +12,13 @@
 //! |---|---|
 //! | `writer` | the chunks of an array, and the file |
 //! | `encoding` | versions and compression |
+//! | `limits` | names, lengths and bytes that files cannot have |
 //! | `variable` | one variable of a file |
 //!
 //! Facts: the NetCDF User's Guide, the CF conventions, and files that xarray and netCDF-C wrote.
 
 mod encoding;
+mod limits;
 #[cfg(test)]
 mod tests;
 mod variable;

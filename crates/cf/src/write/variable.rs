@@ -61,6 +61,21 @@ impl FileVariable {
         Ok(Self { name: name.to_owned(), stored, file_type, fill, is_boolean })
     }
 
+    /// Sets the value that stands for NULL.
+    ///
+    /// # Errors
+    /// `Unsupported` for truth values: xarray reads those that are missing as true, without a warning.
+    pub(super) fn with_fill(self, fill: &ArrayRef) -> Result<Self> {
+        if self.is_boolean {
+            return Err(Error::unsupported(format!(
+                "\"{}\": NetCDF has no truth values that are missing; cast it to TINYINT",
+                self.name
+            )));
+        }
+        let fill = Some(self.stored.stored(fill)?);
+        Ok(Self { fill, ..self })
+    }
+
     /// Takes away the value that stands for NULL: labels have none.
     pub(super) fn without_fill(self) -> Self {
         Self { fill: None, ..self }
@@ -92,7 +107,8 @@ impl FileVariable {
             let cells = self.in_file(cells)?;
             self.add_numbers(file, dimensions, &cells, fill.as_ref()).map_err(refused)?
         };
-        for (name, value) in attributes {
+        // `dtype` would make numbers truth values.
+        for (name, value) in attributes.iter().filter(|(name, _)| *name != "dtype") {
             file.add_variable_attribute(id, name, attribute(value)).map_err(refused)?;
         }
         if self.is_boolean {

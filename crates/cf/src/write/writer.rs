@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, cells_of_chunks};
 use gridfusion_core::{Error, Result};
 use netcdf_writer::NcFileBuilder;
 
 use super::encoding::{NetcdfEncoding, NetcdfVersion};
+use super::limits;
 use super::variable::{FileVariable, attribute};
 
 /// The conventions that files follow.
@@ -67,14 +68,16 @@ pub struct NetcdfWriter {
     /// Per variable, the coordinates and stored cells of the chunks that came.
     chunks: Vec<Vec<(Vec<u64>, ArrayRef)>>,
     written: BTreeSet<(usize, Vec<u64>)>,
+    /// The bytes of the texts that came.
+    text_bytes: u64,
 }
 
 impl NetcdfWriter {
     /// Makes a writer of an array. `object` is the name of the file in the folder that is written to.
     ///
     /// # Errors
-    /// `Unsupported` for a type that the version of the file lacks, and for more bytes than the encoding allows. `Usage` for an encoding
-    /// that does not fit.
+    /// `Unsupported` for a type, a name or a length that the version of the file lacks, and for more bytes than the encoding allows. `Usage` for
+    /// an encoding that does not fit.
     pub fn try_new(array: NewArray, object: &str, encoding: NetcdfEncoding) -> Result<Self> {
         encoding.check()?;
         let dimensions = array.dimensions().iter();
@@ -86,21 +89,14 @@ impl NetcdfWriter {
         for it in array.variables() {
             let mut variable = FileVariable::try_new(&it.name, &it.data_type, encoding.version)?;
             if let Some(fill) = &it.fill {
-                variable.fill = Some(variable.stored.stored(fill)?);
+                variable = variable.with_fill(fill)?;
             }
             variables.push(variable);
         }
-        let width: u64 = variables.iter().map(FileVariable::width).sum();
-        let bytes = array.grid().cells().saturating_mul(width);
-        if bytes > encoding.max_bytes {
-            return Err(Error::unsupported(format!(
-                "a NetCDF file of {bytes} bytes, because it is put together in memory, and at most {} are; write Zarr, or raise 'max_bytes'",
-                encoding.max_bytes
-            )));
-        }
+        limits::check(&array, &variables, &encoding)?;
         let chunks = variables.iter().map(|_| vec![]).collect();
         let (object, written) = (object.to_owned(), BTreeSet::new());
-        Ok(Self { array, object, encoding, labels, variables, chunks, written })
+        Ok(Self { array, object, encoding, labels, variables, chunks, written, text_bytes: 0 })
     }
 
     /// Takes the cells of a chunk.
@@ -113,6 +109,10 @@ impl NetcdfWriter {
         if !self.written.insert((chunk.variable, chunk.coordinates.clone())) {
             let (at, name) = (chunk.coordinates, &variable.name);
             return Err(Error::usage(format!("chunk {at:?} of \"{name}\" is written twice")));
+        }
+        if let Some(texts) = cells.as_string_opt::<i32>() {
+            self.text_bytes += texts.value_data().len() as u64;
+            limits::check_bytes(self.text_bytes, &self.encoding)?;
         }
         self.chunks[chunk.variable].push((chunk.coordinates, cells));
         Ok(())
@@ -132,12 +132,6 @@ impl NetcdfWriter {
         let mut dimensions = vec![];
         for it in self.array.dimensions() {
             let len = it.labels.len() as u64;
-            if len == 0 {
-                return Err(Error::unsupported(format!(
-                    "\"{}\" without labels, because a NetCDF dimension of no length is an unlimited one; the query has no rows",
-                    it.name
-                )));
-            }
             dimensions.push(file.add_dimension(&it.name, len).map_err(refused)?);
         }
         for ((it, variable), id) in
@@ -166,11 +160,12 @@ impl NetcdfWriter {
             let cells = cells_of_chunks(self.array.grid(), &chunks, &variable.stored.zero())?;
             let attributes = it.attributes_with_time(&variable.stored);
             let id = variable.add(&mut file, &dimensions, &cells, &attributes)?;
-            if self.encoding.version == NetcdfVersion::Netcdf4 {
+            if self.encoding.version == NetcdfVersion::Netcdf4 && !dimensions.is_empty() {
                 variable.encode(&mut file, id, chunk_shape.clone(), &self.encoding)?;
             }
         }
         let (_, bytes) = file.to_vec(self.encoding.version.options()).map_err(refused)?;
+        limits::check_file(bytes.len(), self.encoding.version)?;
         Ok(bytes)
     }
 }
