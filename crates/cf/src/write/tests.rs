@@ -70,8 +70,9 @@ fn numbers(values: impl IntoIterator<Item = Option<i64>>, data_type: &DataType) 
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let numbers = numbers.as_primitive::<Int64Type>().iter();
-            let texts =
-                numbers.map(|it| it.map(|it| "é".repeat(it as usize % 5) + &it.to_string()));
+            // The text of 0 is empty.
+            let text = |it: i64| "é".repeat(it as usize % 5) + &"7".repeat(it as usize);
+            let texts = numbers.map(|it| it.map(text));
             cast(&(Arc::new(texts.collect::<StringArray>()) as ArrayRef), data_type).unwrap()
         }
         DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).unwrap(), data_type).unwrap(),
@@ -162,8 +163,11 @@ async fn case(rng: &mut SmallRng, number: usize, folder: &Path) -> Case {
     };
     // No cell has this value.
     let fill = has_own_fill.then(|| numbers([Some(101)], data_type));
-    let dimensions =
+    let mut dimensions: Vec<_> =
         shape.iter().enumerate().map(|(at, len)| tens(&format!("d{at}"), *len)).collect();
+    if version == NetcdfVersion::Netcdf4 && number.is_multiple_of(3) {
+        dimensions[0].labels = cast(&dimensions[0].labels, &DataType::Utf8).unwrap();
+    }
     let variables =
         vec![variable("v", data_type.clone(), fill), variable("w", DataType::Int16, None)];
     let array = NewArray::try_new(dimensions, variables, &chunk).unwrap();
