@@ -1,6 +1,7 @@
 //! The limits of the formats, which `netcdf-writer` leaves to its callers.
 
-use gridfusion_core::write::NewArray;
+use arrow::array::Array;
+use gridfusion_core::write::{NewArray, NewDimension};
 use gridfusion_core::{Error, Result};
 
 use super::encoding::{NetcdfEncoding, NetcdfVersion};
@@ -29,11 +30,6 @@ pub(super) fn check(
     names.chain(variables.iter().map(|it| it.name.as_str())).try_for_each(check_name)?;
     for (dimension, len) in array.dimensions().iter().zip(shape) {
         let name = &dimension.name;
-        if *len == 0 {
-            return Err(Error::unsupported(format!(
-                "\"{name}\" without labels, because a NetCDF dimension of no length is an unlimited one; the query has no rows"
-            )));
-        }
         if is_32_bit(version) && *len > SIGNED {
             return Err(Error::unsupported(format!(
                 "\"{name}\" with {len} labels in a classic file, which has at most {SIGNED}; write version 'netcdf4'"
@@ -60,6 +56,19 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+/// Checks that each dimension has a label. A writer may be made to check the types of an array whose labels are not known yet.
+///
+/// # Errors
+/// `Unsupported` if one has none.
+pub(super) fn check_labels(array: &NewArray) -> Result<()> {
+    match array.dimensions().iter().find(|it| it.labels.is_empty()) {
+        None => Ok(()),
+        Some(NewDimension { name, .. }) => Err(Error::unsupported(format!(
+            "\"{name}\" without labels, because a NetCDF dimension of no length is an unlimited one; the query has no rows"
+        ))),
+    }
 }
 
 /// Checks the bytes of all cells, of which texts are counted as they come.

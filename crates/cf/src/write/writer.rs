@@ -123,6 +123,7 @@ impl NetcdfWriter {
         let refused = |error: netcdf_writer::Error| {
             Error::unsupported(format!("'{}' in NetCDF: {error}", self.object))
         };
+        limits::check_labels(&self.array)?;
         let mut file = NcFileBuilder::new();
         let mut attributes = self.array.attributes().clone();
         attributes.entry("Conventions".to_owned()).or_insert_with(|| CONVENTIONS.into());
