@@ -102,6 +102,18 @@ async fn what_has_no_place_in_netcdf_is_refused_and_leaves_nothing() {
     assert!(error.contains("characters that stores escape"), "{error}");
 }
 
+/// A file is put together in memory, so it must fit there; a store need not.
+#[tokio::test]
+async fn files_that_do_not_fit_in_memory_are_refused() {
+    let case = Case::new(limited(1, 8192, 16 << 20)).await;
+    let rows = "SELECT value / 900 AS y, value % 900 AS x, value * 0.5 AS v FROM range(810000)";
+    let options = "'dimensions' 'y, x', 'chunks' 'y=10', 'codec' 'none'";
+    let error = case.copy(rows, "x.nc", options).await.unwrap_err();
+    assert!(error.contains("the array does not fit in memory; write Zarr"), "{error}");
+    assert!(!case.at("x.nc").exists());
+    case.copy(rows, "x.zarr", options).await.unwrap();
+}
+
 /// A file takes the place of another one only on request, and only when it is complete.
 #[tokio::test]
 async fn a_file_is_replaced_on_request() {

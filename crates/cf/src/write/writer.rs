@@ -176,6 +176,12 @@ impl ArrayWriter for NetcdfWriter {
         &self.array
     }
 
+    /// The chunks, the cells of the file's variables, and the file.
+    fn memory(&self) -> u64 {
+        let width: u64 = self.variables.iter().map(FileVariable::width).sum();
+        self.array.grid().cells().saturating_mul(width).saturating_mul(3)
+    }
+
     fn write_many(&mut self, chunks: Vec<NewChunk>, _: usize) -> Result<Vec<Write>> {
         chunks.into_iter().try_for_each(|chunk| self.take(chunk))?;
         Ok(vec![])

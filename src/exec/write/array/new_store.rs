@@ -65,6 +65,9 @@ impl NewStore {
         context: &TaskContext,
     ) -> Result<()> {
         let replaces = self.replaces;
+        let consumer = MemoryConsumer::new("an array that is put together in memory");
+        let whole = consumer.register(context.memory_pool());
+        reserve(&whole, self.writer.memory(), "the array does not fit in memory; write Zarr")?;
         let mut written = self.write_slabs(rows, session, context).await?;
         let (rest, publish) = written.writer.finish()?;
         written.count(&rest);
@@ -100,13 +103,13 @@ impl NewStore {
                 let open = match &mut slab {
                     Some(open) => open,
                     None => {
-                        reserve(&reservation, Slab::memory(self.writer.array(), number))?;
+                        reserve(&reservation, Slab::memory(self.writer.array(), number), SLAB)?;
                         slab.insert(Slab::try_new(self.writer.array(), number)?)
                     }
                 };
                 let part = batch.slice(part.start, part.len());
                 // The rows, and one column of them together.
-                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64)?;
+                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64, SLAB)?;
                 open.push(self.writer.array(), part, &self.places)?;
             }
         }
@@ -166,11 +169,10 @@ impl NewStore {
     }
 }
 
-fn reserve(reservation: &MemoryReservation, bytes: u64) -> Result<()> {
+/// The advice for a row of chunks that is too large.
+const SLAB: &str = "a row of chunks does not fit in memory; choose a smaller length of the first dimension in 'chunks'";
+
+fn reserve(reservation: &MemoryReservation, bytes: u64, advice: &str) -> Result<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    reservation.try_grow(bytes).map_err(|error| {
-        error.context(
-            "a row of chunks does not fit in memory; choose a smaller length of the first dimension in 'chunks'",
-        )
-    })
+    reservation.try_grow(bytes).map_err(|error| error.context(advice))
 }
