@@ -45,7 +45,26 @@ pub fn cells_of_box(cells: &ArrayRef, shape: &[u64], ranges: &[Range<u64>]) -> R
     take(cells, &indices.finish(), None).map_err(failed_to("cut a box of cells"))
 }
 
-/// Returns the cells of a whole array, row by row, out of those of its chunks. Cells of chunks that are not there are NULL.
+/// Returns the cells of a whole array, row by row, out of those of its chunks. Cells of chunks that are not there are NULL. `none` has the
+/// type of an array without chunks.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, AsArray, Int32Array};
+/// use arrow::datatypes::Int32Type;
+/// use gridfusion_core::grid::ChunkGrid;
+/// use gridfusion_core::write::cells_of_chunks;
+///
+/// # fn main() -> gridfusion_core::Result<()> {
+/// let cells: ArrayRef = Arc::new(Int32Array::from(vec![7, 8]));
+/// let grid = ChunkGrid::new(&[2, 2], &[2, 1])?;
+/// let cells = cells_of_chunks(&grid, &[(vec![0, 1], Arc::clone(&cells))], &cells)?;
+/// let cells: Vec<_> = cells.as_primitive::<Int32Type>().iter().collect();
+/// assert_eq!(cells, [None, Some(7), None, Some(8)]);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// `Usage` if a chunk does not have the cells that the grid has there.

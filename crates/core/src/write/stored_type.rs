@@ -14,6 +14,18 @@ use crate::array::failed_to;
 use crate::error::{Error, Result};
 
 /// The type of stored cells: numbers, or texts. Times are numbers with units.
+///
+/// ```
+/// use arrow::datatypes::{DataType, TimeUnit};
+/// use gridfusion_core::write::StoredType;
+///
+/// # fn main() -> gridfusion_core::Result<()> {
+/// let times = StoredType::new(&DataType::Timestamp(TimeUnit::Second, None))?;
+/// assert_eq!(times.bits(), &DataType::Int64);
+/// assert_eq!(times.time_units(), Some("seconds since 1970-01-01"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct StoredType {
     /// The Arrow type that has the stored bits, to which cells are cast.
