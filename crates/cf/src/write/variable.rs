@@ -232,30 +232,28 @@ where
     Ok(id)
 }
 
-/// Returns an attribute as NetCDF has it: text, a number, or several numbers.
+/// Returns an attribute as NetCDF has it: a number, several numbers, or text. Integers of more digits than a double are text.
 pub(super) fn attribute(value: &Value) -> NcAttrValue {
     let list: &[Value] = match value {
         Value::Array(values) => values,
         one => std::slice::from_ref(one),
     };
-    if let Some(numbers) = list.iter().map(Value::as_i64).collect::<Option<Vec<_>>>() {
-        let small: Option<Vec<i32>> = numbers.iter().map(|it| i32::try_from(*it).ok()).collect();
-        let as_doubles = || numbers.iter().map(|it| *it as f64).collect();
-        if let Some(small) = small.filter(|it| !it.is_empty()) {
-            return NcAttrValue::Ints(small);
-        }
-        if !numbers.is_empty() && numbers.iter().all(|it| it.unsigned_abs() <= EXACT as u64) {
-            return NcAttrValue::Doubles(as_doubles());
-        }
+    let small = |it: &Value| it.as_i64().and_then(|number| i32::try_from(number).ok());
+    if let Some(numbers) = all(list, small) {
+        return NcAttrValue::Ints(numbers);
     }
-    let is_float = |it: &Value| it.as_f64().filter(|_| it.is_f64() || it.is_i64());
-    if let Some(numbers) =
-        list.iter().map(is_float).collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
-    {
+    let is_exact = |it: &Value| it.as_i64().is_some_and(|it| (-EXACT..=EXACT).contains(&it));
+    if let Some(numbers) = all(list, |it| it.as_f64().filter(|_| it.is_f64() || is_exact(it))) {
         return NcAttrValue::Doubles(numbers);
     }
     match value {
         Value::String(text) => NcAttrValue::Chars(text.clone()),
         other => NcAttrValue::Chars(other.to_string()),
     }
+}
+
+/// Returns all values as numbers of a type, if there are any and all are.
+fn all<T>(values: &[Value], number: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    let numbers = values.iter().map(number).collect::<Option<Vec<T>>>();
+    numbers.filter(|numbers| !numbers.is_empty())
 }

@@ -176,10 +176,13 @@ impl ArrayWriter for NetcdfWriter {
         &self.array
     }
 
-    /// The chunks, the cells of the file's variables, and the file.
     fn memory(&self) -> u64 {
-        let width: u64 = self.variables.iter().map(FileVariable::width).sum();
-        self.array.grid().cells().saturating_mul(width).saturating_mul(3)
+        // The chunks or the variables of the file, these as HDF5 has them, and the file. While a variable is put together, also the
+        // place of each cell, and its cells as they come and as they go.
+        let widths = self.variables.iter().map(FileVariable::width);
+        let largest = widths.clone().max().unwrap_or(0);
+        let of_cell = 3 * widths.sum::<u64>() + size_of::<u64>() as u64 + 3 * largest;
+        self.array.grid().cells().saturating_mul(of_cell).saturating_add(3 * self.text_bytes)
     }
 
     fn write_many(&mut self, chunks: Vec<NewChunk>, _: usize) -> Result<Vec<Write>> {

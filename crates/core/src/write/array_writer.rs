@@ -11,7 +11,8 @@ pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
     /// Returns the array, whose chunks are those that the writer takes. Their shape may be another one than that which was asked for.
     fn array(&self) -> &NewArray;
 
-    /// Returns the bytes of memory that the writer takes until the array is finished, besides those of the chunks that it encodes.
+    /// Returns the bytes of memory that the writer takes until the array is finished, besides those of the chunks that it encodes. They may
+    /// become more as chunks come.
     fn memory(&self) -> u64 {
         0
     }

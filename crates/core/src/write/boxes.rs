@@ -67,15 +67,20 @@ pub fn cells_of_box(cells: &ArrayRef, shape: &[u64], ranges: &[Range<u64>]) -> R
 /// ```
 ///
 /// # Errors
-/// `Usage` if a chunk does not have the cells that the grid has there.
+/// `Usage` if there is no such chunk, or it does not have the cells that the grid has there.
 pub fn cells_of_chunks(
     grid: &ChunkGrid,
     chunks: &[(Vec<u64>, ArrayRef)],
     none: &ArrayRef,
 ) -> Result<ArrayRef> {
-    let mut indices: Vec<Option<u64>> = vec![None; grid.cells() as usize];
+    /// No cell.
+    const NONE: u64 = u64::MAX;
+    let mut indices = vec![NONE; grid.cells() as usize];
     let mut first = 0;
     for (coordinates, cells) in chunks {
+        if grid.chunk_number(coordinates).is_none() {
+            return Err(Error::usage(format!("there is no chunk {coordinates:?}")));
+        }
         let expected: u64 = grid.extents(coordinates).iter().product();
         if cells.len() as u64 != expected {
             let message = format!("chunk {coordinates:?} has {} cells of {expected}", cells.len());
@@ -87,7 +92,7 @@ pub fn cells_of_chunks(
         let mut next = first..first + expected;
         for_each_run(&within.collect::<Vec<_>>(), |run| {
             let places = &mut indices[run.start as usize..run.end as usize];
-            places.iter_mut().zip(&mut next).for_each(|(place, index)| *place = Some(index));
+            places.iter_mut().zip(&mut next).for_each(|(place, index)| *place = index);
         });
         first += expected;
     }
@@ -96,7 +101,9 @@ pub fn cells_of_chunks(
         true => none.slice(0, 0),
         false => concat(&parts).map_err(failed_to("put chunks together"))?,
     };
-    take(&values, &UInt64Array::from(indices), None).map_err(failed_to("put chunks together"))
+    let is_there = (first < grid.cells()).then(|| indices.iter().map(|at| *at != NONE).collect());
+    let indices = UInt64Array::new(indices.into(), is_there);
+    take(&values, &indices, None).map_err(failed_to("put chunks together"))
 }
 
 /// Appends the indices of the cells below one cell of the outer axes, which is outside of the array if `outer` is `None`.

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 /// The type of stored cells: numbers, or texts. Times are numbers with units.
 ///
 /// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, Int32Array};
 /// use arrow::datatypes::{DataType, TimeUnit};
 /// use gridfusion_core::write::StoredType;
 ///
@@ -23,6 +26,10 @@ use crate::error::{Error, Result};
 /// let times = StoredType::new(&DataType::Timestamp(TimeUnit::Second, None))?;
 /// assert_eq!(times.bits(), &DataType::Int64);
 /// assert_eq!(times.time_units(), Some("seconds since 1970-01-01"));
+///
+/// let cells: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+/// let bad = StoredType::new(&DataType::Int32)?.check(&cells, None).unwrap_err();
+/// assert_eq!(bad.at, 1);
 /// # Ok(())
 /// # }
 /// ```
