@@ -102,6 +102,26 @@ async fn what_has_no_place_in_netcdf_is_refused_and_leaves_nothing() {
     assert!(error.contains("characters that stores escape"), "{error}");
 }
 
+/// The page about writing lists the options of each format.
+#[tokio::test]
+async fn options_of_all_formats_are_on_the_page() {
+    let page = std::fs::read_to_string(crate::support::shipped("docs/writing.md")).unwrap();
+    let case = Case::new(reducing(1, 512)).await;
+    for (name, format) in [("x.zarr", "Zarr"), ("x.nc", "NetCDF")] {
+        let error = case.copy(SITES, name, "'no' 'x'").await.unwrap_err();
+        let options = error.trim().rsplit_once("its options are ").unwrap().1.split(", ");
+        let options: Vec<&str> = options.collect();
+        assert!(options.len() > 6, "{error}");
+        for option in options {
+            let is_listed = |line: &str| {
+                line.starts_with(&format!("| `{option}` |"))
+                    || line.starts_with(&format!("| `{option}` ({format}) |"))
+            };
+            assert!(page.lines().any(is_listed), "{option} of {format}");
+        }
+    }
+}
+
 /// A file is put together in memory, so it must fit there; a store need not.
 #[tokio::test]
 async fn files_that_do_not_fit_in_memory_are_refused() {

@@ -1,4 +1,4 @@
-//! [`NewStore`]: writes stored rows, one row of chunks after the other.
+//! [`NewStore`]: writes stored rows as a store or a file, one row of chunks after the other.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -21,13 +21,15 @@ use gridfusion_core::write::ArrayWriter;
 use super::slab::Slab;
 use super::stored_rows::StoredRows;
 
-/// A store that is being written.
+/// A store or a file that is being written.
 pub(super) struct NewStore {
     writer: Box<dyn ArrayWriter>,
     /// Per dimension, the index of each number of a label.
     places: Arc<Vec<Vec<u64>>>,
     /// Whether the array takes the place of one that is there.
     replaces: bool,
+    /// The memory of the writer.
+    held: MemoryReservation,
     counts: Counts,
 }
 
@@ -44,6 +46,7 @@ impl NewStore {
         places: Vec<Vec<u64>>,
         replaces: bool,
         metrics: &ExecutionPlanMetricsSet,
+        context: &TaskContext,
     ) -> Self {
         let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, 0);
         let counts = Counts {
@@ -51,10 +54,12 @@ impl NewStore {
             objects: count("objects_written"),
             bytes: count("bytes_written"),
         };
-        Self { writer, places: Arc::new(places), replaces, counts }
+        let consumer = MemoryConsumer::new("an array that is put together in memory");
+        let held = consumer.register(context.memory_pool());
+        Self { writer, places: Arc::new(places), replaces, held, counts }
     }
 
-    /// Writes all rows, and makes the store visible. The caller aborts the session if that fails.
+    /// Writes all rows, and makes the array visible. The caller aborts the session if that fails.
     ///
     /// # Errors
     /// For rows that are no cells of their own, and for those that cannot be written.
@@ -65,11 +70,9 @@ impl NewStore {
         context: &TaskContext,
     ) -> Result<()> {
         let replaces = self.replaces;
-        let consumer = MemoryConsumer::new("an array that is put together in memory");
-        let whole = consumer.register(context.memory_pool());
-        reserve(&whole, self.writer.memory(), "the array does not fit in memory; write Zarr")?;
-        let mut written = self.write_slabs(rows, session, context).await?;
-        let (rest, publish) = written.writer.finish()?;
+        self.hold()?;
+        let written = self.write_slabs(rows, session, context).await?;
+        let (written, (rest, publish)) = written.encode(|writer| Ok(writer.finish()?)).await?;
         written.count(&rest);
         session.write(rest).await?;
         if let Publish::Create(root) = &publish {
@@ -103,13 +106,13 @@ impl NewStore {
                 let open = match &mut slab {
                     Some(open) => open,
                     None => {
-                        reserve(&reservation, Slab::memory(self.writer.array(), number), SLAB)?;
+                        reserve(&reservation, Slab::memory(self.writer.array(), number))?;
                         slab.insert(Slab::try_new(self.writer.array(), number)?)
                     }
                 };
                 let part = batch.slice(part.start, part.len());
                 // The rows, and one column of them together.
-                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64, SLAB)?;
+                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64)?;
                 open.push(self.writer.array(), part, &self.places)?;
             }
         }
@@ -135,28 +138,44 @@ impl NewStore {
     }
 
     async fn write_slab(
-        mut self,
+        self,
         slab: Slab,
         session: &mut WriteSession,
         reservation: &MemoryReservation,
     ) -> Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let Self { mut writer, places, replaces, counts } = self;
-        let encoded = SpawnedTask::spawn_blocking(move || {
+        let encode = move |writer: &mut dyn ArrayWriter| {
             let chunks = slab.chunks(writer.array())?;
             let cells: usize = chunks.iter().map(|chunk| chunk.cells.len()).sum();
-            let writes = writer.write_many(chunks, threads)?;
-            Ok::<_, datafusion::error::DataFusionError>((writer, writes, cells))
-        });
-        let encoded = encoded.join().await;
-        let (writer, writes, cells) =
-            encoded.map_err(|error| exec_datafusion_err!("encoding chunks failed: {error}"))??;
-        counts.cells.add(cells);
-        self = Self { writer, places, replaces, counts };
-        self.count(&writes);
+            Ok((writer.write_many(chunks, threads)?, cells))
+        };
+        let (written, (writes, cells)) = self.encode(encode).await?;
+        written.counts.cells.add(cells);
+        written.count(&writes);
         session.write(writes).await?;
         reservation.free();
-        Ok(self)
+        written.hold()?;
+        Ok(written)
+    }
+
+    /// Works with the writer on a thread that may compute for long.
+    async fn encode<T: Send + 'static>(
+        mut self,
+        work: impl FnOnce(&mut dyn ArrayWriter) -> Result<T> + Send + 'static,
+    ) -> Result<(Self, T)> {
+        let task = SpawnedTask::spawn_blocking(move || {
+            let done = work(self.writer.as_mut())?;
+            Ok((self, done))
+        });
+        let encoded = task.join().await;
+        encoded.map_err(|error| exec_datafusion_err!("encoding chunks failed: {error}"))?
+    }
+
+    /// Reserves the memory of the writer.
+    fn hold(&self) -> Result<()> {
+        let bytes = usize::try_from(self.writer.memory()).unwrap_or(usize::MAX);
+        let held = self.held.try_resize(bytes);
+        held.map_err(|error| error.context("the array does not fit in memory; write Zarr"))
     }
 
     fn count(&self, writes: &[Write]) {
@@ -169,10 +188,11 @@ impl NewStore {
     }
 }
 
-/// The advice for a row of chunks that is too large.
-const SLAB: &str = "a row of chunks does not fit in memory; choose a smaller length of the first dimension in 'chunks'";
-
-fn reserve(reservation: &MemoryReservation, bytes: u64, advice: &str) -> Result<()> {
+fn reserve(reservation: &MemoryReservation, bytes: u64) -> Result<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    reservation.try_grow(bytes).map_err(|error| error.context(advice))
+    reservation.try_grow(bytes).map_err(|error| {
+        error.context(
+            "a row of chunks does not fit in memory; choose a smaller length of the first dimension in 'chunks'",
+        )
+    })
 }

@@ -27,33 +27,40 @@ pub(super) struct TargetPlace {
 }
 
 impl TargetPlace {
-    pub(super) fn new(
+    /// Finds the place of an array.
+    ///
+    /// # Errors
+    /// If it names no file, and the array is one, or the name is not kept by stores.
+    pub(super) fn try_new(
         name: &str,
         store: Arc<dyn ObjectStore>,
         path: &Path,
         target: &dyn TargetFormat,
-    ) -> Self {
+    ) -> Result<Self> {
         let (folder, above, object) = match target.is_one_file() {
             false => (name, path.clone(), String::new()),
             true => {
                 let mut parts: Vec<_> = path.parts().collect();
                 let object = parts.pop().map(|part| part.as_ref().to_owned()).unwrap_or_default();
                 let above = name.trim_end_matches('/').rsplit_once('/');
+                if object.is_empty() {
+                    return exec_err!("'{name}' names no file, and a file is written");
+                }
+                if PathPart::from(object.as_str()).as_ref() != object {
+                    return exec_err!(
+                        "'{object}' has characters that stores escape; write a file with a plain name, and rename it"
+                    );
+                }
                 (above.map_or(".", |(above, _)| above), Path::from_iter(parts), object)
             }
         };
         let folder = Arc::new(StoreFolder::new(folder.to_owned(), Arc::clone(&store), above));
-        Self { name: name.to_owned(), store, path: path.clone(), folder, object }
+        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object })
     }
 
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self) -> Result<()> {
         let Self { name, store, path, folder, object } = self;
-        if PathPart::from(object.as_str()).as_ref() != object {
-            return exec_err!(
-                "'{object}' has characters that stores escape; write a file with a plain name, and rename it"
-            );
-        }
         let found = match object.is_empty() {
             true => folder.some_below("", 1).await?.into_iter().next(),
             false => match store.head(path).await {

@@ -274,7 +274,7 @@ impl DataSink for ArraySink {
         };
         let store = context.runtime_env().object_store(&self.config.object_store_url)?;
         let name = &self.config.original_url;
-        let place = TargetPlace::new(name, store, url.prefix(), self.target);
+        let place = TargetPlace::try_new(name, store, url.prefix(), self.target)?;
         if !self.options.overwrites {
             place.check_empty().await?;
         }
@@ -284,7 +284,7 @@ impl DataSink for ArraySink {
         let writer = self.writer(labels, &place.object)?;
         self.check_cells(writer.array(), rows)?;
         let mut session = WriteSession::new(place.folder);
-        let store = NewStore::new(writer, places, self.options.overwrites, &self.metrics);
+        let store = NewStore::new(writer, places, self.options.overwrites, &self.metrics, context);
         match store.write(stored, &mut session, context).await {
             Ok(()) => Ok(rows),
             Err(error) => {
