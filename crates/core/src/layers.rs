@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("merge", &["array"]),
     ("reduce", &["plan", "array", "tile", "format", "grid"]),
     ("verify", &["array", "tile", "format"]),
-    ("write", &["array", "grid"]),
+    ("write", &["array", "format", "grid"]),
     ("source", &["verify", "options", "array", "tile", "format", "io", "grid"]),
     ("read", &["source", "options", "merge", "plan", "array", "tile", "format", "io", "grid"]),
 ];
