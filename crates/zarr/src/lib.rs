@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod append;
 pub mod bytes;
 mod format;
 mod references;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use gridfusion_core::Result;
 use gridfusion_core::read::{Dataset, Opener};
 
+pub use append::ZarrTarget;
 pub use format::Zarr;
 pub use write::{ZarrCompressor, ZarrEncoding, ZarrWriter};
 

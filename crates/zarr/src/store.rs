@@ -14,7 +14,7 @@ use gridfusion_core::io::last_part;
 use gridfusion_core::source::Place;
 use gridfusion_core::source::digest;
 use gridfusion_core::source::show::shape_text;
-use gridfusion_core::tile::{ObjectVersion, Objects, drive, drive_documents};
+use gridfusion_core::tile::{Documents, ObjectVersion, Objects, drive, drive_documents};
 use gridfusion_core::{Error, ErrorKind, Result};
 
 /// An opened store.
@@ -39,12 +39,19 @@ impl ZarrReader {
     /// `Usage` if it is not a Zarr store; `Corrupt` if its root cannot be parsed.
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let objects = Arc::new(Objects::many_rewritten(place.folder()?));
-        let documents = place.documents();
-        let opened = drive_documents(OpenZarr::new(), &objects, &documents).await;
+        Self::read(objects, &place.documents()).await
+    }
+
+    /// Reads the metadata of all arrays of the store with these objects.
+    ///
+    /// # Errors
+    /// As [`ZarrReader::open`].
+    pub(super) async fn read(objects: Arc<Objects>, documents: &Documents) -> Result<Self> {
+        let opened = drive_documents(OpenZarr::new(), &objects, documents).await;
         let store = match opened {
             // A store may have been written since the session found nothing there.
             Err(error) if error.kind() == ErrorKind::Usage && objects.forget_absent() => {
-                drive_documents(OpenZarr::new(), &objects, &documents).await?
+                drive_documents(OpenZarr::new(), &objects, documents).await?
             }
             opened => opened?,
         };
@@ -62,6 +69,11 @@ impl ZarrReader {
 }
 
 impl ZarrReader {
+    /// Returns the arrays.
+    pub(super) fn arrays(&self) -> &[Arc<ZarrArray>] {
+        self.store.arrays()
+    }
+
     /// Whether it is known why chunks of a variable are absent.
     fn is_explained(&self, variable: usize) -> bool {
         let known = self.absences.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! Zarr stores that `COPY` writes, as zarr-python and xarray read them.
 
+use std::path::Path;
 use std::process::Command;
 
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
@@ -50,10 +51,47 @@ async fn xarray_reads_what_copy_writes() {
         let rows = format!("COPY ({sql}) TO '{}'", at("parquet").display());
         query(&ctx, &rows).await.unwrap();
     }
-    let mut script = Command::new(variable("GRIDFUSION_READERS_PYTHON"));
-    script.arg(shipped("tests/data/foreign/read_zarr.py")).arg(folder.path());
-    let outcome = script.output().unwrap();
+    let text = python("read_zarr.py", &[], folder.path());
+    assert!(text.contains("7 stores"), "{text}");
+}
+
+/// Runs a script with these words and a folder, and returns what it prints.
+fn python(script: &str, words: &[&str], folder: &Path) -> String {
+    let mut command = Command::new(variable("GRIDFUSION_READERS_PYTHON"));
+    command.arg(shipped(&format!("tests/data/foreign/{script}"))).args(words).arg(folder);
+    let outcome = command.output().unwrap();
     let [text, errors] = [&outcome.stdout, &outcome.stderr].map(|it| String::from_utf8_lossy(it));
     assert!(outcome.status.success(), "{text}{errors}");
-    assert!(text.contains("7 stores"), "{text}");
+    text.into_owned()
+}
+
+/// Stores of xarray, to which gridfusion, xarray and gridfusion again append a part: xarray reads them as one that it wrote at once.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_READERS_PYTHON: a Python with xarray, zarr and pandas"]
+async fn xarray_and_copy_append_in_turn() {
+    let ctx = reducing(2, 1000);
+    let folder = tempfile::tempdir().unwrap();
+    python("append_zarr.py", &["make"], folder.path());
+    for part in [1, 3] {
+        let mut cases = 0;
+        for case in std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()) {
+            let facts = std::fs::read_to_string(case.join("case.json")).unwrap();
+            let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+            let columns = facts["columns"].as_array().unwrap();
+            let columns: Vec<&str> = columns.iter().map(|it| it.as_str().unwrap()).collect();
+            let copy = format!(
+                "COPY (SELECT {} FROM read_array('{}')) TO '{}' OPTIONS (mode 'append')",
+                columns.join(", "),
+                case.join(format!("{part}.zarr")).display(),
+                case.join("x.zarr").display()
+            );
+            query(&ctx, &copy).await.unwrap_or_else(|error| panic!("{copy}: {error}"));
+            cases += 1;
+        }
+        assert_eq!(cases, 6);
+        if part == 1 {
+            python("append_zarr.py", &["append"], folder.path());
+        }
+    }
+    assert!(python("append_zarr.py", &["check"], folder.path()).contains("6 stores"));
 }

@@ -20,14 +20,27 @@ use crate::support::{query, reducing, rows_from};
 
 /// A store of which one call of `put` fails.
 #[derive(Debug)]
-struct Failing {
+pub(super) struct Failing {
     inner: InMemory,
     /// The calls of `put` so far.
     puts: AtomicUsize,
     /// The call that fails, counted from 0.
-    fails: usize,
+    fails: AtomicUsize,
     /// Whether the object is there although the call fails.
     has_effect: bool,
+}
+
+impl Failing {
+    pub(super) fn new(fails: usize, has_effect: bool) -> Self {
+        let (puts, fails) = (AtomicUsize::new(0), AtomicUsize::new(fails));
+        Self { inner: InMemory::new(), puts, fails, has_effect }
+    }
+}
+
+/// Lets the call with this number fail, counted from now on.
+pub(super) fn broken_at(store: &Failing, fails: usize) {
+    store.puts.store(0, Ordering::SeqCst);
+    store.fails.store(fails, Ordering::SeqCst);
 }
 
 impl fmt::Display for Failing {
@@ -44,7 +57,7 @@ impl ObjectStore for Failing {
         payload: PutPayload,
         options: PutOptions,
     ) -> object_store::Result<PutResult> {
-        let fails = self.puts.fetch_add(1, Ordering::SeqCst) == self.fails;
+        let fails = self.puts.fetch_add(1, Ordering::SeqCst) == self.fails.load(Ordering::SeqCst);
         if fails && !self.has_effect {
             return Err(broken());
         }
@@ -109,8 +122,7 @@ async fn each_call_may_fail() {
     let (mut complete, mut absent) = (0, 0);
     for has_effect in [false, true] {
         for fails in 0.. {
-            let puts = AtomicUsize::new(0);
-            let store = Arc::new(Failing { inner: InMemory::new(), puts, fails, has_effect });
+            let store = Arc::new(Failing::new(fails, has_effect));
             let ctx = reducing(2, 16);
             let url = Url::parse("mem://bucket").unwrap();
             ctx.register_object_store(&url, Arc::clone(&store) as _);

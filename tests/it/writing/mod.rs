@@ -1,5 +1,6 @@
 //! `COPY … TO` arrays.
 
+mod append;
 mod faults;
 #[cfg(feature = "hdf5")]
 mod netcdf;

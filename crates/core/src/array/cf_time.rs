@@ -111,6 +111,31 @@ impl TimeUnits {
         self.timestamp(whole as i128 * i128::from(self.unit) + self.epoch + fraction)
     }
 
+    /// Returns the whole units and the rest, a fraction of a unit, at which a timestamp of [`Self::data_type`] lies after the reference. The
+    /// inverse of [`TimeUnits::at_integer`]; `None` for a date that the calendar lacks.
+    pub(crate) fn units_at(self, timestamp: i64) -> Option<(i128, f64)> {
+        let nanoseconds = i128::from(timestamp) * i128::from(self.tick());
+        let day = || i64::try_from(nanoseconds.div_euclid(DAY.into())).ok();
+        let of = match self.calendar {
+            Some(Calendar::NoLeap) => Some((Calendar::NoLeap, day()?)),
+            Some(Calendar::Mixed) if nanoseconds < REFORM => Some((Calendar::Julian, day()?)),
+            _ => None,
+        };
+        let own = match of {
+            Some((calendar, day)) => {
+                let same = calendar.day(Calendar::Proleptic.date(day)?)?;
+                // The reform left out the days from 1582-10-05 to 1582-10-14.
+                if calendar == Calendar::Julian && i128::from(same) * i128::from(DAY) >= REFORM {
+                    return None;
+                }
+                i128::from(same) * i128::from(DAY) + nanoseconds.rem_euclid(DAY.into())
+            }
+            None => nanoseconds,
+        };
+        let (offset, unit) = (own - self.epoch, i128::from(self.unit));
+        Some((offset.div_euclid(unit), offset.rem_euclid(unit) as f64 / self.unit as f64))
+    }
+
     /// Returns the timestamp of nanoseconds since 1970 of the calendar; `None` for a date that SQL lacks, such as the Julian 1500-02-29.
     fn timestamp(self, nanoseconds: i128) -> Option<i64> {
         let day = || i64::try_from(nanoseconds.div_euclid(DAY.into())).ok();

@@ -42,6 +42,13 @@ impl Content {
 pub enum Write {
     /// Put whole objects, in any order or concurrently. None of them may exist yet.
     Put(Vec<Content>),
+    /// Put whole objects that no reader finds yet. Writers that were stopped may have left some of these names, which are replaced.
+    Overwrite(Vec<Content>),
+    /// Replace whole objects that readers may use before and after: they mean the same to those who read the old array. They stay if the
+    /// session is aborted.
+    Replace(Vec<Content>),
+    /// Delete objects that no reader finds, if they are there.
+    Delete(Vec<Arc<str>>),
     /// Append bytes to an object; the first bytes begin it. The object is not visible before it is complete.
     Append(Content),
     /// Complete an object that was appended to. No object of this name may exist yet.
@@ -63,6 +70,13 @@ pub enum Publish {
     Create(Content),
     /// Put an object; replace the existing one, if any.
     Replace(Content),
+    /// Replace an object that has the old bytes; fail if it has others, because another writer was faster.
+    Update {
+        /// The object and its new bytes.
+        content: Content,
+        /// The bytes that it has until then.
+        old: Bytes,
+    },
     /// Complete an object that was appended to.
     Complete {
         /// The object's path.

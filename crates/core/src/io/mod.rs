@@ -34,8 +34,8 @@ use bytes::Bytes;
 pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
 pub use folder::{
-    ExistingObject, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, VersionBelow,
-    WritableFolder,
+    ExistingObject, Folder, FolderEntry, FolderLock, LocalFolder, StoreFolder, Upload,
+    VersionBelow, WritableFolder,
 };
 pub(crate) use local_path::LocalPath;
 pub use lru::LruCache;

@@ -17,6 +17,11 @@ pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
         0
     }
 
+    /// Returns the writes that follow when the array is visible: copies of what readers have found by then.
+    fn afterwards(&mut self) -> Vec<Write> {
+        vec![]
+    }
+
     /// Takes several chunks, which are encoded on so many threads.
     ///
     /// # Errors

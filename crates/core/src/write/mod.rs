@@ -10,16 +10,22 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `append_target` | the trait of an array that is there |
+//! | `appended_labels` | the places of new rows in an array that is there |
 //! | `array_writer` | the trait of a writer of arrays |
 //! | `new_array` | the description of an array |
 //! | `stored_type` | the types of stored cells |
 //! | `boxes` | boxes of cells out of larger ones |
 
+mod append_target;
+mod appended_labels;
 mod array_writer;
 mod boxes;
 mod new_array;
 mod stored_type;
 
+pub use append_target::{AppendTarget, TargetDimension};
+pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};

@@ -63,7 +63,7 @@ pub struct NewChunk {
     pub variable: usize,
     /// The coordinates of the chunk in the grid of chunks.
     pub coordinates: Vec<u64>,
-    /// The cells, row by row, without those outside of the array.
+    /// The cells, row by row, without those outside of the array, or outside of the [region](NewArray::region) that is written.
     pub cells: ArrayRef,
 }
 
@@ -99,6 +99,8 @@ pub struct NewArray {
     variables: Vec<NewVariable>,
     grid: ChunkGrid,
     attributes: Attributes,
+    /// The indices along each axis that are written.
+    region: Vec<Range<u64>>,
 }
 
 impl NewArray {
@@ -139,7 +141,24 @@ impl NewArray {
         }
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let grid = grid_of(&shape, chunk_shape)?;
-        Ok(Self { dimensions, variables, grid, attributes: Attributes::new() })
+        let region = shape.iter().map(|len| 0..*len).collect();
+        Ok(Self { dimensions, variables, grid, attributes: Attributes::new(), region })
+    }
+
+    /// Sets the region that is written, as ranges of indices along each axis. The other cells are those of an array that is there already.
+    ///
+    /// # Errors
+    /// `Usage` if it lies outside of the array.
+    pub fn with_region(self, region: Vec<Range<u64>>) -> Result<Self> {
+        let shape = self.grid.shape();
+        let is_within =
+            |(range, len): (&Range<u64>, &u64)| range.start <= range.end && range.end <= *len;
+        if region.len() != shape.len() || !region.iter().zip(shape).all(is_within) {
+            return Err(Error::usage(format!(
+                "the region {region:?} of an array of shape {shape:?}"
+            )));
+        }
+        Ok(Self { region, ..self })
     }
 
     /// Sets the attributes of the whole array.
@@ -177,6 +196,32 @@ impl NewArray {
         &self.grid
     }
 
+    /// Returns the ranges of indices that are written, along each axis; all of them for an array that is new.
+    pub fn region(&self) -> &[Range<u64>] {
+        &self.region
+    }
+
+    /// Returns the indices of a chunk that are written, along each axis.
+    pub fn ranges_in(&self, coordinates: &[u64]) -> Vec<Range<u64>> {
+        let within = |(axis, written): (usize, &Range<u64>)| {
+            let range = self.grid.axis_range(axis, coordinates[axis]);
+            let start = range.start.max(written.start);
+            start..range.end.min(written.end).max(start)
+        };
+        self.region.iter().enumerate().map(within).collect()
+    }
+
+    /// Returns the coordinates of the chunks that have cells of the region, as ranges along each axis.
+    pub fn chunks_of_region(&self) -> Vec<Range<u64>> {
+        let chunks = |(axis, range): (usize, &Range<u64>)| match range.is_empty() {
+            true => 0..0,
+            false => {
+                self.grid.chunk_of(axis, range.start)..self.grid.chunk_of(axis, range.end - 1) + 1
+            }
+        };
+        self.region.iter().enumerate().map(chunks).collect()
+    }
+
     /// Returns the indices of the cells that a chunk has, along each axis.
     ///
     /// # Errors
@@ -189,7 +234,8 @@ impl NewArray {
                 chunk.coordinates, chunk.variable
             )));
         };
-        let expected: u64 = self.grid.extents(&chunk.coordinates).iter().product();
+        let ranges = self.ranges_in(&chunk.coordinates);
+        let expected: u64 = ranges.iter().map(|range| range.end - range.start).product();
         let (name, cells) = (&variable.name, &chunk.cells);
         if cells.data_type() != &variable.data_type || cells.len() as u64 != expected {
             return Err(Error::usage(format!(
@@ -200,8 +246,7 @@ impl NewArray {
                 variable.data_type
             )));
         }
-        let axes = chunk.coordinates.iter().enumerate();
-        Ok(axes.map(|(axis, at)| self.grid.axis_range(axis, *at)).collect())
+        Ok(ranges)
     }
 
     /// Returns the labels of a cell as text, such as `time=2024-01-01T00:00:00, lat=59.5`. The cell is the one with this number, row by

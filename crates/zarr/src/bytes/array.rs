@@ -164,7 +164,7 @@ impl ZarrArray {
     }
 
     /// Returns the object at these coordinates: a chunk, or a shard.
-    pub(super) fn object(&self, coordinates: &[u64]) -> Arc<str> {
+    pub(crate) fn object(&self, coordinates: &[u64]) -> Arc<str> {
         self.key.object(&self.variable.path, self.stored_at(coordinates)).into()
     }
 

@@ -14,8 +14,8 @@ use serde_json::{Number, Value, json};
 
 /// How cells of an Arrow type are stored in Zarr.
 #[derive(Debug, Clone)]
-pub(super) struct ZarrType {
-    pub(super) stored: StoredType,
+pub(crate) struct ZarrType {
+    pub(crate) stored: StoredType,
     /// The name of the type in the metadata.
     pub(super) name: &'static str,
 }
@@ -45,7 +45,7 @@ impl ZarrType {
     ///
     /// # Errors
     /// `Unsupported` if Zarr has no such type.
-    pub(super) fn new(data_type: &DataType) -> Result<Self> {
+    pub(crate) fn new(data_type: &DataType) -> Result<Self> {
         let stored = StoredType::new(data_type)?;
         let name = match (data_type, stored.bits()) {
             (DataType::Boolean, _) => "bool",
@@ -78,7 +78,7 @@ impl ZarrType {
     }
 
     /// Returns the bytes of a cell, as far as they have an order; 1 for texts.
-    pub(super) fn word(&self) -> usize {
+    pub(crate) fn word(&self) -> usize {
         self.stored.bits().primitive_width().unwrap_or(1)
     }
 

@@ -90,6 +90,73 @@ impl ZarrEncoding {
         codecs
     }
 
+    /// Reads the codecs of an array as metadata lists them. Also returns the elements of the chunks of a shard, if objects are shards.
+    ///
+    /// # Errors
+    /// `Unsupported` for codecs in which cells cannot be written.
+    pub(crate) fn from_codecs(
+        codecs: &Value,
+        is_text: bool,
+        word: usize,
+    ) -> Result<(Self, Option<Vec<u64>>)> {
+        let not_written = |codec: &Value| {
+            Error::unsupported(format!(
+                "writing cells in the codec {codec}; cells are written with zstd, gzip, crc32c and shards"
+            ))
+        };
+        let codecs = codecs.as_array().map_or(&[][..], Vec::as_slice);
+        if let [codec] = codecs
+            && codec["name"] == "sharding_indexed"
+        {
+            let configuration = &codec["configuration"];
+            let is_at_end = matches!(configuration["index_location"].as_str(), None | Some("end"));
+            let of_index = Self::from_codecs(&configuration["index_codecs"], false, 8)?.0;
+            let inner = configuration["chunk_shape"].as_array().map(Vec::as_slice);
+            let inner =
+                inner.map(|lens| lens.iter().map(Value::as_u64).collect::<Option<Vec<_>>>());
+            let Some(Some(inner)) = inner
+                .filter(|_| is_at_end && of_index.compressor.is_none() && of_index.has_checksums)
+            else {
+                return Err(not_written(codec));
+            };
+            let (encoding, None) = Self::from_codecs(&configuration["codecs"], is_text, word)?
+            else {
+                return Err(not_written(codec));
+            };
+            return Ok((encoding, Some(inner)));
+        }
+        let mut read = Self { compressor: None, has_checksums: false, shard_chunks: None };
+        for (place, codec) in codecs.iter().enumerate() {
+            let configuration = &codec["configuration"];
+            let level = configuration["level"].as_i64();
+            let level = level.and_then(|level| i32::try_from(level).ok());
+            match (place, codec["name"].as_str(), level) {
+                (0, Some("vlen-utf8"), _) if is_text => {}
+                (0, Some("bytes"), _)
+                    if !is_text && (word == 1 || configuration["endian"] == "little") => {}
+                (1.., Some("zstd"), Some(level))
+                    if read.is_plain() && configuration["checksum"] != true =>
+                {
+                    read.compressor = Some(ZarrCompressor::Zstd(level));
+                }
+                (1.., Some("gzip"), Some(level @ 0..)) if read.is_plain() => {
+                    read.compressor = Some(ZarrCompressor::Gzip(level.unsigned_abs()));
+                }
+                (1.., Some("crc32c"), _) if !read.has_checksums => read.has_checksums = true,
+                _ => return Err(not_written(codec)),
+            }
+        }
+        match codecs.is_empty() {
+            true => Err(Error::corrupt_region("metadata", "no codecs")),
+            false => Ok((read, None)),
+        }
+    }
+
+    /// Whether chunks have the bytes of their cells.
+    fn is_plain(&self) -> bool {
+        self.compressor.is_none() && !self.has_checksums
+    }
+
     /// Encodes the bytes of a chunk.
     ///
     /// # Errors

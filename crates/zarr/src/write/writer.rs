@@ -1,22 +1,23 @@
 //! [`ZarrWriter`]: the writes of a store.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
-use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewVariable, cells_of_box};
 use gridfusion_core::{Error, Result};
 
 use super::cell_type::ZarrType;
-use super::encoding::{ZarrEncoding, shard};
+use super::encoding::ZarrEncoding;
 use super::metadata::{ArrayDocument, ArrayFacts, group};
+use super::object::ObjectEncoder;
+use super::threads::in_threads;
 
-/// The most labels of a chunk of labels.
-const LABELS: u64 = 1 << 20;
+/// The labels of a chunk of labels, at least and at most: an array that becomes longer needs no chunk for each label.
+const LABELS: RangeInclusive<u64> = 1 << 10..=1 << 20;
 
 /// A variable with all that its cells need to be stored.
 #[derive(Debug)]
@@ -136,59 +137,19 @@ impl ZarrWriter {
         let variable = &self.variables[chunk.variable];
         let name = &self.array.variables()[chunk.variable].name;
         let cells = variable.cell.stored.stored(&chunk.cells)?;
-        if variable.fill.is_some() && cells.null_count() == cells.len() {
-            return Ok(None);
-        }
         let checked = variable.cell.stored.check(&cells, variable.fill.as_ref());
         checked.map_err(|bad| self.array.bad_cell(name, &ranges, bad))?;
         let shape = self.array.grid().extents(&chunk.coordinates);
-        let bytes = match &self.inner_shape {
-            None => {
-                Some(self.encoded(&cells, &shape, self.array.grid().chunk_shape(), variable)?)
-            }
-            Some(inner) => self.sharded(&cells, &shape, inner, variable)?,
+        let encoder = ObjectEncoder {
+            encoding: &self.encoding,
+            cell: &variable.cell,
+            padding: &variable.padding,
+            object_shape: &self.array.grid().chunk_shape().collect::<Vec<u64>>(),
+            inner_shape: self.inner_shape.as_deref(),
+            leaves_out_nulls: variable.fill.is_some(),
         };
+        let bytes = encoder.object(&cells, &shape)?;
         Ok(bytes.map(|bytes| Content::new(key(name, &chunk.coordinates), bytes)))
-    }
-
-    /// Encodes cells of some shape as those of a chunk, which may be larger.
-    fn encoded(
-        &self,
-        cells: &ArrayRef,
-        shape: &[u64],
-        chunk: impl Iterator<Item = u64>,
-        variable: &StoredVariable,
-    ) -> Result<Vec<u8>> {
-        let whole: Vec<Range<u64>> = chunk.map(|len| 0..len).collect();
-        let cells = cells_of_box(cells, shape, &whole)?;
-        self.encoding.encoded(variable.cell.bytes(&cells, &variable.padding)?)
-    }
-
-    /// Encodes the chunks of a shard; `None` if none of them is stored.
-    fn sharded(
-        &self,
-        cells: &ArrayRef,
-        shape: &[u64],
-        inner: &[u64],
-        variable: &StoredVariable,
-    ) -> Result<Option<Vec<u8>>> {
-        let shard_shape: Vec<u64> = self.array.grid().chunk_shape().collect();
-        let grid = ChunkGrid::new(&shard_shape, inner)?;
-        let chunk = |number| {
-            let coordinates = grid.chunk_coordinates(number);
-            let known = |(axis, len): (usize, &u64)| {
-                let range = grid.axis_range(axis, coordinates[axis]);
-                range.start.min(*len)..range.end.min(*len)
-            };
-            let known: Vec<Range<u64>> = shape.iter().enumerate().map(known).collect();
-            let own = cells_of_box(cells, shape, &known)?;
-            if own.is_empty() || variable.fill.is_some() && own.null_count() == own.len() {
-                return Ok(None);
-            }
-            let lens: Vec<u64> = known.iter().map(|range| range.end - range.start).collect();
-            self.encoded(&own, &lens, inner.iter().copied(), variable).map(Some)
-        };
-        Ok(shard((0..grid.chunks()).map(chunk).collect::<Result<_>>()?))
     }
 
     /// Returns the documents of all arrays, and the objects of labels.
@@ -199,7 +160,7 @@ impl ZarrWriter {
             let cell = zarr_type(name, dimension.labels.data_type())?;
             let labels = cell.stored.stored(&dimension.labels)?;
             let len = labels.len() as u64;
-            let chunk = len.clamp(1, LABELS);
+            let chunk = len.clamp(*LABELS.start(), *LABELS.end());
             for number in 0..len.div_ceil(chunk) {
                 let first = number * chunk;
                 let range = first..first + chunk;
@@ -289,19 +250,7 @@ impl ArrayWriter for ZarrWriter {
     }
 
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
-        let share = chunks.len().div_ceil(threads.max(1)).max(1);
-        let this = &*self;
-        let encoded: Vec<Result<Option<Content>>> = std::thread::scope(|scope| {
-            let parts = chunks.chunks(share).map(|part| {
-                let encode = || part.iter().map(|chunk| this.object(chunk)).collect::<Vec<_>>();
-                scope.spawn(encode)
-            });
-            let parts: Vec<_> = parts.collect();
-            let failed =
-                |_| vec![Err(Error::internal("a thread that encodes chunks has panicked"))];
-            parts.into_iter().flat_map(|part| part.join().unwrap_or_else(failed)).collect()
-        });
-        let encoded = encoded.into_iter().collect::<Result<Vec<_>>>()?;
+        let encoded = in_threads(&chunks, threads, |chunk| self.object(chunk))?;
         for chunk in chunks {
             self.record(chunk)?;
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -18,10 +19,13 @@ use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
+use gridfusion_core::tile::Objects;
+use gridfusion_core::write::TargetDimension;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::dimensions::dimension_columns;
-use super::options::WriteOptions;
+use super::dimensions::{DimensionColumn, dimension_columns};
+use super::options::{WriteMode, WriteOptions};
+use super::place::TargetPlace;
 use super::sink::ArraySink;
 use super::targets::{TargetFormat, targets};
 
@@ -95,6 +99,38 @@ struct WrittenFormat {
     name: &'static str,
 }
 
+impl WrittenFormat {
+    /// Returns the columns that are the dimensions of the array that rows are appended to, in its order.
+    async fn dimensions_of_array(
+        &self,
+        config: &FileSinkConfig,
+        session: &dyn Session,
+    ) -> Result<Vec<DimensionColumn>> {
+        let place =
+            TargetPlace::try_new(config, session.config(), session.runtime_env(), self.target)?;
+        let columns: Vec<&str> =
+            config.output_schema.fields().iter().map(|it| it.name().as_str()).collect();
+        let (folder, _) = place.existing()?;
+        let objects = Arc::new(Objects::many_rewritten(folder));
+        let array = self.target.open(objects, &columns).await?;
+        let dimension = |it: &TargetDimension| {
+            let column = columns.iter().position(|column| *column == it.name);
+            let order = SortOptions { descending: it.descends, nulls_first: false };
+            column.map(|column| DimensionColumn { column, order })
+        };
+        let found: Option<Vec<_>> = array.dimensions().iter().map(dimension).collect();
+        let found = found.unwrap_or_default();
+        let named = self.options.dimensions.as_deref().unwrap_or_default();
+        let is_dimension = |name: &str| array.dimensions().iter().any(|it| it.name == name);
+        match named.iter().find(|name| !is_dimension(name)) {
+            Some(name) => {
+                plan_err!("'dimensions' names '{name}', which is no dimension of the array")
+            }
+            None => Ok(found),
+        }
+    }
+}
+
 const READ: &str = "this is an array; read it as one: STORED AS ARRAY, or read_array";
 
 #[async_trait]
@@ -144,7 +180,7 @@ impl FileFormat for WrittenFormat {
     async fn create_writer_physical_plan(
         &self,
         input: Arc<dyn ExecutionPlan>,
-        _: &dyn Session,
+        session: &dyn Session,
         config: FileSinkConfig,
         _: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
@@ -157,7 +193,10 @@ impl FileFormat for WrittenFormat {
                 config.original_url
             );
         }
-        let dimensions = dimension_columns(&input, self.options.dimensions.as_deref())?;
+        let dimensions = match self.options.mode {
+            WriteMode::Append => self.dimensions_of_array(&config, session).await?,
+            _ => dimension_columns(&input, self.options.dimensions.as_deref())?,
+        };
         let order = dimensions.iter().map(|dimension| {
             let name = config.output_schema.field(dimension.column).name();
             let column = Arc::new(PhysicalColumn::new(name, dimension.column));

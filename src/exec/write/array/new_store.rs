@@ -8,7 +8,7 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt32Type;
 use datafusion::common::exec_datafusion_err;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
@@ -72,10 +72,10 @@ impl NewStore {
         let replaces = self.replaces;
         self.hold()?;
         let written = self.write_slabs(rows, session, context).await?;
-        let (written, (rest, publish)) = written.encode(|writer| Ok(writer.finish()?)).await?;
+        let (mut written, (rest, publish)) = written.encode(|writer| Ok(writer.finish()?)).await?;
         written.count(&rest);
         session.write(rest).await?;
-        if let Publish::Create(root) = &publish {
+        if let Publish::Create(root) | Publish::Update { content: root, .. } = &publish {
             written.counts.objects.add(1);
             written.counts.bytes.add(root.bytes.len());
         }
@@ -85,7 +85,14 @@ impl NewStore {
             other => other,
         };
         session.publish(publish).await?;
-        Ok(())
+        let last = async {
+            session.write(written.writer.afterwards()).await?;
+            session.release().await
+        };
+        last.await.map_err(|error| {
+            DataFusionError::from(error)
+                .context("all rows are in the array; what failed is left to the next append")
+        })
     }
 
     async fn write_slabs(
@@ -180,7 +187,8 @@ impl NewStore {
 
     fn count(&self, writes: &[Write]) {
         for write in writes {
-            if let Write::Put(objects) = write {
+            if let Write::Put(objects) | Write::Overwrite(objects) | Write::Replace(objects) = write
+            {
                 self.counts.objects.add(objects.len());
                 self.counts.bytes.add(objects.iter().map(|it| it.bytes.len()).sum());
             }

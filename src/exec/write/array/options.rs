@@ -1,6 +1,7 @@
 //! [`WriteOptions`]: the options of `COPY … TO` an array.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -14,7 +15,37 @@ const PREFIX: &str = "format.";
 /// Options of `COPY` that DataFusion itself reads.
 const OF_DATAFUSION: &str = "execution.";
 /// The options of all formats.
-const OF_ALL: [&str; 6] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells"];
+const OF_ALL: [&str; 7] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode"];
+/// The options that hold for rows that are appended. The array has the others.
+const OF_APPENDS: [&str; 3] = ["dimensions", "mode", "unlock"];
+
+/// The fate of an array that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum WriteMode {
+    /// It stays, and nothing is written.
+    #[default]
+    Create,
+    /// The new array takes its place.
+    Overwrite,
+    /// It becomes longer.
+    Append,
+}
+
+impl fmt::Display for WriteMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl WriteMode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Overwrite => "overwrite",
+            Self::Append => "append",
+        }
+    }
+}
 
 /// The options of a new array.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +63,9 @@ pub(super) struct WriteOptions {
     pub(super) version: Option<String>,
     /// The most bytes of a file that is put together in memory.
     pub(super) max_bytes: Option<u64>,
-    /// Whether an array that is there already is replaced.
-    pub(super) overwrites: bool,
+    pub(super) mode: WriteMode,
+    /// Whether the lock of another program is taken from it.
+    pub(super) unlocks: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
     fills: BTreeMap<String, String>,
     /// The most cells of the array.
@@ -78,11 +110,21 @@ impl WriteOptions {
                 "checksums" => read.checksums = number(name, value)?,
                 "version" => read.version = Some(value.trim().to_lowercase()),
                 "max_bytes" => read.max_bytes = Some(number(name, value)?),
-                "mode" => read.overwrites = overwrites(value)?,
+                "mode" => read.mode = mode(value, target)?,
+                "unlock" => read.unlocks = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
                 _ => return internal_err!("nothing reads the option '{name}'"),
             }
+        }
+        let names = options.keys().map(|key| key.strip_prefix(PREFIX).unwrap_or(key));
+        let mut of_new_arrays = names.filter(|name| !name.starts_with(OF_DATAFUSION));
+        if read.mode == WriteMode::Append
+            && let Some(name) = of_new_arrays.find(|name| !OF_APPENDS.contains(name))
+        {
+            return plan_err!(
+                "the option '{name}' is for new arrays, and rows are appended; the array keeps what it has"
+            );
         }
         read.codec(target.codecs())?;
         read.check_shards()?;
@@ -187,11 +229,18 @@ fn lengths(option: &str, text: &str) -> Result<BTreeMap<String, u64>> {
     Ok(lengths)
 }
 
-fn overwrites(mode: &str) -> Result<bool> {
-    match mode.trim().to_lowercase().as_str() {
-        "create" => Ok(false),
-        "overwrite" => Ok(true),
-        other => plan_err!("there is no mode '{other}'; there are create and overwrite"),
+fn mode(name: &str, target: &dyn TargetFormat) -> Result<WriteMode> {
+    let name = name.trim().to_lowercase();
+    match target.modes().iter().find(|it| it.name() == name) {
+        Some(mode) => Ok(*mode),
+        None => {
+            let known = target.modes().iter().map(|it| it.name()).collect::<Vec<_>>();
+            plan_err!(
+                "there is no mode '{name}'; the format {} has {}",
+                target.name(),
+                known.join(" and ")
+            )
+        }
     }
 }
 

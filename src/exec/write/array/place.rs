@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::common::exec_err;
+use datafusion::common::{exec_err, plan_err};
+use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::error::Result;
-use gridfusion_core::io::{Folder, StoreFolder};
+use datafusion::execution::config::SessionConfig;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use gridfusion_core::io::{Folder, LocalFolder, StoreFolder, WritableFolder};
+use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::targets::TargetFormat;
+use crate::exec::config::GridfusionConfig;
 
 /// The folder that is written to, and the file in it if the array is one file.
 ///
@@ -24,6 +30,8 @@ pub(super) struct TargetPlace {
     pub(super) folder: Arc<StoreFolder>,
     /// The name of the file in the folder; empty if the array is a folder.
     pub(super) object: String,
+    /// Whether the place is a local path.
+    is_local: bool,
 }
 
 impl TargetPlace {
@@ -32,11 +40,17 @@ impl TargetPlace {
     /// # Errors
     /// If it names no file, and the array is one, or the name is not kept by stores.
     pub(super) fn try_new(
-        name: &str,
-        store: Arc<dyn ObjectStore>,
-        path: &Path,
+        config: &FileSinkConfig,
+        session: &SessionConfig,
+        runtime: &RuntimeEnv,
         target: &dyn TargetFormat,
     ) -> Result<Self> {
+        let [url] = config.table_paths.as_slice() else {
+            return plan_err!("an array is written to one place");
+        };
+        let (name, path) = (config.original_url.as_str(), url.prefix());
+        let store = runtime.object_store(&config.object_store_url)?;
+        let is_local = config.object_store_url == ObjectStoreUrl::local_filesystem();
         let (folder, above, object) = match target.is_one_file() {
             false => (name, path.clone(), String::new()),
             true => {
@@ -54,13 +68,29 @@ impl TargetPlace {
                 (above.map_or(".", |(above, _)| above), Path::from_iter(parts), object)
             }
         };
-        let folder = Arc::new(StoreFolder::new(folder.to_owned(), Arc::clone(&store), above));
-        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object })
+        // Writing an object makes the session forget all that it knows of it.
+        let remote = &GridfusionConfig::from_options(session.options()).remote;
+        let of_session = remote.store(Arc::clone(&store));
+        let folder = Arc::new(StoreFolder::new(folder.to_owned(), of_session, above));
+        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object, is_local })
+    }
+
+    /// Returns the folder of an array that is there, to read and to write. A local one has locks that end with the program.
+    ///
+    /// # Errors
+    /// If there is no such local folder.
+    pub(super) fn existing(&self) -> Result<(Arc<dyn Folder>, Arc<dyn WritableFolder>)> {
+        if !self.is_local {
+            return Ok((Arc::clone(&self.folder) as _, Arc::clone(&self.folder) as _));
+        }
+        let path = LocalFileSystem::new().path_to_filesystem(&self.path)?;
+        let folder = Arc::new(LocalFolder::open(&path, false)?);
+        Ok((Arc::clone(&folder) as _, folder))
     }
 
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self) -> Result<()> {
-        let Self { name, store, path, folder, object } = self;
+        let Self { name, store, path, folder, object, .. } = self;
         let found = match object.is_empty() {
             true => folder.some_below("", 1).await?.into_iter().next(),
             false => match store.head(path).await {
@@ -75,7 +105,7 @@ impl TargetPlace {
                 "'{name}' is there already; delete it first, or replace it: OPTIONS (mode 'overwrite')"
             ),
             Some(found) => exec_err!(
-                "'{name}' has '{found}' already; an array is written to a new place, so delete it first"
+                "'{name}' has '{found}' already; delete it first, or make the array longer: OPTIONS (mode 'append')"
             ),
         }
     }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use datafusion::common::{exec_err, plan_err};
 use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -15,13 +17,14 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::tile::WriteSession;
+use gridfusion_core::io::Folder;
+use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{ArrayWriter, Attributes, NewArray, NewDimension, NewVariable};
 
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
 use super::new_store::NewStore;
-use super::options::WriteOptions;
+use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
 use super::stored_rows::StoredRows;
 use super::targets::TargetFormat;
@@ -52,9 +55,14 @@ const OF_STORAGE: [&str; 14] = [
     "valid_range",
 ];
 
-/// All rows of a query, and the labels of each dimension.
+/// The object that locks an array for one writer.
+const LOCK: &str = ".gridfusion-lock";
+
+/// All rows of a query, and the labels of each dimension, in order.
 struct RowsAndLabels {
-    labels: Vec<Labels>,
+    labels: Vec<ArrayRef>,
+    /// Per dimension, the place of each number of a label.
+    places: Vec<Vec<u64>>,
     stored: StoredRows,
     rows: u64,
     /// The memory of labels.
@@ -99,6 +107,9 @@ impl ArraySink {
         options.check_names(&of_dimensions, &of_variables)?;
         let metrics = Default::default();
         let sink = Self { config, dimensions, variables, options, target, metrics };
+        if sink.options.mode == WriteMode::Append {
+            return Ok(sink);
+        }
         // Types and encodings that cannot be written fail before the query runs.
         let empty = sink
             .dimensions
@@ -112,24 +123,31 @@ impl ArraySink {
         &self.config.output_schema().fields()[column]
     }
 
-    /// Returns the writer of the array with these labels.
-    fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
-        let mut dimensions = vec![];
-        for (dimension, labels) in self.dimensions.iter().zip(labels) {
+    /// Returns the dimensions with these labels.
+    fn new_dimensions(&self, labels: Vec<ArrayRef>) -> Vec<NewDimension> {
+        let dimension = |(dimension, labels): (&DimensionColumn, ArrayRef)| {
             let field = self.field(dimension.column);
-            let attributes = attributes(field);
-            dimensions.push(NewDimension { name: field.name().clone(), labels, attributes });
-        }
-        let mut variables = vec![];
-        for column in &self.variables {
+            NewDimension { name: field.name().clone(), labels, attributes: attributes(field) }
+        };
+        self.dimensions.iter().zip(labels).map(dimension).collect()
+    }
+
+    fn new_variables(&self) -> Result<Vec<NewVariable>> {
+        let variable = |column: &usize| {
             let field = self.field(*column);
-            variables.push(NewVariable {
+            Ok(NewVariable {
                 name: field.name().clone(),
                 data_type: field.data_type().clone(),
                 fill: self.options.fill(field.name(), field.data_type())?,
                 attributes: attributes(field),
-            });
-        }
+            })
+        };
+        self.variables.iter().map(variable).collect()
+    }
+
+    /// Returns the writer of the array with these labels.
+    fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
+        let (dimensions, variables) = (self.new_dimensions(labels), self.new_variables()?);
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
@@ -189,12 +207,48 @@ impl ArraySink {
             stored.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?)?;
             reservation.try_resize(labels.iter().map(Labels::memory).sum())?;
         }
-        Ok(RowsAndLabels { labels, stored, rows, _reservation: reservation })
+        let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
+        let (labels, places) = ordered.into_iter().unzip();
+        Ok(RowsAndLabels { labels, places, stored, rows, _reservation: reservation })
+    }
+
+    /// Appends rows to the array that is there. The caller aborts the session if that fails.
+    async fn append(
+        &self,
+        data: SendableRecordBatchStream,
+        folder: Arc<dyn Folder>,
+        session: &mut WriteSession,
+        context: &TaskContext,
+    ) -> Result<u64> {
+        let now: DateTime<Utc> = SystemTime::now().into();
+        let note = format!("process {} appends since {now}", std::process::id());
+        session.lock(LOCK, note.into(), self.options.unlocks).await?;
+        let objects = Arc::new(Objects::many_rewritten(folder));
+        let columns: Vec<&str> =
+            self.schema().fields().iter().map(|it| it.name().as_str()).collect();
+        let array = self.target.open(objects, &columns).await?;
+        let RowsAndLabels { labels, places, stored, rows, _reservation } =
+            self.read(data, context).await?;
+        if rows == 0 {
+            session.release().await?;
+            return Ok(0);
+        }
+        let (writer, of_labels) =
+            array.writer(self.new_dimensions(labels), self.new_variables()?)?;
+        self.check_cells(writer.array(), rows)?;
+        let at = |(places, of_labels): (Vec<u64>, &Vec<u64>)| {
+            places.into_iter().map(|place| of_labels[place as usize]).collect()
+        };
+        let places = places.into_iter().zip(&of_labels).map(at).collect();
+        let store = NewStore::new(writer, places, false, &self.metrics, context);
+        store.write(stored, session, context).await?;
+        Ok(rows)
     }
 
     /// Fails if the array has far more cells than rows.
     fn check_cells(&self, array: &NewArray, rows: u64) -> Result<()> {
-        let (shape, cells) = (array.grid().shape(), array.grid().cells());
+        let shape: Vec<u64> = array.region().iter().map(|it| it.end - it.start).collect();
+        let cells = shape.iter().product::<u64>();
         let most = self.options.max_cells.unwrap_or(rows.saturating_mul(SPARSE).max(SMALL));
         if cells > most {
             return exec_err!(
@@ -203,6 +257,14 @@ impl ArraySink {
         }
         Ok(())
     }
+}
+
+/// Removes what was written if it failed.
+async fn ended(written: Result<u64>, session: WriteSession) -> Result<u64> {
+    if written.is_err() {
+        session.abort().await;
+    }
+    written
 }
 
 /// Whether a plan writes an array. Its files do not appear one by one when they are complete, as others do.
@@ -246,11 +308,11 @@ impl DisplayAs for ArraySink {
         };
         let dimensions = names(self.dimensions.iter().map(|it| it.column).collect());
         let variables = names(self.variables.clone());
-        write!(
-            f,
-            "ArraySink: format={}, dimensions=[{dimensions}], variables=[{variables}]",
-            self.target.name()
-        )
+        write!(f, "ArraySink: format={}", self.target.name())?;
+        if self.options.mode != WriteMode::Create {
+            write!(f, ", mode={}", self.options.mode)?;
+        }
+        write!(f, ", dimensions=[{dimensions}], variables=[{variables}]")
     }
 }
 
@@ -269,28 +331,25 @@ impl DataSink for ArraySink {
         data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let [url] = self.config.table_paths.as_slice() else {
-            return plan_err!("an array is written to one place");
-        };
-        let store = context.runtime_env().object_store(&self.config.object_store_url)?;
-        let name = &self.config.original_url;
-        let place = TargetPlace::try_new(name, store, url.prefix(), self.target)?;
-        if !self.options.overwrites {
+        let (session, runtime) = (context.session_config(), context.runtime_env());
+        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
+        if self.options.mode == WriteMode::Append {
+            let (folder, writable) = place.existing()?;
+            let mut session = WriteSession::new(writable);
+            let appended = self.append(data, folder, &mut session, context).await;
+            return ended(appended, session).await;
+        }
+        let replaces = self.options.mode == WriteMode::Overwrite;
+        if !replaces {
             place.check_empty().await?;
         }
-        let RowsAndLabels { labels, stored, rows, _reservation } = self.read(data, context).await?;
-        let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
-        let (labels, places): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
+        let RowsAndLabels { labels, places, stored, rows, _reservation } =
+            self.read(data, context).await?;
         let writer = self.writer(labels, &place.object)?;
         self.check_cells(writer.array(), rows)?;
         let mut session = WriteSession::new(place.folder);
-        let store = NewStore::new(writer, places, self.options.overwrites, &self.metrics, context);
-        match store.write(stored, &mut session, context).await {
-            Ok(()) => Ok(rows),
-            Err(error) => {
-                session.abort().await;
-                Err(error)
-            }
-        }
+        let store = NewStore::new(writer, places, replaces, &self.metrics, context);
+        let written = store.write(stored, &mut session, context).await;
+        ended(written.map(|()| rows), session).await
     }
 }

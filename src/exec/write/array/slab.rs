@@ -16,7 +16,7 @@ use arrow::compute::{concat, take};
 use arrow::datatypes::UInt32Type;
 use datafusion::common::{exec_err, internal_err};
 use datafusion::error::Result;
-use gridfusion_core::grid::{AxisSelection, ChunkGrid, for_each_run};
+use gridfusion_core::grid::{AxisSelection, for_each_run, unravel};
 use gridfusion_core::write::{NewArray, NewChunk, NewVariable};
 
 /// No row.
@@ -107,9 +107,8 @@ impl Slab {
     /// `Internal` errors only.
     pub(super) fn chunks(&self, array: &NewArray) -> Result<Vec<NewChunk>> {
         let rank = array.dimensions().len();
-        let grid = array.grid();
-        // The chunks of a row of chunks follow one another.
-        let count = grid.chunks_per_axis()[1..].iter().product::<u64>();
+        let across = array.chunks_of_region().split_off(1);
+        let counts: Vec<u64> = across.iter().map(|range| range.end - range.start).collect();
         let mut chunks = vec![];
         for (variable, described) in array.variables().iter().enumerate() {
             let columns: Vec<ArrayRef> =
@@ -119,9 +118,11 @@ impl Slab {
                 true => new_empty_array(&described.data_type),
                 false => concat(&parts)?,
             };
-            for number in self.number * count..(self.number + 1) * count {
-                let coordinates = grid.chunk_coordinates(number);
-                let cells = take(&values, &self.rows_of(grid, &coordinates), None)?;
+            for number in 0..counts.iter().product() {
+                let at = unravel(number, &counts).into_iter().zip(&across);
+                let at = at.map(|(at, range)| at + range.start);
+                let coordinates: Vec<u64> = std::iter::once(self.number).chain(at).collect();
+                let cells = take(&values, &self.rows_of(array, &coordinates), None)?;
                 chunks.push(NewChunk { variable, coordinates, cells });
             }
         }
@@ -129,15 +130,15 @@ impl Slab {
     }
 
     /// Returns the row of each cell of a chunk; NULL for a cell without a row.
-    fn rows_of(&self, grid: &ChunkGrid, chunk: &[u64]) -> UInt32Array {
-        let within = |(axis, own): (usize, &Range<u64>)| {
-            let of_chunk = grid.axis_range(axis, chunk[axis]);
-            let within = of_chunk.start - own.start..of_chunk.end - own.start;
+    fn rows_of(&self, array: &NewArray, chunk: &[u64]) -> UInt32Array {
+        let written = array.ranges_in(chunk);
+        let within = |(written, own): (&Range<u64>, &Range<u64>)| {
+            let within = written.start - own.start..written.end - own.start;
             AxisSelection::from_range(own.end - own.start, within)
         };
-        let selection: Vec<AxisSelection> = self.ranges.iter().enumerate().map(within).collect();
-        let mut rows =
-            UInt32Builder::with_capacity(grid.extents(chunk).iter().product::<u64>() as usize);
+        let selection: Vec<AxisSelection> = written.iter().zip(&self.ranges).map(within).collect();
+        let cells = written.iter().map(|range| range.end - range.start).product::<u64>();
+        let mut rows = UInt32Builder::with_capacity(cells as usize);
         for_each_run(&selection, |run| {
             let run = &self.rows[run.start as usize..run.end as usize];
             run.iter().for_each(|row| rows.append_option((*row != NONE).then_some(*row)));
@@ -146,11 +147,11 @@ impl Slab {
     }
 }
 
-/// Returns the indices of a row of chunks, and the number of its cells.
+/// Returns the indices of a row of chunks that are written, and the number of its cells.
 fn ranges_of(array: &NewArray, number: u64) -> (Vec<Range<u64>>, u64) {
-    let grid = array.grid();
-    let mut ranges: Vec<Range<u64>> = grid.shape().iter().map(|len| 0..*len).collect();
-    ranges[0] = grid.axis_range(0, number);
+    let mut ranges = array.region().to_vec();
+    let row = array.grid().axis_range(0, number);
+    ranges[0] = row.start.max(ranges[0].start)..row.end.min(ranges[0].end);
     let cells = ranges.iter().map(|range| range.end - range.start).product();
     (ranges, cells)
 }

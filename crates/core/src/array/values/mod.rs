@@ -13,6 +13,7 @@ mod number;
 mod packed;
 mod properties;
 mod scalar;
+mod stored_numbers;
 mod temporal;
 mod text;
 mod value_column;

@@ -27,9 +27,9 @@ use crate::format::{ElementType, ZoneBound, bound};
 /// How stored numbers of one type become a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberColumn {
-    element: ElementType,
+    pub(super) element: ElementType,
     /// Whether NaN is NULL; false for integers.
-    nan_is_null: bool,
+    pub(super) nan_is_null: bool,
     /// The element that stands for NULL.
     pub(super) fill: Option<ZoneBound>,
     /// Whether `fill` is a zero, and zeros of either sign stand for NULL.

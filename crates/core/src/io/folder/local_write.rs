@@ -10,8 +10,8 @@
 //!
 //! A draft that is dropped earlier is removed. After a crash it stays, and belongs to no array.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::LocalFolder;
-use super::write::{ExistingObject, Upload, WritableFolder, exists};
+use super::write::{ExistingObject, FolderLock, Upload, WritableFolder, changed, exists, locked};
 use crate::error::{Error, Result};
 
 /// Returns the error for a failed write: `Usage` if the file exists already, else `Io`.
@@ -137,6 +137,30 @@ impl WritableFolder for LocalFolder {
         Ok(Box::new(LocalUpload(Some(draft), self.at(path)?)))
     }
 
+    async fn update(&self, path: &str, bytes: Bytes, old: &Bytes) -> Result<()> {
+        let (at, old) = (self.at(path)?, old.clone());
+        let name = at.display().to_string();
+        let replaced = blocking(at, move |path| {
+            match fs::read(path) {
+                Ok(found) if found == old => {}
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => return Ok(false),
+            }
+            let mut draft = Draft::create(path)?;
+            draft.file.write_all(&bytes)?;
+            draft.complete(ExistingObject::Replace).map(|()| true)
+        });
+        if replaced.await? { Ok(()) } else { Err(changed(&name)) }
+    }
+
+    async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock> {
+        let at = self.at(path)?;
+        let name = at.display().to_string();
+        let taken = blocking(at, move |path| lock(path, &note, takes_over)).await?;
+        let file = taken.map_err(|note| locked(&name, &note))?;
+        Ok(FolderLock { object: path.into(), _file: Some(file) })
+    }
+
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
         let from = self.at(from)?;
         blocking(self.at(to)?, move |to| {
@@ -158,6 +182,53 @@ impl WritableFolder for LocalFolder {
         })
         .await
     }
+}
+
+/// Locks a file, which it creates, and writes a note into it. The system releases the lock of a program that ends. Fails with the note of a
+/// program that holds the lock.
+fn lock(path: &Path, note: &[u8], takes_over: bool) -> std::io::Result<Result<File, Vec<u8>>> {
+    loop {
+        let mut options = File::options();
+        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let is_locked = match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => false,
+            // Some file systems have no locks.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => true,
+            Err(TryLockError::Error(error)) => return Err(error),
+        };
+        if !is_locked && !takes_over {
+            let mut of_holder = vec![];
+            file.read_to_end(&mut of_holder)?;
+            return Ok(Err(of_holder));
+        }
+        // The holder before may have deleted the file after it was opened here.
+        if !is_same_file(&file, path)? {
+            continue;
+        }
+        file.set_len(0)?;
+        file.write_all(note)?;
+        file.sync_all()?;
+        return Ok(Ok(file));
+    }
+}
+
+/// Whether an open file is still the one at `path`.
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let place = |it: fs::Metadata| (it.dev(), it.ino());
+    match fs::metadata(path) {
+        Ok(there) => Ok(place(there) == place(file.metadata()?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Systems without inodes do not delete a file that is open.
+#[cfg(not(unix))]
+fn is_same_file(_: &File, _: &Path) -> std::io::Result<bool> {
+    Ok(true)
 }
 
 /// A file that is appended to, and its final path. The draft is `None` during an append, and after one fails.

@@ -23,7 +23,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
-pub use write::{ExistingObject, Upload, WritableFolder};
+pub use write::{ExistingObject, FolderLock, Upload, WritableFolder};
 
 use super::{ByteRange, ByteSource, MAX_CONCURRENT_IO, ObjectStamp};
 use crate::error::Result;

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, WriteMultipart};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion, WriteMultipart};
 
 use super::StoreFolder;
-use super::write::{ExistingObject, Upload, WritableFolder, exists};
-use crate::error::{Error, Result};
+use super::write::{ExistingObject, FolderLock, Upload, WritableFolder, changed, exists, locked};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The size of each part of an object: at least the minimum that stores require, and the same for all parts.
 const PART_BYTES: usize = 8 << 20;
@@ -53,6 +53,48 @@ impl WritableFolder for StoreFolder {
             self.store.store().put_multipart(&path).await.map_err(|error| failed(&name, error))?;
         let parts = WriteMultipart::new_with_chunk_size(parts, PART_BYTES);
         Ok(Box::new(StoreUpload { name, store: Arc::clone(self.store.store()), path, parts }))
+    }
+
+    async fn update(&self, path: &str, bytes: Bytes, old: &Bytes) -> Result<()> {
+        let (name, at) = (self.error_name(path), self.path_to_write(path));
+        let store = self.store.store();
+        let found = match store.get(&at).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Err(changed(&name)),
+            Err(error) => return Err(failed(&name, error)),
+        };
+        let version =
+            UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
+        let there = found.bytes().await.map_err(|error| failed(&name, error))?;
+        if there != *old {
+            return Err(changed(&name));
+        }
+        let conditional = PutMode::Update(version);
+        match store.put_opts(&at, bytes.clone().into(), conditional.into()).await {
+            // The lock is all that such a store has.
+            Err(object_store::Error::NotImplemented { .. }) => {
+                self.put(path, bytes, ExistingObject::Replace).await
+            }
+            Err(object_store::Error::Precondition { .. }) => Err(changed(&name)),
+            put => put.map(drop).map_err(|error| failed(&name, error)),
+        }
+    }
+
+    async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock> {
+        let (name, at) = (self.error_name(path), self.path_to_write(path));
+        match self.put(path, note.clone(), ExistingObject::Refuse).await {
+            Err(error) if error.kind() == ErrorKind::Usage && takes_over => {
+                self.put(path, note, ExistingObject::Replace).await?;
+            }
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                let found = self.store.store().get(&at).await;
+                let found = found.map_err(|error| failed(&name, error))?;
+                let of_holder = found.bytes().await.map_err(|error| failed(&name, error))?;
+                return Err(locked(&name, &of_holder));
+            }
+            put => put?,
+        }
+        Ok(FolderLock { object: path.into(), _file: None })
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {

@@ -1,6 +1,8 @@
 //! Folders that objects can be written to.
 
 use std::fmt::Debug;
+use std::fs::File;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -35,6 +37,19 @@ pub trait WritableFolder: Debug + Send + Sync {
     /// `Io` if the object cannot be begun.
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>>;
 
+    /// Replaces an object that has the bytes `old`.
+    ///
+    /// # Errors
+    /// `Usage` if it has other bytes, or is gone: another program wrote to it. `Io` if it cannot be read or written.
+    async fn update(&self, path: &str, bytes: Bytes, old: &Bytes) -> Result<()>;
+
+    /// Locks the folder for one writer, until the lock is released. The lock is an object at `path`, which has the `note` for those who
+    /// find it. With `takes_over`, a lock that another program holds, or left behind, is taken from it.
+    ///
+    /// # Errors
+    /// `Usage` if another program holds the lock, `Io` if it cannot be written.
+    async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock>;
+
     /// Renames an object, or a folder where the store has folders. The new name must not exist yet.
     ///
     /// # Errors
@@ -46,6 +61,15 @@ pub trait WritableFolder: Debug + Send + Sync {
     /// # Errors
     /// `Io` if the object cannot be deleted.
     async fn delete(&self, path: &str) -> Result<()>;
+}
+
+/// The lock of a folder. It is held until its object is deleted: see [`FolderLock::object`].
+#[derive(Debug)]
+pub struct FolderLock {
+    /// The path of the lock's object. Its holder deletes it last.
+    pub object: Arc<str>,
+    /// The open file of a lock that ends with the program.
+    pub(super) _file: Option<File>,
 }
 
 /// An object that is being written. Dropping the upload leaves no object; [`Upload::abort`] also leaves no
@@ -69,6 +93,21 @@ pub trait Upload: Debug + Send {
     /// # Errors
     /// `Io` if the bytes cannot be deleted.
     async fn abort(self: Box<Self>) -> Result<()>;
+}
+
+/// Returns the error for an object that has other bytes than expected.
+pub(super) fn changed(name: &str) -> Error {
+    Error::usage("another program has written to it meanwhile; nothing was changed, so try again")
+        .in_file(name)
+}
+
+/// Returns the error for a lock that another program holds, or has left behind.
+pub(super) fn locked(name: &str, note: &[u8]) -> Error {
+    let note = String::from_utf8_lossy(note);
+    let message = format!(
+        "another program writes here, and says \"{note}\"; wait for it, or, if it has ended, take its lock: OPTIONS (unlock true)"
+    );
+    Error::usage(message).in_file(name)
 }
 
 /// Returns the error for an object that must not be replaced.

@@ -6,13 +6,18 @@ mod netcdf;
 mod zarr;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use datafusion::common::not_impl_err;
 use datafusion::error::Result;
-use gridfusion_core::write::{ArrayWriter, NewArray};
+use gridfusion_core::tile::Objects;
+use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
 
-use super::options::WriteOptions;
+use super::options::{WriteMode, WriteOptions};
 
 /// A format that answers are written in.
+#[async_trait]
 pub(super) trait TargetFormat: Debug + Send + Sync {
     /// The name of the format in plans and messages.
     fn name(&self) -> &'static str;
@@ -22,6 +27,9 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
 
     /// Whether an array is one file, and not a folder of objects.
     fn is_one_file(&self) -> bool;
+
+    /// The modes that the format has for an array that is there already.
+    fn modes(&self) -> &'static [WriteMode];
 
     /// The options besides those that all formats have.
     fn options(&self) -> &'static [&'static str];
@@ -39,6 +47,15 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         object: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>>;
+
+    /// Opens an array that rows with these columns are appended to.
+    ///
+    /// # Errors
+    /// If there is no such array, or it cannot be appended to.
+    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
+        let _ = (objects, columns);
+        not_impl_err!("an append to {}", self.name())
+    }
 }
 
 /// Returns all formats.

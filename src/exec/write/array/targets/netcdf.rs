@@ -1,12 +1,13 @@
 //! `COPY … TO 'x.nc'`: a NetCDF file.
 
+use async_trait::async_trait;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use gridfusion_cf::{NetcdfEncoding, NetcdfVersion, NetcdfWriter};
 use gridfusion_core::write::{ArrayWriter, NewArray};
 
 use super::TargetFormat;
-use crate::exec::write::array::options::WriteOptions;
+use crate::exec::write::array::options::{WriteMode, WriteOptions};
 
 /// One file, which is put together in memory.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ const VERSIONS: [(&str, NetcdfVersion); 4] = [
     ("cdf5", NetcdfVersion::Data64),
 ];
 
+#[async_trait]
 impl TargetFormat for NetcdfTarget {
     fn name(&self) -> &'static str {
         "netcdf"
@@ -33,8 +35,12 @@ impl TargetFormat for NetcdfTarget {
         true
     }
 
+    fn modes(&self) -> &'static [WriteMode] {
+        &[WriteMode::Create, WriteMode::Overwrite]
+    }
+
     fn options(&self) -> &'static [&'static str] {
-        &["max_bytes", "mode", "version"]
+        &["max_bytes", "version"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {

@@ -1,17 +1,22 @@
 //! `COPY … TO 'x.zarr'`: a Zarr store of version 3.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
-use gridfusion_core::write::{ArrayWriter, NewArray};
+use gridfusion_core::tile::Objects;
+use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
 use gridfusion_zarr::{ZarrCompressor, ZarrEncoding, ZarrWriter};
 
 use super::TargetFormat;
-use crate::exec::write::array::options::WriteOptions;
+use crate::exec::write::array::options::{WriteMode, WriteOptions};
 
 /// A folder of objects.
 #[derive(Debug)]
 pub(super) struct ZarrTarget;
 
+#[async_trait]
 impl TargetFormat for ZarrTarget {
     fn name(&self) -> &'static str {
         "zarr"
@@ -25,8 +30,12 @@ impl TargetFormat for ZarrTarget {
         false
     }
 
+    fn modes(&self) -> &'static [WriteMode] {
+        &[WriteMode::Create, WriteMode::Append]
+    }
+
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "shards"]
+        &["checksums", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
@@ -52,6 +61,10 @@ impl TargetFormat for ZarrTarget {
             shard_chunks: shard_chunks(&array, options),
         };
         Ok(Box::new(ZarrWriter::try_new(array, encoding)?))
+    }
+
+    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
+        Ok(Box::new(gridfusion_zarr::ZarrTarget::open(objects, columns).await?))
     }
 }
 

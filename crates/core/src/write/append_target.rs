@@ -1,0 +1,37 @@
+//! [`AppendTarget`]: an array that is there, to which rows are appended.
+
+use std::fmt::Debug;
+
+use arrow::array::ArrayRef;
+
+use super::{ArrayWriter, NewDimension, NewVariable};
+use crate::error::Result;
+
+/// A dimension of an array that is there.
+#[derive(Debug, Clone)]
+pub struct TargetDimension {
+    /// The name of the dimension, and of the column of its labels.
+    pub name: String,
+    /// The labels, as queries show them.
+    pub labels: ArrayRef,
+    /// Whether the labels descend.
+    pub descends: bool,
+}
+
+/// An array that is there, to which rows are appended.
+pub trait AppendTarget: Debug + Send + Sync {
+    /// Returns the dimensions, the slowest first.
+    fn dimensions(&self) -> &[TargetDimension];
+
+    /// Returns the writer of new rows with these dimensions, in the order of the target's, and variables: the columns of the rows. Also
+    /// returns the index of each new label along its dimension.
+    ///
+    /// # Errors
+    /// `Usage` if the labels have no place, or the target cannot have these variables.
+    #[expect(clippy::type_complexity, reason = "a writer, and indices per dimension")]
+    fn writer(
+        self: Box<Self>,
+        dimensions: Vec<NewDimension>,
+        variables: Vec<NewVariable>,
+    ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)>;
+}

@@ -1,0 +1,39 @@
+//! [`Journal`]: an object that tells what is being appended. Who finds one knows that a program was stopped.
+
+use gridfusion_core::format::Content;
+use gridfusion_core::{Error, Result};
+use serde_json::{Value, json};
+
+/// The object's name in the store.
+pub(super) const JOURNAL: &str = ".gridfusion-append";
+
+/// An append: a dimension, its length before, and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Journal {
+    pub(super) dimension: String,
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Journal {
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// `Usage` if the object is none.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
+        let parsed = || {
+            let read: Value = serde_json::from_slice(bytes).ok()?;
+            let dimension = read["dimension"].as_str()?.to_owned();
+            Some(Self { dimension, from: read["from"].as_u64()?, to: read["to"].as_u64()? })
+        };
+        let not_one =
+            || Error::usage("this is no journal of an append; remove it").in_file(JOURNAL);
+        parsed().ok_or_else(not_one)
+    }
+
+    pub(super) fn content(&self) -> Content {
+        let Self { dimension, from, to } = self;
+        let text = json!({"dimension": dimension, "from": from, "to": to}).to_string();
+        Content::new(JOURNAL, text)
+    }
+}

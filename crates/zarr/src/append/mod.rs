@@ -1,0 +1,28 @@
+//! Appending to Zarr stores of version 3 that have consolidated metadata.
+//!
+//! ```text
+//!   .gridfusion-append            what is about to be appended, until it is done
+//!   t2m/c/3/0   t2m/c/4/0         the object at the end with old and new cells, and new objects
+//!   time/c/0                      labels
+//!   zarr.json                     all new lengths: readers see the new rows from here on       ◀ published
+//!   t2m/zarr.json  time/zarr.json the same lengths, for readers that do not look at the root
+//! ```
+//!
+//! A reader with the old metadata does not look behind the old length, so each object may be replaced before the new metadata is. A program
+//! that is stopped leaves the old array, or the new one; the next append removes the objects that it left.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `target` | the store, its arrays, and what fits them |
+//! | `variable` | one array: how new cells are stored, and the old cells of an object |
+//! | `appender` | the writer |
+//! | `journal` | what a program that was stopped was about to append |
+//! | `shape_in_document` | new lengths in documents, whose other bytes stay |
+
+mod appender;
+mod journal;
+mod shape_in_document;
+mod target;
+mod variable;
+
+pub use target::ZarrTarget;

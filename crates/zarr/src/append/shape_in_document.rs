@@ -1,0 +1,151 @@
+//! Changes the length of an axis in a document, and leaves every other byte as it is: numbers and order of members stay those of the program
+//! that wrote it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use gridfusion_core::{Error, Result};
+use serde_json::Value;
+
+/// Returns the document with another length of an axis of the array whose document is at `path`: names of members, from the outermost on.
+///
+/// # Errors
+/// `Unsupported` if the document is no plain JSON.
+pub(super) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64) -> Result<Bytes> {
+    let changed = || {
+        let mut at = 0..document.len();
+        for name in path.iter().chain(&["shape"]) {
+            at = member(document, at, name)?;
+        }
+        let shape: Value = serde_json::from_slice(&document[at.clone()]).ok()?;
+        let mut shape: Vec<u64> = serde_json::from_value(shape).ok()?;
+        *shape.get_mut(axis)? = len;
+        let text = serde_json::to_string(&shape).ok()?;
+        let parts = [&document[..at.start], text.as_bytes(), &document[at.end..]];
+        let changed = parts.concat();
+        is_only_change(document, &changed, path, &shape).then(|| Bytes::from(changed))
+    };
+    changed()
+        .ok_or_else(|| Error::unsupported("an append to a store whose metadata is no plain JSON"))
+}
+
+/// Whether a document differs from another in this shape only.
+fn is_only_change(before: &[u8], after: &[u8], path: &[&str], shape: &[u64]) -> bool {
+    let (Ok(mut before), Ok(after)) =
+        (serde_json::from_slice::<Value>(before), serde_json::from_slice::<Value>(after))
+    else {
+        return false;
+    };
+    let mut node = &mut before;
+    for name in path {
+        node = &mut node[*name];
+    }
+    node["shape"] = Value::from(shape.to_vec());
+    before == after
+}
+
+/// Returns the place of the value of a member of the object at `object`, the last of that name.
+fn member(text: &[u8], object: Range<usize>, name: &str) -> Option<Range<usize>> {
+    let mut at = blanks(text, object.start);
+    let mut found = None;
+    if text.get(at) != Some(&b'{') {
+        return None;
+    }
+    at = blanks(text, at + 1);
+    while text.get(at) == Some(&b'"') {
+        let end = value_end(text, at)?;
+        let key: String = serde_json::from_slice(&text[at..end]).ok()?;
+        at = blanks(text, end);
+        if text.get(at) != Some(&b':') {
+            return None;
+        }
+        at = blanks(text, at + 1);
+        let end = value_end(text, at)?;
+        if key == name {
+            found = Some(at..end);
+        }
+        at = blanks(text, end);
+        if text.get(at) == Some(&b',') {
+            at = blanks(text, at + 1);
+        }
+    }
+    found
+}
+
+/// Returns the end of the value that begins at a place.
+fn value_end(text: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0_usize);
+    loop {
+        match text.get(at)? {
+            b'"' => at = text_end(text, at)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                at += 1;
+            }
+            b',' | b':' if depth > 0 => at += 1,
+            byte if byte.is_ascii_whitespace() && depth > 0 => at += 1,
+            _ => {
+                let is_word = |byte: &u8| !b",:]}".contains(byte) && !byte.is_ascii_whitespace();
+                let len = text[at..].iter().take_while(|byte| is_word(byte)).count();
+                at += len;
+                if len == 0 {
+                    return None;
+                }
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Returns the end of a text, whose first quote is at a place.
+fn text_end(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match text.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+fn blanks(text: &[u8], start: usize) -> usize {
+    start + text[start.min(text.len())..].iter().take_while(|it| it.is_ascii_whitespace()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_byte_stays() {
+        let before = br#"{"a\"}": [1, {"shape": 3}], "scale": 0.1000000000000000055,
+          "m": {"v": {"note": "a \\", "shape" : [ 3,4 ], "fill": -1e-9, "x": {}}, "w": [[], {}]}}"#;
+        let after = with_length(&Bytes::from_static(before), &["m", "v"], 0, 17).unwrap();
+        let expected = String::from_utf8_lossy(before).replace("[ 3,4 ]", "[17,4]");
+        assert_eq!(String::from_utf8_lossy(&after), expected);
+    }
+
+    #[test]
+    fn documents_that_do_not_fit_are_errors() {
+        for text in [
+            "",
+            "{",
+            r#"{"m": 3}"#,
+            r#"{"m": {"v": {"shape": 3}}}"#,
+            r#"{"m": {"v": {"shape": [3]}}"#,
+            r#"{"m": {"v": {"shape": []}}}"#,
+            r#"{"m": {"v": {"shape": [3], "fill": NaN}}}"#,
+            r#"{"m": {"v": {"shape": [3]]}}"#,
+            r#"["m"]"#,
+        ] {
+            assert!(with_length(&Bytes::from(text), &["m", "v"], 0, 1).is_err(), "{text}");
+        }
+    }
+}

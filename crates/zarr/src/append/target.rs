@@ -1,0 +1,371 @@
+//! [`ZarrTarget`]: a store that rows are appended to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::cast;
+use arrow::util::display::array_value_to_string;
+use bytes::Bytes;
+use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, VariableStore};
+use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
+use gridfusion_core::format::{ByteRange, Location};
+use gridfusion_core::options::ResolvedOptions;
+use gridfusion_core::source::ArrayGroup;
+use gridfusion_core::tile::{Documents, Objects};
+use gridfusion_core::write::{
+    AppendTarget, AppendedLabels, ArrayWriter, NewArray, NewDimension, NewVariable, TargetDimension,
+};
+use gridfusion_core::{Error, Result};
+use serde_json::Value;
+
+use super::appender::ZarrAppender;
+use super::journal::{JOURNAL, Journal};
+use super::variable::TargetVariable;
+use crate::store::ZarrReader;
+
+/// The document of a group, or of an array.
+pub(super) const DOCUMENT: &str = "zarr.json";
+
+/// A Zarr store of version 3, to which rows are appended along one dimension of some of its variables.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, Float32Array, Int32Array};
+/// use arrow::datatypes::DataType;
+/// use futures::{TryStreamExt, stream};
+/// use gridfusion_core::io::LocalFolder;
+/// use gridfusion_core::tile::{Objects, WriteSession, write_all};
+/// use gridfusion_core::write::{AppendTarget, NewArray, NewChunk, NewDimension, NewVariable};
+/// use gridfusion_zarr::{ZarrEncoding, ZarrTarget, ZarrWriter, open};
+///
+/// # #[tokio::main]
+/// # async fn main() -> gridfusion_core::Result<()> {
+/// let dimension = |labels: Vec<i32>| NewDimension {
+///     name: "x".into(),
+///     labels: Arc::new(Int32Array::from(labels)),
+///     attributes: Default::default(),
+/// };
+/// let v = NewVariable {
+///     name: "v".into(),
+///     data_type: DataType::Float32,
+///     fill: None,
+///     attributes: Default::default(),
+/// };
+/// let chunk = |at, cells: Vec<f32>| NewChunk {
+///     variable: 0,
+///     coordinates: vec![at],
+///     cells: Arc::new(Float32Array::from(cells)) as ArrayRef,
+/// };
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("x.zarr");
+/// # std::fs::create_dir(&path).unwrap();
+/// let folder = Arc::new(LocalFolder::open(&path, false)?);
+/// let array = NewArray::try_new(vec![dimension(vec![10, 20, 30])], vec![v.clone()], &[2])?;
+/// let writer = ZarrWriter::try_new(array, ZarrEncoding::default())?;
+/// let chunks = [Ok(chunk(0, vec![0.5, 1.0])), Ok(chunk(1, vec![1.5]))];
+/// write_all(writer, stream::iter(chunks), folder.clone()).await?;
+///
+/// let objects = Arc::new(Objects::many_rewritten(folder.clone()));
+/// let target = ZarrTarget::open(objects, &["x", "v"]).await?;
+/// let (mut writer, places) = Box::new(target).writer(vec![dimension(vec![40])], vec![v])?;
+/// assert_eq!(places, [[3]]);
+/// let mut session = WriteSession::new(folder);
+/// session.write(writer.write(chunk(1, vec![2.0]))?).await?; // the chunk of 30 and 40
+/// let (rest, publish) = writer.finish()?;
+/// session.write(rest).await?;
+/// session.publish(publish).await?;
+/// session.write(writer.afterwards()).await?;
+///
+/// let reader = open(path.to_str().unwrap()).await?.array("v").await?;
+/// let batches: Vec<_> = reader.batches().try_collect().await?;
+/// assert_eq!(batches.iter().map(|it| it.num_rows()).sum::<usize>(), 4);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ZarrTarget {
+    pub(super) root: Bytes,
+    /// The metadata of each array, by path.
+    pub(super) metadata: BTreeMap<String, Value>,
+    pub(super) dimensions: Vec<TargetDimension>,
+    /// The variables with the labels of each dimension.
+    pub(super) labels: Vec<TargetVariable>,
+    pub(super) variables: Vec<TargetVariable>,
+    /// The append of a program that was stopped.
+    pub(super) left: Option<Journal>,
+}
+
+impl ZarrTarget {
+    /// Opens a store whose variables and dimensions have these names.
+    ///
+    /// # Errors
+    /// `Usage` if the store does not have them, or its metadata is not all of one age. `Unsupported` for a store without consolidated
+    /// metadata of version 3. Also for types and codecs that cannot be written.
+    pub async fn open(objects: Arc<Objects>, columns: &[&str]) -> Result<Self> {
+        let at = |object: String| Location::new(object, ByteRange::Whole);
+        let first = [at(DOCUMENT.to_owned()), at(JOURNAL.to_owned())];
+        let found = objects.read_if_present(&first).await?;
+        let [Some(root), left] = <[Option<Bytes>; 2]>::try_from(found).unwrap_or_default() else {
+            let message = "there is no Zarr store of version 3 to append to: no zarr.json";
+            return Err(objects.named(Error::usage(message)));
+        };
+        let left = left.map(|bytes| Journal::parse(&bytes)).transpose()?;
+        let metadata = consolidated(&root).map_err(|error| objects.named(error))?;
+        let (dimensions, variables) =
+            roles(&metadata, columns).map_err(|error| objects.named(error))?;
+        let reader = ZarrReader::read(Arc::clone(&objects), &Documents::default()).await?;
+        let arrays = reader.arrays().to_vec();
+        let store: Arc<dyn VariableStore> = Arc::new(reader);
+        let view = HierarchyView::new(&ResolvedOptions::default(), &ReadOptions::default());
+        let group = HierarchyGroup::new(objects.name(), store, view)?;
+        let names: Vec<&String> = dimensions.iter().chain(&variables).collect();
+        let documents = names.iter().map(|name| at(format!("{name}/{DOCUMENT}")));
+        let documents = objects.read(&documents.collect::<Vec<_>>()).await?;
+        let paths: Vec<String> = names.iter().map(|name| (*name).clone()).collect();
+        let opened = names.into_iter().zip(group.arrays(&paths).await?).zip(documents);
+        let opened = opened.map(|((name, array), document)| {
+            let zarr = arrays.iter().find(|it| it.variable().path == *name);
+            let zarr = zarr.ok_or_else(|| Error::internal(format!("no array {name}")))?;
+            TargetVariable::try_new(Arc::clone(zarr), array.into_grid()?, &metadata[name], document)
+        });
+        let opened = opened.collect::<Result<Vec<_>>>();
+        let mut labels = opened.map_err(|error| objects.named(error))?;
+        let variables = labels.split_off(dimensions.len());
+        let dims = variables.iter().take(1).flat_map(TargetVariable::dims);
+        let target = dimensions.into_iter().zip(dims).map(|(name, dimension)| {
+            let labels = dimension.labels();
+            Ok(TargetDimension {
+                name,
+                labels: labels.slice(0..labels.len())?,
+                descends: labels.order() == LabelOrder::Descending,
+            })
+        });
+        let dimensions = target.collect::<Result<Vec<_>>>()?;
+        for variable in labels.iter().chain(&variables) {
+            variable.check_cells().map_err(|error| objects.named(error))?;
+        }
+        let target = Self { root, metadata, dimensions, labels, variables, left };
+        target.check_documents().map_err(|error| objects.named(error))?;
+        Ok(target)
+    }
+
+    /// Fails if the document of an array differs from its copy in the root, unless a program was stopped between the two.
+    fn check_documents(&self) -> Result<()> {
+        for variable in self.labels.iter().chain(&self.variables) {
+            let name = variable.name();
+            let (mut own, listed) = (parse(&variable.document)?, &self.metadata[name]);
+            if let Some(left) = &self.left
+                && let Some(axis) = axis_of(listed, &left.dimension)
+                && own["shape"][axis] == left.from
+                && listed["shape"][axis] == left.to
+            {
+                own["shape"][axis] = Value::from(left.to);
+            }
+            if without_members_of_groups(own) != without_members_of_groups(listed.clone()) {
+                return Err(Error::usage(format!(
+                    "the metadata of \"{name}\" in the root's zarr.json is not that of {name}/zarr.json: another program has written \
+                     without consolidating; run zarr.consolidate_metadata"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the store has other arrays over a dimension that becomes longer.
+    fn check_others(&self, dimension: &str) -> Result<()> {
+        let is_known = |name: &str| {
+            name == dimension || self.variables.iter().any(|variable| variable.name() == name)
+        };
+        let has_it = |(name, metadata): &(&String, &Value)| {
+            !is_known(name) && axis_of(metadata, dimension).is_some()
+        };
+        match self.metadata.iter().find(has_it) {
+            None => Ok(()),
+            Some((other, _)) => Err(Error::usage(format!(
+                "the store has \"{other}\" over {dimension}, too, and the rows have no column for it; select it as well"
+            ))),
+        }
+    }
+
+    /// Returns labels in the type of the target's.
+    fn labels_like(&self, axis: usize, new: &NewDimension) -> Result<ArrayRef> {
+        let (variable, there) = (&self.labels[axis], &self.dimensions[axis].labels);
+        let units = new.attributes.get("units");
+        variable.check_column(new.labels.data_type(), units)?;
+        check_calendar(variable, new)?;
+        let labels = cast(&new.labels, there.data_type()).map_err(failed_to("compare labels"))?;
+        let back = cast(&labels, new.labels.data_type()).map_err(failed_to("compare labels"))?;
+        if back.as_ref() != new.labels.as_ref() {
+            let differs = |at: &usize| back.slice(*at, 1) != new.labels.slice(*at, 1);
+            let at = (0..back.len()).find(differs).unwrap_or_default();
+            let label = array_value_to_string(&new.labels, at).unwrap_or_default();
+            return Err(Error::usage(format!(
+                "the label {}={label} is no {}, of which type the array's labels are",
+                new.name,
+                there.data_type()
+            )));
+        }
+        Ok(labels)
+    }
+}
+
+/// Fails for numbers that count time otherwise than the target's: numbers alone do not tell.
+fn check_calendar(variable: &TargetVariable, new: &NewDimension) -> Result<()> {
+    let counts = variable.attribute("units").filter(|units| units.contains(" since "));
+    let Some(units) = counts.filter(|_| new.labels.data_type().is_numeric()) else { return Ok(()) };
+    for (name, own) in [("units", Some(units)), ("calendar", variable.attribute("calendar"))] {
+        let given = new.attributes.get(name).and_then(Value::as_str);
+        if given != own.as_deref() {
+            return Err(Error::usage(format!(
+                "the labels \"{}\" are numbers with the {name} {given:?}, and the array's count time with {own:?}",
+                new.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl AppendTarget for ZarrTarget {
+    fn dimensions(&self) -> &[TargetDimension] {
+        &self.dimensions
+    }
+
+    fn writer(
+        self: Box<Self>,
+        dimensions: Vec<NewDimension>,
+        variables: Vec<NewVariable>,
+    ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)> {
+        let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
+        let new = new.collect::<Result<Vec<_>>>()?;
+        let there =
+            self.dimensions.iter().map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels)));
+        let there: Vec<_> = there.collect();
+        let AppendedLabels { axis, labels, places, added } = AppendedLabels::try_new(&there, &new)?;
+        self.check_others(&self.dimensions[axis].name)?;
+        for new in &variables {
+            let variable = self.variables.iter().find(|it| it.name() == new.name);
+            let variable = variable.ok_or_else(|| Error::internal("a variable of another name"))?;
+            variable.check_column(&new.data_type, new.attributes.get("units"))?;
+        }
+        let mut region: Vec<_> = labels.iter().map(|it| 0..it.len() as u64).collect();
+        region[axis] = added;
+        let dimensions = dimensions.into_iter().zip(labels);
+        let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
+        let shapes = self.variables.iter().map(TargetVariable::object_shape);
+        let shape: Vec<u64> = region.iter().map(|range| range.end).collect();
+        let array = NewArray::try_new(dimensions, variables, &common_shape(shapes, &shape))?;
+        let array = array.with_region(region)?;
+        Ok((Box::new(ZarrAppender::new(*self, array, axis)), places))
+    }
+}
+
+/// Returns the shape of boxes that have whole objects of all variables.
+fn common_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>, array: &[u64]) -> Vec<u64> {
+    let mut common = vec![1_u64; array.len()];
+    for shape in shapes {
+        for (common, len) in common.iter_mut().zip(shape) {
+            let (mut a, mut b) = (*common, *len);
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            *common = (*common / a).saturating_mul(*len);
+        }
+    }
+    // A box that is longer than the array has all objects along the axis.
+    common.iter().zip(array).map(|(len, array)| (*len).min((*array).max(1))).collect()
+}
+
+/// Returns the metadata of all arrays, by path.
+fn consolidated(root: &[u8]) -> Result<BTreeMap<String, Value>> {
+    let root = parse(root)?;
+    let Some(all) = root["consolidated_metadata"]["metadata"].as_object() else {
+        return Err(Error::unsupported(
+            "an append to a store without consolidated metadata, in which the new lengths of arrays appear at once; run \
+             zarr.consolidate_metadata",
+        ));
+    };
+    let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
+    Ok(arrays.map(|(name, metadata)| (name.clone(), metadata.clone())).collect())
+}
+
+fn parse(document: &[u8]) -> Result<Value> {
+    let parsed = serde_json::from_slice(document);
+    parsed.map_err(|error| {
+        Error::unsupported(format!("an append to a store whose zarr.json is no JSON: {error}"))
+    })
+}
+
+/// Consolidated metadata may repeat that an array has none.
+fn without_members_of_groups(mut metadata: Value) -> Value {
+    if let Some(members) = metadata.as_object_mut() {
+        members.remove("consolidated_metadata");
+    }
+    metadata
+}
+
+fn names_of(metadata: &Value) -> Option<Vec<String>> {
+    let names = metadata["dimension_names"].as_array()?;
+    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the axis of a dimension in an array.
+pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
+    metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
+}
+
+/// Returns the dimensions of the variables among the columns, in the order of the arrays, and the variables.
+fn roles(
+    metadata: &BTreeMap<String, Value>,
+    columns: &[&str],
+) -> Result<(Vec<String>, Vec<String>)> {
+    let arrays = || metadata.keys().cloned().collect::<Vec<_>>().join(", ");
+    let (mut dimensions, mut variables): (Option<Vec<String>>, Vec<String>) = (None, vec![]);
+    for column in columns {
+        let Some(array) = metadata.get(*column) else {
+            let arrays = arrays();
+            return Err(Error::usage(format!(
+                "the store has no array for the column \"{column}\"; it has {arrays}"
+            )));
+        };
+        let Some(names) = names_of(array).filter(|names| !names.is_empty()) else {
+            return Err(Error::usage(format!("the dimensions of \"{column}\" have no names")));
+        };
+        if names == [*column] {
+            continue;
+        }
+        match &dimensions {
+            Some(others) if *others != names => {
+                return Err(Error::usage(format!(
+                    "\"{column}\" has the dimensions {}, and \"{}\" has {}; append variables of the same dimensions",
+                    names.join(", "),
+                    variables[0],
+                    others.join(", ")
+                )));
+            }
+            _ => dimensions = Some(names),
+        }
+        variables.push((*column).to_owned());
+    }
+    let Some(dimensions) = dimensions else {
+        return Err(Error::usage(format!("no column is a variable; the store has {}", arrays())));
+    };
+    for dimension in &dimensions {
+        let has_labels =
+            metadata.get(dimension).and_then(names_of).is_some_and(|it| it == [dimension.as_str()]);
+        if !has_labels || !columns.contains(&dimension.as_str()) {
+            return Err(Error::usage(format!(
+                "the dimension \"{dimension}\" needs {}",
+                if has_labels { "a column with its labels" } else { "labels in the store" }
+            )));
+        }
+    }
+    match columns.iter().find(|it| !variables.iter().chain(&dimensions).any(|name| name == *it)) {
+        None => Ok((dimensions, variables)),
+        Some(other) => Err(Error::usage(format!(
+            "the column \"{other}\" is a coordinate of another dimension than {}",
+            dimensions.join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,109 @@
+"""Zarr stores that xarray and gridfusion append to in turn.
+
+    python append_zarr.py make FOLDER     N/x.zarr with the first part of a dataset, N/1.zarr and N/3.zarr with later ones
+    python append_zarr.py append FOLDER   xarray appends part 2 to each N/x.zarr
+    python append_zarr.py check FOLDER    each N/x.zarr has all parts, as N/whole.zarr has them
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+import zarr
+from zarr.codecs import Crc32cCodec, GzipCodec, ZstdCodec
+
+warnings.filterwarnings("ignore", category=UserWarning)
+warnings.filterwarnings("ignore", message=".*(string|specification).*")
+
+HOURS = {"units": "hours since 1999-12-31", "dtype": "int32"}
+
+
+def dataset(number):
+    """Returns a dataset, the encoding of its variables, and the dimension along which it grows."""
+    rng = np.random.default_rng(number)
+    times = np.arange(41)
+    time = xr.date_range("2000-01-01", periods=41, freq="6h", calendar="noleap" if number == 3 else "standard",
+                         use_cftime=number == 3)
+    lat, lon = np.linspace(80, -80, 9), np.arange(7, dtype="f4") * 0.1
+    cells = rng.normal(280, 20, (41, 9, 7))
+    cells[rng.random(cells.shape) < 0.2] = np.nan
+    coordinates = {"time": time, "lat": ("lat", lat, {"units": "degrees_north"}), "lon": lon}
+    t = (("time", "lat", "lon"), cells.astype("f4"), {"units": "K", "scale": 0.1})
+    packed = {"dtype": "i2", "scale_factor": 0.01, "add_offset": 273.15, "_FillValue": -32768}
+    compressors = [
+        None,
+        [ZstdCodec(level=5), Crc32cCodec()],
+        [GzipCodec(level=3)],
+        [],
+    ][number % 4]
+    of_chunks = {"chunks": [(4, 5, 7), (7, 9, 3), (1, 2, 2), (64, 9, 7)][number % 4]}
+    if compressors is not None:
+        of_chunks["compressors"] = compressors
+    if number == 0:
+        return xr.Dataset({"t": t}, coordinates), {"t": of_chunks}, "time"
+    if number == 1:
+        sharded = {"chunks": (2, 3, 7), "shards": (8, 9, 7)}
+        n = (t[0], rng.integers(0, 99, cells.shape).astype("i8"))
+        return xr.Dataset({"t": t, "n": n}, coordinates), {"t": sharded, "n": of_chunks, "time": HOURS}, "time"
+    if number == 2:
+        warm = (t[0], cells > 280)
+        return xr.Dataset({"t": t, "warm": warm}, coordinates), {"t": packed | of_chunks, "warm": of_chunks}, "time"
+    if number == 3:
+        count = (t[0], np.where(np.isnan(cells), np.nan, np.round(cells)))
+        encoding = {"count": {"dtype": "i4", "_FillValue": -1} | of_chunks, "time": {"dtype": "float64"}}
+        return xr.Dataset({"count": count}, coordinates), encoding, "time"
+    names = np.array([f"station {at:02}" * (1 + at % 3) for at in times], dtype=object)
+    notes = np.array([f"{at}é" for at in times * 2], dtype=object)
+    stations = xr.Dataset({"v": (("station", "lat"), cells[:, :, 0]), "note": ("station", notes)},
+                          {"station": names, "lat": lat})
+    if number == 4:
+        return stations[["v"]], {"v": {"chunks": (6, 4)}}, "station"
+    # Along the second dimension.
+    moved = xr.Dataset({"t": t}, coordinates).transpose("lat", "time", "lon")
+    return moved, {"t": {"chunks": (4, 6, 7)}, "time": HOURS}, "time"
+
+
+CASES, BOUNDS = 6, [0, 11, 17, 18, 41]
+
+
+def part(number, at):
+    data, encoding, dimension = dataset(number)
+    return data.isel({dimension: slice(BOUNDS[at], BOUNDS[at + 1])}), encoding, dimension
+
+
+def write(data, path, encoding):
+    data.to_zarr(path, encoding=encoding, zarr_format=3, mode="w")
+
+
+def make(folder):
+    for number in range(CASES):
+        at = folder / str(number)
+        at.mkdir()
+        whole, encoding, dimension = dataset(number)
+        write(whole, at / "whole.zarr", encoding)
+        for of_part, name in [(0, "x"), (1, "1"), (3, "3")]:
+            write(part(number, of_part)[0], at / f"{name}.zarr", encoding)
+        columns = [*whole.sizes, *whole.data_vars]
+        (at / "case.json").write_text(json.dumps({"columns": columns, "dimension": dimension}))
+
+
+def append(folder):
+    for number in range(CASES):
+        data, _, dimension = part(number, 2)
+        data.to_zarr(folder / str(number) / "x.zarr", append_dim=dimension)
+
+
+def check(folder):
+    for number in range(CASES):
+        found, wanted = (xr.open_zarr(folder / str(number) / f"{name}.zarr").load() for name in ["x", "whole"])
+        xr.testing.assert_identical(found, wanted)
+        # All metadata is of one age.
+        separate = xr.open_zarr(folder / str(number) / "x.zarr", consolidated=False).load()
+        xr.testing.assert_identical(separate, wanted)
+    print(CASES, "stores")
+
+
+{"make": make, "append": append, "check": check}[sys.argv[1]](Path(sys.argv[2]))
