@@ -585,3 +585,37 @@ async fn only_what_is_new_is_written() {
     );
     assert_eq!(case.read("x.zarr", "count(*), sum(v)").await, [["100100", "5009954950.0"]]);
 }
+
+/// Labels of the first dimension that are in no order, and times with a zone.
+#[tokio::test]
+async fn rows_find_labels_in_any_order() {
+    let case = Case::new(reducing(2, 16)).await;
+    let part = |times: &str, of_one: &str| {
+        format!(
+            "SELECT s, arrow_cast(CAST(h AS TIMESTAMP), 'Timestamp(Second, Some(\"+02:00\"))') AS time, n * 0.5 AS v \
+             FROM (VALUES ('Voss', 1), ('Bergen', 2), ('Oslo', 3), ('Alta', 4)) t(s, n) CROSS JOIN (VALUES {times}) u(h) {of_one}"
+        )
+    };
+    let options = "'dimensions' 's, time', 'chunks' 's=2,time=2'";
+    let first = "('2024-01-01'), ('2024-01-02')";
+    case.copy(&part(first, "WHERE s = 'Voss'"), "x.zarr", options).await.unwrap();
+    case.copy(&part(first, "WHERE s IN ('Bergen', 'Oslo')"), "x.zarr", APPEND).await.unwrap();
+    case.copy(&part(first, "WHERE s = 'Alta'"), "x.zarr", APPEND).await.unwrap();
+    let stations = format!(
+        "SELECT s FROM read_array('{}') WHERE time = TIMESTAMP '2023-12-31 22:00'",
+        case.at("x.zarr").display()
+    );
+    assert_eq!(rows_from(&case.ctx, &stations).await, [["Voss"], ["Bergen"], ["Oslo"], ["Alta"]]);
+    case.copy(&part("('2024-01-03'), ('2024-01-04'), ('2024-01-05')", ""), "x.zarr", APPEND)
+        .await
+        .unwrap();
+    let found = format!(
+        "SELECT s, min(time), max(time), count(v), sum(v) FROM read_array('{}') GROUP BY s",
+        case.at("x.zarr").display()
+    );
+    let expected =
+        [("Alta", "10.0"), ("Bergen", "5.0"), ("Oslo", "7.5"), ("Voss", "2.5")].map(|(s, sum)| {
+            [s, "2023-12-31T22:00:00", "2024-01-04T22:00:00", "5", sum].map(str::to_owned).to_vec()
+        });
+    assert_eq!(sorted_rows_from(&case.ctx, &found).await, expected);
+}

@@ -16,6 +16,8 @@ pub struct TargetDimension {
     pub labels: ArrayRef,
     /// Whether the labels descend.
     pub descends: bool,
+    /// Whether the labels ascend or descend.
+    pub is_sorted: bool,
 }
 
 /// An array that is there, to which rows are appended.

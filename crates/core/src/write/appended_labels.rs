@@ -66,7 +66,8 @@ impl AppendedLabels {
                 false => found.places.iter().flatten().copied().collect(),
             });
         }
-        let mut labels: Vec<ArrayRef> = target.iter().map(|(_, labels)| labels.clone()).collect();
+        let mut labels: Vec<ArrayRef> =
+            target.iter().map(|(_, labels)| ArrayRef::clone(labels)).collect();
         let first = labels[axis].len() as u64;
         labels[axis] = concat(&[labels[axis].as_ref(), new[axis].as_ref()])
             .map_err(failed_to("put labels together"))?;

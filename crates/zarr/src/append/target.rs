@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::appender::ZarrAppender;
 use super::journal::{JOURNAL, Journal};
-use super::variable::TargetVariable;
+use super::variable::{TargetVariable, plain};
 use crate::store::ZarrReader;
 
 /// The document of a group, or of an array.
@@ -140,6 +140,7 @@ impl ZarrTarget {
                 name,
                 labels: labels.slice(0..labels.len())?,
                 descends: labels.order() == LabelOrder::Descending,
+                is_sorted: labels.order() != LabelOrder::Unsorted,
             })
         });
         let dimensions = target.collect::<Result<Vec<_>>>()?;
@@ -195,12 +196,13 @@ impl ZarrTarget {
         let units = new.attributes.get("units");
         variable.check_column(new.labels.data_type(), units)?;
         check_calendar(variable, new)?;
-        let labels = cast(&new.labels, there.data_type()).map_err(failed_to("compare labels"))?;
-        let back = cast(&labels, new.labels.data_type()).map_err(failed_to("compare labels"))?;
-        if back.as_ref() != new.labels.as_ref() {
-            let differs = |at: &usize| back.slice(*at, 1) != new.labels.slice(*at, 1);
+        let asked = plain(&new.labels)?;
+        let labels = cast(&asked, there.data_type()).map_err(failed_to("compare labels"))?;
+        let back = cast(&labels, asked.data_type()).map_err(failed_to("compare labels"))?;
+        if back.as_ref() != asked.as_ref() {
+            let differs = |at: &usize| back.slice(*at, 1) != asked.slice(*at, 1);
             let at = (0..back.len()).find(differs).unwrap_or_default();
-            let label = array_value_to_string(&new.labels, at).unwrap_or_default();
+            let label = array_value_to_string(&asked, at).unwrap_or_default();
             return Err(Error::usage(format!(
                 "the label {}={label} is no {}, of which type the array's labels are",
                 new.name,
@@ -255,7 +257,12 @@ impl AppendTarget for ZarrTarget {
         let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
         let shapes = self.variables.iter().map(TargetVariable::object_shape);
         let shape: Vec<u64> = region.iter().map(|range| range.end).collect();
-        let array = NewArray::try_new(dimensions, variables, &common_shape(shapes, &shape))?;
+        let mut chunk_shape = common_shape(shapes, &shape);
+        // Rows come in the order of their labels. If that is not the order of indices, all rows of chunks are one.
+        if axis > 0 && !self.dimensions[0].is_sorted {
+            chunk_shape[0] = shape[0].max(1);
+        }
+        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
         Ok((Box::new(ZarrAppender::new(*self, array, axis)), places))
     }
@@ -332,6 +339,9 @@ fn roles(
         let Some(names) = names_of(array).filter(|names| !names.is_empty()) else {
             return Err(Error::usage(format!("the dimensions of \"{column}\" have no names")));
         };
+        if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+            return Err(Error::usage(format!("\"{column}\" has a dimension twice")));
+        }
         if names == [*column] {
             continue;
         }

@@ -166,10 +166,7 @@ impl TargetVariable {
         values: &ArrayRef,
         cell: impl Fn(usize) -> String,
     ) -> Result<ArrayRef> {
-        let values = match values.data_type() {
-            DataType::Dictionary(_, of) => cast(values, of).map_err(failed_to("store cells"))?,
-            _ => ArrayRef::clone(values),
-        };
+        let values = plain(values)?;
         let bad = |at: usize, why: String| {
             let cell = cell(at);
             Error::usage(format!("{cell} of \"{}\" cannot be appended: {why}", self.name()))
@@ -338,6 +335,19 @@ impl TargetVariable {
             true => Ok(()),
             false => Err(Error::unsupported(format!("an append to \"{}\"", self.name()))),
         }
+    }
+}
+
+/// Returns values without dictionary, and times of all zones as those of UTC: the calendars of stores have no zones.
+pub(super) fn plain(values: &ArrayRef) -> Result<ArrayRef> {
+    let failed = failed_to("store cells");
+    match values.data_type() {
+        DataType::Dictionary(_, of) => cast(values, of).map_err(failed),
+        DataType::Timestamp(unit, Some(_)) => {
+            let counts = cast(values, &DataType::Int64).map_err(&failed)?;
+            cast(&counts, &DataType::Timestamp(*unit, None)).map_err(failed)
+        }
+        _ => Ok(ArrayRef::clone(values)),
     }
 }
 

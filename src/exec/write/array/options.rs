@@ -17,7 +17,7 @@ const OF_DATAFUSION: &str = "execution.";
 /// The options of all formats.
 const OF_ALL: [&str; 7] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode"];
 /// The options that hold for rows that are appended. The array has the others.
-const OF_APPENDS: [&str; 3] = ["dimensions", "mode", "unlock"];
+const OF_APPENDS: [&str; 4] = ["dimensions", "max_cells", "mode", "unlock"];
 
 /// The fate of an array that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -124,8 +124,8 @@ mod tests {
     use crate::format::{ElementType, bound};
 
     /// Decodes the stored numbers of values.
-    fn there_and_back(column: &NumberColumn, values: ArrayRef) -> (ArrayRef, ArrayRef) {
-        let stored = column.stored(&values).unwrap();
+    fn there_and_back(column: &NumberColumn, values: &ArrayRef) -> (ArrayRef, ArrayRef) {
+        let stored = column.stored(values).unwrap();
         let bytes: Buffer = stored.to_data().buffers()[0].clone();
         let back = column.decode(bytes, None, true).unwrap();
         (stored, back)
@@ -143,12 +143,12 @@ mod tests {
         let (column, _) = column.unpacked(&packing, false);
         let numbers: Vec<i16> = (-300..300).map(|it| it * 100 + 7).collect();
         let values = column.decode(Buffer::from_vec(numbers.clone()), None, true).unwrap();
-        let (stored, back) = there_and_back(&column, Arc::clone(&values));
+        let (stored, back) = there_and_back(&column, &values);
         assert_eq!(stored.as_primitive::<arrow::datatypes::Int16Type>().values(), &numbers[..]);
         assert_eq!(&back, &values);
 
         let nulls: ArrayRef = Arc::new(Float64Array::from(vec![None, Some(273.16)]));
-        let (stored, back) = there_and_back(&column, nulls);
+        let (stored, back) = there_and_back(&column, &nulls);
         assert_eq!(stored.as_primitive::<arrow::datatypes::Int16Type>().values(), &[-32768, 1]);
         assert!(back.is_null(0) && back.is_valid(1));
     }
@@ -164,7 +164,7 @@ mod tests {
                 let column = NumberColumn::plain(element, None, false, &ReadOptions::default());
                 let column = column.with_times(units);
                 let values: ArrayRef = Arc::new(TimestampMicrosecondArray::from(of(7).to_vec()));
-                let (_, back) = there_and_back(&column, Arc::clone(&values));
+                let (_, back) = there_and_back(&column, &values);
                 assert_eq!(&back, &values, "{calendar} {element}");
             }
         }
@@ -176,7 +176,7 @@ mod tests {
         let units = TimeUnits::from_attributes(&attributes(&pairs)).unwrap().unwrap();
         let column = NumberColumn::plain(ElementType::I64, None, false, &ReadOptions::default());
         let noon: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![43_200_000_000]));
-        let (_, back) = there_and_back(&column.with_times(units), Arc::clone(&noon));
+        let (_, back) = there_and_back(&column.with_times(units), &noon);
         assert_ne!(&back, &noon);
     }
 
