@@ -148,8 +148,8 @@ pub use crate::format::{
 };
 pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
 pub use crate::io::{
-    ByteRange, ByteSource, ExistingObject, Folder, FolderEntry, LocalFolder, MemorySource,
-    ObjectStamp, StoreFolder, Upload, VersionBelow, WritableFolder,
+    ByteRange, ByteSource, ExistingObject, Folder, FolderEntry, FolderLock, LocalFolder,
+    MemorySource, ObjectStamp, StoreFolder, Upload, VersionBelow, WritableFolder,
 };
 pub use crate::options::{OptionInfo, OptionTable, ResolvedOptions, ValueKind};
 pub use crate::source::{

@@ -59,7 +59,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///   become text, but no timestamps
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
-    /// - with the feature `zarr`, `COPY … TO 'x.zarr'`, or `STORED AS ZARR`
+    /// - `COPY … TO 'x.tet'`, or `STORED AS TET`; with features, Zarr and NetCDF
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change settings that exist already, nor the formats in these settings. A second call changes nothing.

@@ -17,6 +17,7 @@ mod plain_group;
 mod reader;
 mod trusted_zones;
 mod verify;
+mod write;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ pub use index_scan::IndexScan;
 pub use info::{DatasetInfo, DimensionInfo, StoredCodec, StoredInfo, dataset_info, dimension_info};
 pub use reader::TetReader;
 pub use verify::verify;
+pub use write::{TetEncoding, TetWriter};
 
 /// Opens a `.tet` file or package, and reads its metadata.
 ///

@@ -4,4 +4,5 @@ mod append;
 mod faults;
 #[cfg(feature = "hdf5")]
 mod netcdf;
+mod tet;
 mod zarr;

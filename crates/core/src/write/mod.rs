@@ -15,6 +15,7 @@
 //! | `array_writer` | the trait of a writer of arrays |
 //! | `new_array` | the description of an array |
 //! | `stored_type` | the types of stored cells |
+//! | `threads` | work on several chunks |
 //! | `boxes` | boxes of cells out of larger ones |
 
 mod append_target;
@@ -23,6 +24,7 @@ mod array_writer;
 mod boxes;
 mod new_array;
 mod stored_type;
+mod threads;
 
 pub use append_target::{AppendTarget, TargetDimension};
 pub use appended_labels::AppendedLabels;
@@ -30,3 +32,4 @@ pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};
+pub use threads::in_threads;

@@ -7,7 +7,7 @@ use arrow::array::{
     PrimitiveArray, StringArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, TimeUnit, ToByteSlice};
 use arrow::downcast_primitive_array;
 
 use crate::array::failed_to;
@@ -127,6 +127,22 @@ impl StoredType {
         }
     }
 
+    /// Returns the little-endian bytes of stored numbers, with `fill` in the places of NULL.
+    ///
+    /// # Errors
+    /// `Internal` for texts, and for a fill value of another type.
+    pub fn number_bytes(&self, cells: &ArrayRef, fill: &ArrayRef) -> Result<Vec<u8>> {
+        let wrong = || Error::internal("numbers of another type than their fill value");
+        if fill.data_type() != cells.data_type() || fill.len() != 1 {
+            return Err(wrong());
+        }
+        let cells = cells.as_ref();
+        Ok(downcast_primitive_array!(
+            cells => number_bytes(cells, fill),
+            _ => return Err(wrong())
+        ))
+    }
+
     /// Checks stored cells: none must be NULL without a fill value, or have the fill value without being NULL.
     ///
     /// # Errors
@@ -145,6 +161,15 @@ impl StoredType {
         );
         same.map_or(Ok(()), |at| Err(BadCell { at, reason: IS_FILL }))
     }
+}
+
+fn number_bytes<T: ArrowPrimitiveType>(cells: &PrimitiveArray<T>, fill: &ArrayRef) -> Vec<u8> {
+    if cells.null_count() == 0 {
+        return cells.values().to_byte_slice().to_vec();
+    }
+    let fill = fill.as_primitive::<T>().value(0);
+    let values: Vec<T::Native> = cells.iter().map(|value| value.unwrap_or(fill)).collect();
+    values.to_byte_slice().to_vec()
 }
 
 fn first_equal<T: ArrowPrimitiveType>(cells: &PrimitiveArray<T>, fill: &ArrayRef) -> Option<usize> {

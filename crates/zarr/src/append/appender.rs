@@ -11,7 +11,7 @@ use arrow::compute::take;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::unravel;
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, cells_of_box};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, cells_of_box, in_threads};
 use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
@@ -19,7 +19,6 @@ use super::journal::{JOURNAL, Journal};
 use super::shape_in_document::with_length;
 use super::target::{DOCUMENT, ZarrTarget, axis_of};
 use super::variable::TargetVariable;
-use crate::write::in_threads;
 
 /// Writes new rows of an array into the store that has it.
 #[derive(Debug)]

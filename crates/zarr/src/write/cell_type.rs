@@ -1,11 +1,8 @@
 //! The types of cells as Zarr stores them, and the bytes of cells.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    ToByteSlice, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt8Type, UInt64Type};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gridfusion_core::write::StoredType;
@@ -18,26 +15,6 @@ pub(crate) struct ZarrType {
     pub(crate) stored: StoredType,
     /// The name of the type in the metadata.
     pub(super) name: &'static str,
-}
-
-/// Calls a function for the Arrow type with these bits, or another one for texts.
-macro_rules! by_type {
-    ($bits:expr, $number:ident($($argument:expr),*), $text:expr) => {
-        match $bits {
-            DataType::Int8 => $number::<Int8Type>($($argument),*),
-            DataType::Int16 => $number::<Int16Type>($($argument),*),
-            DataType::Int32 => $number::<Int32Type>($($argument),*),
-            DataType::Int64 => $number::<Int64Type>($($argument),*),
-            DataType::UInt8 => $number::<UInt8Type>($($argument),*),
-            DataType::UInt16 => $number::<UInt16Type>($($argument),*),
-            DataType::UInt32 => $number::<UInt32Type>($($argument),*),
-            DataType::UInt64 => $number::<UInt64Type>($($argument),*),
-            DataType::Float16 => $number::<Float16Type>($($argument),*),
-            DataType::Float32 => $number::<Float32Type>($($argument),*),
-            DataType::Float64 => $number::<Float64Type>($($argument),*),
-            _ => $text,
-        }
-    };
 }
 
 impl ZarrType {
@@ -70,11 +47,10 @@ impl ZarrType {
     /// # Errors
     /// `Unsupported` for texts that are too long.
     pub(super) fn bytes(&self, cells: &ArrayRef, fill: &ArrayRef) -> Result<Vec<u8>> {
-        by_type!(
-            self.stored.bits(),
-            numbers(cells, fill),
-            texts(cells.as_string(), fill.as_string())
-        )
+        match self.stored.is_text() {
+            true => texts(cells.as_string(), fill.as_string()),
+            false => self.stored.number_bytes(cells, fill),
+        }
     }
 
     /// Returns the bytes of a cell, as far as they have an order; 1 for texts.
@@ -130,15 +106,6 @@ fn float_json(value: f64) -> Value {
         None if value > 0.0 => json!("Infinity"),
         None => json!("-Infinity"),
     }
-}
-
-fn numbers<T: ArrowPrimitiveType>(cells: &ArrayRef, fill: &ArrayRef) -> Result<Vec<u8>> {
-    let (cells, fill) = (cells.as_primitive::<T>(), fill.as_primitive::<T>().value(0));
-    if cells.null_count() == 0 {
-        return Ok(cells.values().to_byte_slice().to_vec());
-    }
-    let values: Vec<T::Native> = cells.iter().map(|value| value.unwrap_or(fill)).collect();
-    Ok(values.to_byte_slice().to_vec())
 }
 
 /// Returns texts as the codec `vlen-utf8` stores them: their number, then the length and the bytes of each.

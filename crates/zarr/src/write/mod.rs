@@ -15,7 +15,6 @@
 //! | `writer` | the writes of a store |
 //! | `encoding` | codecs and shards |
 //! | `object` | the bytes of an object |
-//! | `threads` | work on several chunks |
 //! | `cell_type` | the types of cells, and their bytes |
 //! | `metadata` | the documents |
 //!
@@ -25,11 +24,9 @@ mod cell_type;
 mod encoding;
 mod metadata;
 mod object;
-mod threads;
 mod writer;
 
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
 pub(crate) use object::ObjectEncoder;
-pub(crate) use threads::in_threads;
 pub use writer::ZarrWriter;

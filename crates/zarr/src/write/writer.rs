@@ -7,14 +7,15 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewVariable, cells_of_box};
+use gridfusion_core::write::{
+    ArrayWriter, NewArray, NewChunk, NewVariable, cells_of_box, in_threads,
+};
 use gridfusion_core::{Error, Result};
 
 use super::cell_type::ZarrType;
 use super::encoding::ZarrEncoding;
 use super::metadata::{ArrayDocument, ArrayFacts, group};
 use super::object::ObjectEncoder;
-use super::threads::in_threads;
 
 /// The labels of a chunk of labels, at least and at most: an array that becomes longer needs no chunk for each label.
 const LABELS: RangeInclusive<u64> = 1 << 10..=1 << 20;

@@ -158,7 +158,7 @@ impl WritableFolder for LocalFolder {
         let name = at.display().to_string();
         let taken = blocking(at, move |path| lock(path, &note, takes_over)).await?;
         let file = taken.map_err(|note| locked(&name, &note))?;
-        Ok(FolderLock { object: path.into(), _file: Some(file) })
+        Ok(FolderLock::of_file(path, file))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {

@@ -94,7 +94,7 @@ impl WritableFolder for StoreFolder {
             }
             put => put?,
         }
-        Ok(FolderLock { object: path.into(), _file: None })
+        Ok(FolderLock::new(path))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {

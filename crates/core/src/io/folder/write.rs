@@ -69,7 +69,23 @@ pub struct FolderLock {
     /// The path of the lock's object. Its holder deletes it last.
     pub object: Arc<str>,
     /// The open file of a lock that ends with the program.
-    pub(super) _file: Option<File>,
+    _file: Option<File>,
+}
+
+impl FolderLock {
+    /// Returns the lock whose object is at a path, and stays until it is deleted.
+    ///
+    /// ```
+    /// assert_eq!(&*gridfusion_core::io::FolderLock::new(".lock").object, ".lock");
+    /// ```
+    pub fn new(object: impl Into<Arc<str>>) -> Self {
+        Self { object: object.into(), _file: None }
+    }
+
+    /// Returns the lock of an open file, which ends with the program.
+    pub(super) fn of_file(object: &str, file: File) -> Self {
+        Self { object: object.into(), _file: Some(file) }
+    }
 }
 
 /// An object that is being written. Dropping the upload leaves no object; [`Upload::abort`] also leaves no

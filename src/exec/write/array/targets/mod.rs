@@ -2,6 +2,7 @@
 
 #[cfg(feature = "hdf5")]
 mod netcdf;
+mod tet;
 #[cfg(feature = "zarr")]
 mod zarr;
 
@@ -65,5 +66,6 @@ pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {
         &zarr::ZarrTarget,
         #[cfg(feature = "hdf5")]
         &netcdf::NetcdfTarget,
+        &tet::TetTarget,
     ]
 }

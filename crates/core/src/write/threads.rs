@@ -1,12 +1,20 @@
 //! Work on several chunks at the same time.
 
-use gridfusion_core::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Works on all items, on so many threads, and returns the results in the order of the items.
 ///
+/// ```
+/// use gridfusion_core::write::in_threads;
+///
+/// let squares = in_threads(&[1, 2, 3], 2, |item| Ok(item * item))?;
+/// assert_eq!(squares, [1, 4, 9]);
+/// # Ok::<(), gridfusion_core::Error>(())
+/// ```
+///
 /// # Errors
 /// The first error, once all threads have ended.
-pub(crate) fn in_threads<T: Sync, R: Send>(
+pub fn in_threads<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     work: impl Fn(&T) -> Result<R> + Sync,
