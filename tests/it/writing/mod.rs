@@ -1,6 +1,7 @@
 //! `COPY … TO` arrays.
 
 mod append;
+mod append_faults;
 mod faults;
 #[cfg(feature = "hdf5")]
 mod netcdf;

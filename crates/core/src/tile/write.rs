@@ -94,7 +94,7 @@ impl WriteSession {
     /// `Io` if it cannot be deleted.
     pub async fn release(&mut self) -> Result<()> {
         match self.lock.take() {
-            Some(lock) => self.folder.delete(&lock.object).await,
+            Some(lock) => self.folder.unlock(lock).await,
             None => Ok(()),
         }
     }
@@ -113,7 +113,11 @@ impl WriteSession {
                 Write::Replace(objects) => {
                     self.put(objects, ExistingObject::Replace, false).await?;
                 }
-                Write::Delete(objects) => delete_all(&self.folder, objects).await?,
+                Write::Delete(objects) => {
+                    let folder = Arc::clone(&self.folder);
+                    let running = Arc::clone(&self.running);
+                    to_its_end(running, async move { delete_all(&folder, objects).await }).await?;
+                }
                 Write::Append(content) => self.append(content).await?,
                 Write::Complete(object) => {
                     self.upload(&object)?.complete(ExistingObject::Refuse).await?;
@@ -148,8 +152,11 @@ impl WriteSession {
         let published = match publish {
             Publish::Create(it) => folder.put(&it.object, it.bytes, ExistingObject::Refuse).await,
             Publish::Replace(it) => folder.put(&it.object, it.bytes, ExistingObject::Replace).await,
+            // If another program was faster, the objects may be those that it has published by now, so none is removed.
             Publish::Update { content, old } => {
-                folder.update(&content.object, content.bytes, &old).await
+                let update =
+                    async move { folder.update(&content.object, content.bytes, &old).await };
+                return to_its_end(Arc::clone(&self.running), update).await;
             }
             Publish::Complete { object, replace } => {
                 self.upload(&object)?.complete(existing(replace)).await
@@ -304,6 +311,20 @@ fn lock(put: &Mutex<Vec<Arc<str>>>) -> MutexGuard<'_, Vec<Arc<str>>> {
     put.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Does work that goes on if nothing waits for it any more. Removing objects and releasing the lock wait for its end.
+async fn to_its_end(
+    running: Arc<RwLock<()>>,
+    work: impl Future<Output = Result<()>> + Send + 'static,
+) -> Result<()> {
+    let running = running.read_owned().await;
+    let task = tokio::spawn(async move {
+        let done = work.await;
+        drop(running);
+        done
+    });
+    task.await.unwrap_or_else(|_| Err(Error::internal("a task that writes has panicked")))
+}
+
 /// Deletes objects concurrently, if they are there.
 async fn delete_all(folder: &Arc<dyn WritableFolder>, objects: Vec<Arc<str>>) -> Result<()> {
     let deleted = objects.into_iter().map(|object| async move { folder.delete(&object).await });
@@ -331,7 +352,7 @@ async fn take_back(
         results.push(upload.abort().await);
     }
     if let Some(lock) = lock {
-        results.push(folder.delete(&lock.object).await);
+        results.push(folder.unlock(lock).await);
     }
     for error in results.into_iter().filter_map(Result::err) {
         log::warn!("could not remove part of an array whose writing was not finished: {error}");

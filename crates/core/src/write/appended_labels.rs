@@ -5,7 +5,7 @@
 //!            lat   50 60 70               lat   70 50              lat   50 60 70     rows at 2 and 0
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef};
@@ -136,6 +136,11 @@ impl<'a> Axis<'a> {
                 self.name
             )));
         }
+        let mut met = HashSet::new();
+        if let Some(at) = self.rows_new.iter().position(|row| !met.insert(row.data().to_vec())) {
+            let label = label(self.name, self.new, at);
+            return Err(Error::usage(format!("{label} would be appended twice")));
+        }
         self.check_order()?;
         let first = self.there.len() as u64;
         Ok((first..first + self.new.len() as u64).collect())
@@ -251,6 +256,9 @@ mod tests {
         let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0]));
         let minus: ArrayRef = Arc::new(Float64Array::from(vec![-0.0]));
         refused(&[("x", zeros)], &[minus], "nothing is appended");
+        let none: ArrayRef = Arc::new(Float64Array::from(Vec::<f64>::new()));
+        let both: ArrayRef = Arc::new(Float64Array::from(vec![-0.0, 0.0]));
+        refused(&[("x", none)], &[both], "would be appended twice");
         let target = [("time", numbers(&[1, 2])), ("lat", numbers(&[50, 60]))];
         refused(&target, &[numbers(&[2, 3]), numbers(&[50])], "time=2 is there already");
         refused(&target, &[numbers(&[3]), numbers(&[50, 55])], "time=3 and lat=55 are not");

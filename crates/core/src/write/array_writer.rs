@@ -17,6 +17,11 @@ pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
         0
     }
 
+    /// Returns the bytes of memory that encoding one chunk takes at most, if that is more than the chunk itself; 0 if it is not.
+    fn chunk_memory(&self) -> u64 {
+        0
+    }
+
     /// Returns the writes that follow when the array is visible: copies of what readers have found by then.
     fn afterwards(&mut self) -> Vec<Write> {
         vec![]

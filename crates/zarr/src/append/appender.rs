@@ -152,37 +152,22 @@ impl ZarrAppender {
         chunks
     }
 
-    /// Returns the objects behind the new rows that a program that was stopped may have left.
-    fn left_behind(&self) -> Vec<Arc<str>> {
-        let dimension = &self.target.dimensions[self.axis].name;
-        let Some(left) = self.target.left.as_ref().filter(|it| it.dimension == *dimension) else {
-            return vec![];
-        };
-        let labels = (&self.target.labels[self.axis], 0);
-        let variables = self.target.variables.iter().map(|it| (it, self.axis));
-        let mut objects = vec![];
-        for (variable, axis) in variables.chain([labels]) {
-            let edges = variable.object_shape();
-            let counts = variable.variable().axes.iter().zip(edges);
-            let mut counts: Vec<u64> =
-                counts.map(|(axis, edge)| axis.len.div_ceil(*edge)).collect();
-            let first = self.added().end.div_ceil(edges[axis]);
-            counts[axis] = left.to.div_ceil(edges[axis]).saturating_sub(first);
-            objects.extend((0..counts.iter().product()).map(|number| {
-                let mut at = unravel(number, &counts);
-                at[axis] += first;
-                variable.object(&at)
-            }));
+    /// Returns the writes before those of objects: the end of an append that was stopped, and the journal of this one.
+    fn begin(&mut self) -> Result<Vec<Write>> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Ok(vec![]);
         }
-        objects
+        let (documents, behind) = self.target.repair()?;
+        let journal = self.journal().content();
+        Ok(vec![Write::Replace(documents), Write::Delete(behind), Write::Overwrite(vec![journal])])
     }
 
     /// Returns the writes of objects, after the journal.
-    fn writes(&mut self, objects: Vec<Object>) -> Vec<Write> {
-        let mut writes = vec![];
-        if !std::mem::replace(&mut self.has_begun, true) {
-            writes.push(Write::Overwrite(vec![self.journal().content()]));
-        }
+    ///
+    /// # Errors
+    /// As [`ZarrTarget::repair`].
+    fn writes(&mut self, objects: Vec<Object>) -> Result<Vec<Write>> {
+        let mut writes = self.begin()?;
         let (mut added, mut replaced, mut absent) = (vec![], vec![], vec![]);
         for Object { name, bytes, has_old_cells } in objects {
             match bytes {
@@ -200,7 +185,7 @@ impl ZarrAppender {
         if !added.is_empty() {
             writes.push(Write::Overwrite(added));
         }
-        writes
+        Ok(writes)
     }
 }
 
@@ -217,11 +202,7 @@ impl Writer for ZarrAppender {
             writes.extend(self.write(chunk)?);
         }
         let labels = in_threads(&[Handle::current()], 1, |runtime| self.labels(runtime))?;
-        writes.extend(self.writes(labels.into_iter().flatten().collect()));
-        let behind = self.left_behind();
-        if !behind.is_empty() {
-            writes.push(Write::Delete(behind));
-        }
+        writes.extend(self.writes(labels.into_iter().flatten().collect())?);
         let dimension = self.target.dimensions[self.axis].name.clone();
         let mut bytes = self.target.root.clone();
         for variable in self.target.variables.iter().chain([&self.target.labels[self.axis]]) {
@@ -240,6 +221,15 @@ impl ArrayWriter for ZarrAppender {
         &self.array
     }
 
+    fn chunk_memory(&self) -> u64 {
+        let of = |variable: &TargetVariable| {
+            let boxes = self.array.grid().chunk_shape().zip(variable.object_shape());
+            let objects = boxes.map(|(whole, edge)| whole.div_ceil(*edge)).product::<u64>();
+            variable.object_memory().saturating_mul(objects)
+        };
+        self.target.variables.iter().map(of).max().unwrap_or(0)
+    }
+
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
         let runtime = Handle::current();
         let objects = in_threads(&chunks, threads, |chunk| self.objects(chunk, &runtime))?;
@@ -249,7 +239,7 @@ impl ArrayWriter for ZarrAppender {
                 return Err(Error::usage(message));
             }
         }
-        Ok(self.writes(objects.into_iter().flatten().collect()))
+        self.writes(objects.into_iter().flatten().collect())
     }
 
     /// Gives the arrays' own documents the lengths that the root has by now.

@@ -24,7 +24,8 @@ impl Journal {
         let parsed = || {
             let read: Value = serde_json::from_slice(bytes).ok()?;
             let dimension = read["dimension"].as_str()?.to_owned();
-            Some(Self { dimension, from: read["from"].as_u64()?, to: read["to"].as_u64()? })
+            let (from, to) = (read["from"].as_u64()?, read["to"].as_u64()?);
+            (from <= to).then_some(Self { dimension, from, to })
         };
         let not_one =
             || Error::usage("this is no journal of an append; remove it").in_file(JOURNAL);

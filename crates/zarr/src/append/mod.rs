@@ -8,8 +8,9 @@
 //!   t2m/zarr.json  time/zarr.json the same lengths, for readers that do not look at the root
 //! ```
 //!
-//! A reader with the old metadata does not look behind the old length, so each object may be replaced before the new metadata is. A program
-//! that is stopped leaves the old array, or the new one; the next append removes the objects that it left.
+//! A reader with the old metadata does not look behind the old length, so each object may be replaced before the new metadata is. Only a
+//! shard is read in two parts, between which it may be replaced: gridfusion tells so, and other readers may not. A program that is stopped
+//! leaves the old array, or the new one. The next append first ends what that program began.
 //!
 //! | file | contents |
 //! |---|---|

@@ -9,7 +9,7 @@ use arrow::util::display::array_value_to_string;
 use bytes::Bytes;
 use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, VariableStore};
 use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
-use gridfusion_core::format::{ByteRange, Location};
+use gridfusion_core::format::{ByteRange, Content, Location};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::ArrayGroup;
 use gridfusion_core::tile::{Documents, Objects};
@@ -21,8 +21,12 @@ use serde_json::Value;
 
 use super::appender::ZarrAppender;
 use super::journal::{JOURNAL, Journal};
+use super::shape_in_document::with_length;
 use super::variable::{TargetVariable, plain};
 use crate::store::ZarrReader;
+
+/// The most objects that a program that was stopped may have left.
+const MOST_LEFT: usize = 1 << 20;
 
 /// The document of a group, or of an array.
 pub(super) const DOCUMENT: &str = "zarr.json";
@@ -98,7 +102,8 @@ pub struct ZarrTarget {
 }
 
 impl ZarrTarget {
-    /// Opens a store whose variables and dimensions have these names.
+    /// Opens a store whose variables and dimensions have these names. A writer of rows reads the objects at the end of the array, for which it
+    /// needs a Tokio runtime of several threads.
     ///
     /// # Errors
     /// `Usage` if the store does not have them, or its metadata is not all of one age. `Unsupported` for a store without consolidated
@@ -172,6 +177,36 @@ impl ZarrTarget {
             }
         }
         Ok(())
+    }
+
+    /// Ends the append of a program that was stopped: returns the documents that lack the new length, and the names of objects behind the
+    /// array. The documents of this target have the length from then on.
+    ///
+    /// # Errors
+    /// `Usage` if the journal names more objects than a program writes.
+    pub(super) fn repair(&mut self) -> Result<(Vec<Content>, Vec<Arc<str>>)> {
+        let Some(left) = self.left.take() else { return Ok((vec![], vec![])) };
+        let (mut documents, mut objects) = (vec![], vec![]);
+        for variable in self.labels.iter_mut().chain(&mut self.variables) {
+            let name = variable.name().to_owned();
+            let metadata = &self.metadata[&name];
+            let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
+            let len = metadata["shape"][axis].as_u64().unwrap_or_default();
+            if parse(&variable.document)?["shape"][axis].as_u64() != Some(len) {
+                variable.document = with_length(&variable.document, &[], axis, len)?;
+                let object = format!("{name}/{DOCUMENT}");
+                documents.push(Content::new(object, variable.document.clone()));
+            }
+            let most = MOST_LEFT.saturating_sub(objects.len());
+            objects.extend(variable.objects_behind(axis, left.to, most).ok_or_else(|| {
+                let Journal { dimension, from, to } = &left;
+                Error::usage(format!(
+                    "it tells of {dimension} from {from} to {to}, which are too many objects; remove it if no program appends"
+                ))
+                .in_file(JOURNAL)
+            })?);
+        }
+        Ok((documents, objects))
     }
 
     /// Fails if the store has other arrays over a dimension that becomes longer.

@@ -123,6 +123,36 @@ impl TargetVariable {
         &self.object_shape
     }
 
+    /// The bytes that putting an object together takes: its cells as they are read, together and encoded.
+    pub(super) fn object_memory(&self) -> u64 {
+        /// The bytes of a text, as far as they are known.
+        const TEXT: usize = 16;
+        let width = self.cell.stored.bits().primitive_width().unwrap_or(TEXT) as u64;
+        self.object_shape.iter().product::<u64>().saturating_mul(4 * width)
+    }
+
+    /// Returns the names of objects that begin behind the end of an axis, and before an index; `None` if they are more than `most`.
+    pub(super) fn objects_behind(
+        &self,
+        axis: usize,
+        end: u64,
+        most: usize,
+    ) -> Option<Vec<Arc<str>>> {
+        let edges = &self.object_shape;
+        let counts = self.variable().axes.iter().zip(edges);
+        let mut counts: Vec<u64> = counts.map(|(axis, edge)| axis.len.div_ceil(*edge)).collect();
+        let first = counts[axis];
+        counts[axis] = end.div_ceil(edges[axis]).saturating_sub(first);
+        let all = counts.iter().try_fold(1_u64, |all, count| all.checked_mul(*count))?;
+        let all = usize::try_from(all).ok().filter(|all| *all <= most)? as u64;
+        let name = |number| {
+            let mut at = unravel(number, &counts);
+            at[axis] += first;
+            self.object(&at)
+        };
+        Some((0..all).map(name).collect())
+    }
+
     /// Returns the name of an object.
     pub(super) fn object(&self, coordinates: &[u64]) -> Arc<str> {
         self.zarr.object(coordinates)
@@ -180,12 +210,22 @@ impl TargetVariable {
         }
         let stored = self.encoded(&values)?;
         let shown = self.shown(&stored)?;
-        let shown = cast(&shown, values.data_type()).map_err(failed_to("compare cells"))?;
-        let (asked, shown) = (comparable(&values), comparable(&shown));
-        if asked.as_ref() == shown.as_ref() {
+        let in_type = |of: &ArrayRef, like: &ArrayRef| {
+            cast(of, like.data_type()).map_err(failed_to("compare cells")).map(|it| comparable(&it))
+        };
+        // A wider float may be rounded to the one that was asked for; any other value is the same in both types.
+        let is_rounded = values.data_type().is_floating() && shown.data_type().is_floating();
+        let (asked, found) = (comparable(&values), in_type(&shown, &values)?);
+        let (asked_as_shown, shown) = (in_type(&values, &shown)?, comparable(&shown));
+        let is_same = asked.as_ref() == found.as_ref()
+            && (is_rounded || asked_as_shown.as_ref() == shown.as_ref());
+        if is_same {
             return Ok(stored);
         }
-        let differs = |at: &usize| asked.slice(*at, 1) != shown.slice(*at, 1);
+        let differs = |at: &usize| {
+            asked.slice(*at, 1) != found.slice(*at, 1)
+                || !is_rounded && asked_as_shown.slice(*at, 1) != shown.slice(*at, 1)
+        };
         let Some(at) = (0..values.len()).find(differs) else { return Ok(stored) };
         let text = |of: &ArrayRef| match of.is_null(at) {
             true => "NULL".to_owned(),
@@ -329,8 +369,11 @@ impl TargetVariable {
     /// Whether cells are truth values or texts, or numbers; other cells are read, and not written.
     pub(super) fn check_cells(&self) -> Result<()> {
         let shown = [DataType::Boolean, DataType::Utf8View];
-        let is_written =
-            self.column().as_number().is_some() || shown.contains(&self.column().data_type());
+        let is_written = match self.column().as_number() {
+            // Signed numbers that are declared to be unsigned ones are only read.
+            Some(number) => self.variable().cell == CellType::Number(number.element()),
+            None => shown.contains(&self.column().data_type()),
+        };
         match is_written {
             true => Ok(()),
             false => Err(Error::unsupported(format!("an append to \"{}\"", self.name()))),

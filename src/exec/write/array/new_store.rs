@@ -21,6 +21,9 @@ use gridfusion_core::write::ArrayWriter;
 use super::slab::Slab;
 use super::stored_rows::StoredRows;
 
+/// The bytes of chunks that are encoded together, if each takes much more than its rows.
+const GROUP_BYTES: u64 = 256 << 20;
+
 /// A store or a file that is being written.
 pub(super) struct NewStore {
     writer: Box<dyn ArrayWriter>,
@@ -151,15 +154,27 @@ impl NewStore {
         reservation: &MemoryReservation,
     ) -> Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let encode = move |writer: &mut dyn ArrayWriter| {
-            let chunks = slab.chunks(writer.array())?;
-            let cells: usize = chunks.iter().map(|chunk| chunk.cells.len()).sum();
-            Ok((writer.write_many(chunks, threads)?, cells))
+        let group = self.writer.chunk_memory();
+        let group = match group {
+            0 => usize::MAX,
+            bytes => {
+                reserve(reservation, bytes.saturating_mul(threads as u64))?;
+                ((GROUP_BYTES / bytes) as usize).max(threads)
+            }
         };
-        let (written, (writes, cells)) = self.encode(encode).await?;
-        written.counts.cells.add(cells);
-        written.count(&writes);
-        session.write(writes).await?;
+        let cut = move |writer: &mut dyn ArrayWriter| slab.chunks(writer.array());
+        let (mut written, chunks) = self.encode(cut).await?;
+        let mut chunks = chunks.into_iter().peekable();
+        while chunks.peek().is_some() {
+            let some: Vec<_> = chunks.by_ref().take(group).collect();
+            let cells: usize = some.iter().map(|chunk| chunk.cells.len()).sum();
+            let encode = move |writer: &mut dyn ArrayWriter| Ok(writer.write_many(some, threads)?);
+            let (after, writes) = written.encode(encode).await?;
+            written = after;
+            written.counts.cells.add(cells);
+            written.count(&writes);
+            session.write(writes).await?;
+        }
         reservation.free();
         written.hold()?;
         Ok(written)

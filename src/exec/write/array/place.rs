@@ -75,13 +75,16 @@ impl TargetPlace {
         Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object, is_local })
     }
 
-    /// Returns the folder of an array that is there, to read and to write. A local one has locks that end with the program.
+    /// Returns the folder of an array that is there, to read and to write. Reading passes by all that the session keeps. A
+    /// local folder has locks that end with the program.
     ///
     /// # Errors
     /// If there is no such local folder.
     pub(super) fn existing(&self) -> Result<(Arc<dyn Folder>, Arc<dyn WritableFolder>)> {
         if !self.is_local {
-            return Ok((Arc::clone(&self.folder) as _, Arc::clone(&self.folder) as _));
+            let (store, path) = (Arc::clone(&self.store), self.path.clone());
+            let now = StoreFolder::new(self.name.clone(), store, path);
+            return Ok((Arc::new(now), Arc::clone(&self.folder) as _));
         }
         let path = LocalFileSystem::new().path_to_filesystem(&self.path)?;
         let folder = Arc::new(LocalFolder::open(&path, false)?);

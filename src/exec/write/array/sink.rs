@@ -227,6 +227,12 @@ impl ArraySink {
         let columns: Vec<&str> =
             self.schema().fields().iter().map(|it| it.name().as_str()).collect();
         let array = self.target.open(objects, &columns).await?;
+        let planned =
+            self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));
+        let found = array.dimensions().iter().map(|it| (&it.name, it.descends));
+        if !planned.eq(found) {
+            return exec_err!("the array was replaced since the statement was planned; try again");
+        }
         let RowsAndLabels { labels, places, stored, rows, _reservation } =
             self.read(data, context).await?;
         if rows == 0 {

@@ -156,9 +156,25 @@ impl WritableFolder for LocalFolder {
     async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock> {
         let at = self.at(path)?;
         let name = at.display().to_string();
-        let taken = blocking(at, move |path| lock(path, &note, takes_over)).await?;
-        let file = taken.map_err(|note| locked(&name, &note))?;
-        Ok(FolderLock::of_file(path, file))
+        let own = note.clone();
+        let taken = blocking(at, move |path| lock(path, &own, takes_over)).await?;
+        let file = taken.map_err(|of_holder| locked(&name, &of_holder))?;
+        Ok(FolderLock::of_file(path, note, file))
+    }
+
+    async fn unlock(&self, lock: FolderLock) -> Result<()> {
+        blocking(self.at(&lock.object)?, move |path| {
+            match fs::read(path) {
+                Ok(there) if there == lock.note => fs::remove_file(path)?,
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                // Another program has the lock.
+                _ => {}
+            }
+            // The file of the lock closes once its name is gone.
+            drop(lock);
+            Ok(())
+        })
+        .await
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
@@ -190,17 +206,19 @@ fn lock(path: &Path, note: &[u8], takes_over: bool) -> std::io::Result<Result<Fi
     loop {
         let mut options = File::options();
         let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        let is_locked = match file.try_lock() {
+        let mut there = vec![];
+        let is_free = match file.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => false,
-            // Some file systems have no locks.
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => true,
+            // On file systems without locks, the file itself is the lock.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                file.metadata()?.len() == 0
+            }
             Err(TryLockError::Error(error)) => return Err(error),
         };
-        if !is_locked && !takes_over {
-            let mut of_holder = vec![];
-            file.read_to_end(&mut of_holder)?;
-            return Ok(Err(of_holder));
+        if !is_free && !takes_over {
+            file.read_to_end(&mut there)?;
+            return Ok(Err(there));
         }
         // The holder before may have deleted the file after it was opened here.
         if !is_same_file(&file, path)? {

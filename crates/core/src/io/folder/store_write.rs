@@ -31,6 +31,18 @@ fn failed(name: &str, error: object_store::Error) -> Error {
     }
 }
 
+impl StoreFolder {
+    /// Reads all bytes of an object, past what the session knows; `None` if there is none.
+    async fn bytes_at(&self, path: &str) -> Result<Option<Bytes>> {
+        let (name, at) = (self.error_name(path), self.path_to_write(path));
+        let found = match self.store.store().get(&at).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            found => found.map_err(|error| failed(&name, error))?,
+        };
+        found.bytes().await.map(Some).map_err(|error| failed(&name, error))
+    }
+}
+
 #[async_trait]
 impl WritableFolder for StoreFolder {
     fn name(&self) -> &str {
@@ -75,26 +87,40 @@ impl WritableFolder for StoreFolder {
             Err(object_store::Error::NotImplemented { .. }) => {
                 self.put(path, bytes, ExistingObject::Replace).await
             }
-            Err(object_store::Error::Precondition { .. }) => Err(changed(&name)),
+            // A put that is repeated after a lost reply finds its own bytes.
+            Err(object_store::Error::Precondition { .. }) => {
+                match self.bytes_at(path).await? == Some(bytes) {
+                    true => Ok(()),
+                    false => Err(changed(&name)),
+                }
+            }
             put => put.map(drop).map_err(|error| failed(&name, error)),
         }
     }
 
     async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock> {
-        let (name, at) = (self.error_name(path), self.path_to_write(path));
         match self.put(path, note.clone(), ExistingObject::Refuse).await {
             Err(error) if error.kind() == ErrorKind::Usage && takes_over => {
-                self.put(path, note, ExistingObject::Replace).await?;
+                self.put(path, note.clone(), ExistingObject::Replace).await?;
             }
             Err(error) if error.kind() == ErrorKind::Usage => {
-                let found = self.store.store().get(&at).await;
-                let found = found.map_err(|error| failed(&name, error))?;
-                let of_holder = found.bytes().await.map_err(|error| failed(&name, error))?;
-                return Err(locked(&name, &of_holder));
+                // A put that is repeated after a lost reply finds its own bytes.
+                let there = self.bytes_at(path).await?.unwrap_or_default();
+                if there != note {
+                    return Err(locked(&self.error_name(path), &there));
+                }
             }
             put => put?,
         }
-        Ok(FolderLock::new(path))
+        Ok(FolderLock::new(path, note))
+    }
+
+    async fn unlock(&self, lock: FolderLock) -> Result<()> {
+        match self.bytes_at(&lock.object).await? == Some(lock.note) {
+            true => self.delete(&lock.object).await,
+            // Another program has the lock.
+            false => Ok(()),
+        }
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {

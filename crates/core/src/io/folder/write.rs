@@ -44,11 +44,17 @@ pub trait WritableFolder: Debug + Send + Sync {
     async fn update(&self, path: &str, bytes: Bytes, old: &Bytes) -> Result<()>;
 
     /// Locks the folder for one writer, until the lock is released. The lock is an object at `path`, which has the `note` for those who
-    /// find it. With `takes_over`, a lock that another program holds, or left behind, is taken from it.
+    /// find it. No two locks have the same note. With `takes_over`, a lock that another program holds, or left behind, is taken from it.
     ///
     /// # Errors
     /// `Usage` if another program holds the lock, `Io` if it cannot be written.
     async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock>;
+
+    /// Releases a lock, unless another program has taken it.
+    ///
+    /// # Errors
+    /// `Io` if its object cannot be deleted.
+    async fn unlock(&self, lock: FolderLock) -> Result<()>;
 
     /// Renames an object, or a folder where the store has folders. The new name must not exist yet.
     ///
@@ -63,28 +69,31 @@ pub trait WritableFolder: Debug + Send + Sync {
     async fn delete(&self, path: &str) -> Result<()>;
 }
 
-/// The lock of a folder. It is held until its object is deleted: see [`FolderLock::object`].
+/// The lock of a folder, which is held until [`WritableFolder::unlock`].
 #[derive(Debug)]
 pub struct FolderLock {
-    /// The path of the lock's object. Its holder deletes it last.
+    /// The path of the lock's object.
     pub object: Arc<str>,
+    /// The bytes of the object.
+    pub note: Bytes,
     /// The open file of a lock that ends with the program.
     _file: Option<File>,
 }
 
 impl FolderLock {
-    /// Returns the lock whose object is at a path, and stays until it is deleted.
+    /// Returns the lock whose object has this path and note.
     ///
     /// ```
-    /// assert_eq!(&*gridfusion_core::io::FolderLock::new(".lock").object, ".lock");
+    /// let lock = gridfusion_core::io::FolderLock::new(".lock", "process 7");
+    /// assert_eq!((&*lock.object, &*lock.note), (".lock", &b"process 7"[..]));
     /// ```
-    pub fn new(object: impl Into<Arc<str>>) -> Self {
-        Self { object: object.into(), _file: None }
+    pub fn new(object: impl Into<Arc<str>>, note: impl Into<Bytes>) -> Self {
+        Self { object: object.into(), note: note.into(), _file: None }
     }
 
     /// Returns the lock of an open file, which ends with the program.
-    pub(super) fn of_file(object: &str, file: File) -> Self {
-        Self { object: object.into(), _file: Some(file) }
+    pub(super) fn of_file(object: &str, note: Bytes, file: File) -> Self {
+        Self { object: object.into(), note, _file: Some(file) }
     }
 }
 
@@ -113,7 +122,7 @@ pub trait Upload: Debug + Send {
 
 /// Returns the error for an object that has other bytes than expected.
 pub(super) fn changed(name: &str) -> Error {
-    Error::usage("another program has written to it meanwhile; nothing was changed, so try again")
+    Error::usage("another program has written to it meanwhile, and its rows are there; try again")
         .in_file(name)
 }
 

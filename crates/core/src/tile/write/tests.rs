@@ -240,6 +240,10 @@ impl WritableFolder for Silent {
         self.0.lock(path, note, takes_over).await
     }
 
+    async fn unlock(&self, lock: FolderLock) -> Result<()> {
+        self.0.unlock(lock).await
+    }
+
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
         self.0.begin(path).await
     }
@@ -264,4 +268,58 @@ async fn a_writer_that_is_dropped_while_it_publishes_takes_nothing_back() {
     assert!(written.await.is_err());
     tasks_end().await;
     assert_eq!(objects(&*folder, "").await.len(), 8);
+}
+
+/// Objects of a session may be those that another program has published by now.
+#[tokio::test]
+async fn nothing_is_removed_if_another_program_was_faster() {
+    let dir = tempfile::tempdir().unwrap();
+    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
+    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
+        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
+    for (to, from) in folders {
+        let old = Bytes::from_static(b"old");
+        to.put("root", old.clone(), ExistingObject::Replace).await.unwrap();
+        for there in [&b"old"[..], b"theirs"] {
+            to.put("root", Bytes::from_static(there), ExistingObject::Replace).await.unwrap();
+            let mut session = WriteSession::new(Arc::clone(&to));
+            session.lock(".lock", Bytes::from_static(b"ours"), false).await.unwrap();
+            let cells = Write::Overwrite(vec![Content::new("c/7", Bytes::from_static(b"cells"))]);
+            session.write(vec![cells]).await.unwrap();
+            let content = Content::new("root", Bytes::from_static(b"new"));
+            let published = session.publish(Publish::Update { content, old: old.clone() }).await;
+            assert_eq!(published.is_ok(), there == b"old");
+            session.abort().await;
+            assert_eq!(objects(&*from, "").await, ["c/7", "root"]);
+            let expected = if there == b"old" { b"new" } else { there };
+            assert_eq!(text(&*from, "root").await, expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lock_is_released_by_its_holder_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
+    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
+        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
+    for (to, from) in folders {
+        let note = |text: &'static str| Bytes::from_static(text.as_bytes());
+        let mut first = WriteSession::new(Arc::clone(&to));
+        first.lock(".lock", note("first"), false).await.unwrap();
+        let mut second = WriteSession::new(Arc::clone(&to));
+        let error = second.lock(".lock", note("second"), false).await.unwrap_err();
+        assert!(error.to_string().contains("says \"first\""), "{error}");
+        second.lock(".lock", note("second"), true).await.unwrap();
+        first.release().await.unwrap();
+        assert_eq!(text(&*from, ".lock").await, b"second");
+        second.release().await.unwrap();
+        assert_eq!(objects(&*from, "").await, Vec::<String>::new());
+        // The lock of a session that is dropped is released, too.
+        let mut third = WriteSession::new(Arc::clone(&to));
+        third.lock(".lock", note("third"), false).await.unwrap();
+        drop(third);
+        tasks_end().await;
+        assert_eq!(objects(&*from, "").await, Vec::<String>::new());
+    }
 }
