@@ -115,7 +115,8 @@ fn along_axes(plan: &LogicalPlan) -> Vec<bool> {
     let is_whole = scan.filters.is_empty() && scan.fetch.is_none();
     let Ok(provider) = source_as_provider(&scan.source) else { return vec![] };
     let Some(table) = provider.downcast_ref::<GridTable>() else { return vec![] };
-    let columns = table.array().columns();
+    let array = table.array();
+    let columns = array.columns();
     if !is_whole {
         return vec![];
     }
@@ -123,7 +124,7 @@ fn along_axes(plan: &LogicalPlan) -> Vec<bool> {
         let Expr::Column(column) = expr else { return false };
         let Some(at) = scan.projected_schema.maybe_index_of_column(column) else { return false };
         let at = scan.projection.as_ref().map_or(at, |projection| projection[at]);
-        columns.get(at).is_some_and(|column| table.array().labels_of(*column).is_some())
+        columns.get(at).is_some_and(|column| array.labels_of(*column).is_some())
     };
     projection.expr.iter().map(is_along_axis).collect()
 }

@@ -123,7 +123,7 @@ impl Recipe for ScanRecipe {
             non_null_columns: columns(&self.non_null_columns),
             priority: self.first.map(|first| (first.column as usize, options(first))),
         };
-        let scan = GridScanExec::from_pushed_down(Arc::clone(array), plan, pushed)?;
+        let scan = GridScanExec::from_pushed_down(Arc::clone(&array), plan, pushed)?;
         Ok(Arc::new(scan))
     }
 }

@@ -93,6 +93,7 @@ pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{
-    ArrayFormatFactory, CsvFormatter, JsonValues, ParquetTypesRule, parquet_type, writes_array,
+    AfterAppend, ArrayFormatFactory, CsvFormatter, JsonValues, ParquetTypesRule, append_plan,
+    parquet_type, writes_array,
 };
 pub(crate) use written_times::WrittenTimesRule;

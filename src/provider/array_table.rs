@@ -47,13 +47,17 @@ impl ArrayTable {
     /// # Errors
     /// As [`GridArray::side_by_side`], and `Usage` for a sparse array.
     pub(crate) fn side_by_side(tables: &[AlignedTable]) -> Result<Self> {
-        let mut arrays = vec![];
-        for AlignedTable { table, axes, ranges } in tables {
-            let grid = table.as_grid().ok_or_else(|| {
+        let grids = tables.iter().map(|it| {
+            it.table.as_grid().map(GridTable::array).ok_or_else(|| {
                 Error::usage("a sparse array has no axes on which another one could be joined")
-            })?;
-            arrays.push(AlignedArray { array: grid.array(), axes, ranges });
-        }
+            })
+        });
+        let grids = grids.collect::<Result<Vec<_>>>()?;
+        let arrays = tables
+            .iter()
+            .zip(&grids)
+            .map(|(AlignedTable { axes, ranges, .. }, array)| AlignedArray { array, axes, ranges });
+        let arrays: Vec<AlignedArray<'_>> = arrays.collect();
         Ok(Self::from(GridArray::side_by_side(&arrays)?))
     }
 

@@ -12,6 +12,7 @@
 //! | `factory` | `CREATE EXTERNAL TABLE` |
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
+//! | `inserts` | `INSERT INTO` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
@@ -30,6 +31,7 @@ mod fact_provider;
 mod factory;
 mod files;
 mod grid_catalog;
+mod inserts;
 mod lazy_schema;
 mod named_arguments;
 mod nearest_rule;

@@ -45,7 +45,7 @@ use crate::source::{
 /// let opener = ArrayOpener::from_session(&ctx.state());
 /// let options = ArrayOptions::default().with_dataset("elevation");
 /// let table = opener.table("examples/data/stations.tet", None, &options).await?;
-/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[6][..]));
+/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(vec![6]));
 /// # Ok(())
 /// # }
 /// ```

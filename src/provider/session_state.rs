@@ -8,6 +8,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
 use super::ArrayTableFactory;
+use super::inserts::InsertedTypesRule;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
@@ -60,6 +61,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - `COPY … TO 'x.tet'`, or `STORED AS TET`; with features, Zarr and NetCDF
+    /// - a rule by which `INSERT INTO` an array refuses values that the array cannot hold, instead of rounding them
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change settings that exist already, nor the formats in these settings. A second call changes nothing.
@@ -75,6 +77,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         add_analyzer_rule(&mut self, Arc::new(WrittenTimesRule));
         add_analyzer_rule(&mut self, Arc::new(CountedTimesRule));
         add_analyzer_rule(&mut self, Arc::new(NearestRule));
+        add_analyzer_rule(&mut self, Arc::new(InsertedTypesRule));
         add_mended(&mut self);
         add_comparisons(&mut self);
         let config = self.config().get_or_insert_default().options_mut();

@@ -1,14 +1,16 @@
 //! [`GridTable`]: the DataFusion table provider of one array.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result;
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::inserts::insert_plan;
 use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
@@ -31,14 +33,15 @@ use crate::source::{FileArrays, MosaicOptions, TableOrigin};
 /// let ctx = SessionContext::new();
 /// let options = ArrayOptions::default().with_dataset("temperature");
 /// let table = ArrayOpener::from_session(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
-/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[1440, 6][..]));
+/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(vec![1440, 6]));
 /// ctx.register_table("temperature", table.into_provider())?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct GridTable {
-    array: Arc<GridArray>,
+    /// The array, which is opened again when rows are inserted.
+    array: Arc<RwLock<Arc<GridArray>>>,
     /// `None` if the caller opened the array.
     origin: Option<Arc<TableOrigin>>,
 }
@@ -51,7 +54,7 @@ impl GridTable {
 
     /// Makes a table of an opened array, without an origin.
     pub fn new(array: Arc<GridArray>) -> Self {
-        Self { array, origin: None }
+        Self { array: Arc::new(RwLock::new(array)), origin: None }
     }
 
     /// Sets the origin of the table.
@@ -67,20 +70,25 @@ impl GridTable {
     }
 
     /// The number of positions along each axis.
-    pub fn shape(&self) -> &[u64] {
-        self.array.grid().shape()
+    pub fn shape(&self) -> Vec<u64> {
+        self.array().grid().shape().to_vec()
     }
 
     /// The array behind the table.
-    pub fn array(&self) -> &Arc<GridArray> {
-        &self.array
+    pub fn array(&self) -> Arc<GridArray> {
+        Arc::clone(&self.array.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another array into the place of the table's, with the same columns.
+    pub(super) fn replace(&self, array: Arc<GridArray>) {
+        *self.array.write().unwrap_or_else(PoisonError::into_inner) = array;
     }
 }
 
 #[async_trait]
 impl TableProvider for GridTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(self.array.schema())
+        Arc::clone(self.array().schema())
     }
 
     fn table_type(&self) -> TableType {
@@ -91,7 +99,8 @@ impl TableProvider for GridTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| FilterScope::new(filter, &self.array).pushdown();
+        let array = self.array();
+        let support = |filter: &&Expr| FilterScope::new(filter, &array).pushdown();
         Ok(filters.iter().map(support).collect())
     }
 
@@ -104,12 +113,20 @@ impl TableProvider for GridTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         // Labels and chunk statistics decide here which chunks to read. No payload is read before the plan
         // runs.
-        let request = planning::request(&self.array, filters, limit, state).await?;
-        let plan = ScanPlan::new(self.array.grid().clone(), request)?;
+        let array = self.array();
+        let request = planning::request(&array, filters, limit, state).await?;
+        let plan = ScanPlan::new(array.grid().clone(), request)?;
         let projection =
-            projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());
-        let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?
-            .with_origin(self.origin.clone());
+            projection.cloned().unwrap_or_else(|| (0..array.columns().len()).collect());
+        let scan = GridScanExec::try_new(array, plan, projection)?.with_origin(self.origin.clone());
         Ok(Arc::new(scan.with_memory_limit(&state.runtime_env().memory_pool.memory_limit())))
+    }
+    async fn insert_into(
+        &self,
+        state: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        insert_plan(self, state, input, op).await
     }
 }

@@ -78,7 +78,7 @@ async fn ends(
     };
     let suits = table.as_grid().is_some_and(|grid| {
         let has_label = grid.array().schema().field_with_name(label).is_ok();
-        has_label && matches!(grid.shape(), [count, 2] if *count <= MOST)
+        has_label && matches!(grid.shape()[..], [count, 2] if count <= MOST)
     });
     if !suits {
         return Ok(None);

@@ -278,7 +278,7 @@ async fn some_queries_do_not_travel() {
     let ctx = tables().await;
     let opened = ctx.table_provider("temperature").await.unwrap();
     let opened = (opened.as_ref() as &dyn std::any::Any).downcast_ref::<GridTable>().unwrap();
-    let own = Arc::new(GridTable::new(Arc::clone(opened.array())));
+    let own = Arc::new(GridTable::new(opened.array()));
     ctx.register_table("own", own).unwrap();
     let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);

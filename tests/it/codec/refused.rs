@@ -101,7 +101,7 @@ async fn secrets_do_not_travel() {
     let opener = ArrayOpener::from_session(&ctx.state());
     let options = ArrayOptions::default();
     let table = opener.table(shipped("tests/data/tiledb/overlap"), None, &options).await.unwrap();
-    let array = Arc::clone(table.as_grid().unwrap().array());
+    let array = table.as_grid().unwrap().array();
     ctx.register_table("of_memory", Arc::new(GridTable::new(array))).unwrap();
     for sql in ["SELECT * FROM of_memory", "SELECT r, max(a) FROM of_memory GROUP BY r"] {
         let error = bytes(&plan(&ctx, sql).await.unwrap()).unwrap_err().to_string();

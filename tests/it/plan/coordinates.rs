@@ -77,7 +77,7 @@ async fn random_tables(rng: &mut StdRng) -> (SessionContext, SessionContext, Str
         let options = ArrayOptions::default().with_dataset(name);
         let opener = ArrayOpener::from_session(&ours.state());
         let table = opener.table(file.location(), None, &options).await.unwrap();
-        arrays.push(Arc::clone(table.as_grid().unwrap().array()));
+        arrays.push(table.as_grid().unwrap().array());
     }
     let ranges: Vec<Vec<_>> =
         arrays.iter().map(|it| it.grid().shape().iter().map(|len| 0..*len).collect()).collect();

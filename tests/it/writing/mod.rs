@@ -3,6 +3,7 @@
 mod append;
 mod append_faults;
 mod faults;
+mod inserts;
 #[cfg(feature = "hdf5")]
 mod netcdf;
 mod tet;

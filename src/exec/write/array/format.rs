@@ -23,6 +23,7 @@ use gridfusion_core::tile::Objects;
 use gridfusion_core::write::TargetDimension;
 use object_store::{ObjectMeta, ObjectStore};
 
+use super::append::AfterAppend;
 use super::dimensions::{DimensionColumn, dimension_columns};
 use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
@@ -82,24 +83,34 @@ impl FileFormatFactory for ArrayFormatFactory {
         options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
         let options = WriteOptions::try_new(options, self.target)?;
-        Ok(Arc::new(WrittenFormat { options, target: self.target, name: self.name }))
+        Ok(Arc::new(WrittenFormat { options, target: self.target, name: self.name, after: None }))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
         let options = WriteOptions::default();
-        Arc::new(WrittenFormat { options, target: self.target, name: self.name })
+        Arc::new(WrittenFormat { options, target: self.target, name: self.name, after: None })
     }
 }
 
 /// Writes rows as an array. Tables read arrays, and not this format.
 #[derive(Debug)]
-struct WrittenFormat {
+pub(super) struct WrittenFormat {
     options: WriteOptions,
     target: &'static dyn TargetFormat,
     name: &'static str,
+    after: Option<Arc<dyn AfterAppend>>,
 }
 
 impl WrittenFormat {
+    /// Returns the format that appends, and then does some work.
+    pub(super) fn appending(
+        target: &'static dyn TargetFormat,
+        after: Arc<dyn AfterAppend>,
+    ) -> Self {
+        let options = WriteOptions::of_mode(WriteMode::Append);
+        Self { options, target, name: target.name(), after: Some(after) }
+    }
+
     /// Returns the columns that are the dimensions of the array that rows are appended to, in its order.
     async fn dimensions_of_array(
         &self,
@@ -204,6 +215,7 @@ impl FileFormat for WrittenFormat {
         });
         let order = LexRequirement::new(order);
         let sink = ArraySink::try_new(config, dimensions, self.options.clone(), self.target)?;
+        let sink = sink.with_work_after(self.after.clone());
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 

@@ -21,6 +21,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `format` | the file formats that `COPY` asks for |
+//! | `append` | rows that are inserted into the table of an array |
 //! | `targets` | the formats of arrays |
 //! | `place` | the folder or file that is written |
 //! | `options` | the options |
@@ -31,6 +32,7 @@
 //! | `stored_rows` | rows that wait for the shape |
 //! | `slab` | a row of chunks |
 
+mod append;
 mod dimensions;
 mod format;
 mod labels;
@@ -42,5 +44,6 @@ mod slab;
 mod stored_rows;
 mod targets;
 
+pub use append::{AfterAppend, append_plan};
 pub use format::ArrayFormatFactory;
 pub use sink::writes_array;

@@ -73,6 +73,11 @@ pub(super) struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// Returns the options of a mode, without any others.
+    pub(super) fn of_mode(mode: WriteMode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+
     /// Reads the options of a statement.
     ///
     /// # Errors

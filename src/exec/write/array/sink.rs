@@ -21,6 +21,7 @@ use gridfusion_core::io::Folder;
 use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{ArrayWriter, Attributes, NewArray, NewDimension, NewVariable};
 
+use super::append::AfterAppend;
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
 use super::new_store::NewStore;
@@ -77,6 +78,8 @@ pub(super) struct ArraySink {
     variables: Vec<usize>,
     options: WriteOptions,
     target: &'static dyn TargetFormat,
+    /// Work that follows when rows have been appended.
+    after: Option<Arc<dyn AfterAppend>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -106,7 +109,7 @@ impl ArraySink {
         }
         options.check_names(&of_dimensions, &of_variables)?;
         let metrics = Default::default();
-        let sink = Self { config, dimensions, variables, options, target, metrics };
+        let sink = Self { config, dimensions, variables, options, target, after: None, metrics };
         if sink.options.mode == WriteMode::Append {
             return Ok(sink);
         }
@@ -117,6 +120,11 @@ impl ArraySink {
             .map(|it| new_empty_array(sink.config.output_schema().field(it.column).data_type()));
         sink.writer(empty.collect(), "")?;
         Ok(sink)
+    }
+
+    /// Sets the work that follows when rows have been appended.
+    pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterAppend>>) -> Self {
+        Self { after, ..self }
     }
 
     fn field(&self, column: usize) -> &FieldRef {
@@ -248,6 +256,9 @@ impl ArraySink {
         let places = places.into_iter().zip(&of_labels).map(at).collect();
         let store = NewStore::new(writer, places, false, &self.metrics, context);
         store.write(stored, session, context).await?;
+        if let Some(after) = &self.after {
+            after.appended(context).await?;
+        }
         Ok(rows)
     }
 
@@ -299,7 +310,7 @@ fn attributes(field: &Field) -> Attributes {
 
 impl fmt::Debug for ArraySink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArraySink").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("ArraySink").field("format", &self.target.name()).finish_non_exhaustive()
     }
 }
 

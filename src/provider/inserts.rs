@@ -1,0 +1,122 @@
+//! `INSERT INTO` the table of an array: its rows are appended to the store that the table reads.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{ScalarValue, not_impl_err, plan_err};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::source_as_provider;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::expr::{Alias, Cast};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Values, WriteOp};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::opener::ArrayOpener;
+use super::table::GridTable;
+use crate::exec::{AfterAppend, append_plan};
+
+/// Returns the plan that appends rows to the store of a table, and opens the table again.
+///
+/// # Errors
+/// If the table is no single place of a format that is appended to.
+pub(super) async fn insert_plan(
+    table: &GridTable,
+    session: &dyn Session,
+    input: Arc<dyn ExecutionPlan>,
+    op: InsertOp,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if op != InsertOp::Append {
+        return not_impl_err!("{op} of arrays; INSERT INTO appends rows");
+    }
+    let places = table.origin().map(|it| (it.is_many || !it.side_by_side.is_empty(), &*it.places));
+    let Some((false, [place])) = places else {
+        return not_impl_err!(
+            "INSERT INTO a table of several files, or of an array that a program opened; rows go into one store"
+        );
+    };
+    let after = Arc::new(OpenedAgain(table.clone()));
+    append_plan(input, session, &place.location, &place.format, after).await
+}
+
+/// A table that is opened again after rows are appended.
+#[derive(Debug)]
+struct OpenedAgain(GridTable);
+
+#[async_trait]
+impl AfterAppend for OpenedAgain {
+    async fn appended(&self, context: &TaskContext) -> Result<()> {
+        let Some(origin) = self.0.origin() else { return Ok(()) };
+        let opened = ArrayOpener::from_task(context).reopen(origin).await?;
+        if let Some(grid) = opened.as_grid() {
+            self.0.replace(grid.array());
+        }
+        Ok(())
+    }
+}
+
+/// An analyzer rule that inserts values as they are: DataFusion casts them to the types of the table, which may round them. The writer
+/// refuses values that the array cannot hold.
+#[derive(Debug)]
+pub(super) struct InsertedTypesRule;
+
+impl AnalyzerRule for InsertedTypesRule {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let inserts = plan.transform_down(|node| match node {
+            LogicalPlan::Dml(mut dml)
+                if matches!(dml.op, WriteOp::Insert(_))
+                    && source_as_provider(&dml.target)?.is::<GridTable>() =>
+            {
+                dml.input = Arc::new(without_casts(&dml.input)?);
+                Ok(Transformed::yes(LogicalPlan::Dml(dml)))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        Ok(inserts.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "gridfusion_inserted_types"
+    }
+}
+
+/// Returns the rows without the casts that DataFusion has put around them.
+fn without_casts(input: &LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = input else { return Ok(input.clone()) };
+    if let LogicalPlan::Values(values) = projection.input.as_ref() {
+        check_values(values)?;
+    }
+    let plain = |expr: &Expr| match expr {
+        Expr::Alias(Alias { expr, name, .. }) => match expr.as_ref() {
+            Expr::Cast(Cast { expr, .. }) if matches!(expr.as_ref(), Expr::Column(_)) => {
+                expr.as_ref().clone().alias(name)
+            }
+            _ => Expr::clone(expr).alias(name),
+        },
+        expr => expr.clone(),
+    };
+    let exprs = projection.expr.iter().map(plain).collect();
+    Projection::try_new(exprs, Arc::clone(&projection.input)).map(LogicalPlan::Projection)
+}
+
+/// Fails for a number in `VALUES` that its column rounds, unless both are floats.
+fn check_values(values: &Values) -> Result<()> {
+    for expr in values.values.iter().flatten() {
+        let Expr::Cast(cast) = expr else { continue };
+        let Expr::Literal(value, _) = cast.expr.as_ref() else { continue };
+        let (from, to) = (value.data_type(), cast.field.data_type());
+        let both_float = from.is_floating() && to.is_floating();
+        if !from.is_numeric() || !to.is_numeric() || both_float {
+            continue;
+        }
+        let back = value.cast_to(to).and_then(|cast: ScalarValue| cast.cast_to(&from));
+        if back.as_ref().ok() != Some(value) {
+            return plan_err!("{value} is no {to}, of which type the column is");
+        }
+    }
+    Ok(())
+}
