@@ -316,7 +316,7 @@ async fn queries_and_calls() {
         Schema error: No field named station_idx. Did you mean 'stations.temperature.station'?
     Valid fields are stations.temperature.time, stations.temperature.station, stations.temperature.value.
     INSERT INTO stations.temperature VALUES ('2024-01-01T00:00:00', 'Oslo', 1)
-        This feature is not implemented: Insert into not implemented for this table
+        This feature is not implemented: INSERT INTO an array of the format tet
     SELECT * FROM tet_info()
         Error during planning: tet_info takes a path, optionally a dataset, then option names and values in pairs, found 0 arguments
     SELECT * FROM tet_info('none.tet')
