@@ -94,6 +94,6 @@ pub use window::{GridWindowExec, WindowPart};
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{
     AfterAppend, ArrayFormatFactory, CsvFormatter, JsonValues, ParquetTypesRule, append_plan,
-    parquet_type, writes_array,
+    is_taken_for_rows, parquet_type, writes_array,
 };
 pub(crate) use written_times::WrittenTimesRule;

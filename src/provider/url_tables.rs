@@ -10,6 +10,7 @@ use datafusion::prelude::SessionContext;
 
 use super::{ArrayOpener, ArrayTable};
 use crate::error::{Error, ErrorKind, Result as GridResult};
+use crate::exec::is_taken_for_rows;
 use crate::format::Foreign;
 use crate::io::is_not_found;
 use crate::options::ArrayOptions;
@@ -159,12 +160,14 @@ impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.array_table(url).await? {
             Some(table) => Ok(Some(table.into_provider())),
-            None => match self.listing.try_new(url).await? {
-                None => {
+            None => match self.listing.try_new(url).await {
+                Ok(None) => {
                     self.unreachable(url).await?;
                     Ok(None)
                 }
-                table => Ok(table),
+                // A folder of arrays is no table.
+                Err(error) if is_taken_for_rows(&error) => Ok(None),
+                table => table,
             },
         }
     }

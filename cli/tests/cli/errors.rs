@@ -1,5 +1,6 @@
 //! Messages and exit codes of failed runs.
 
+use std::fs;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
@@ -43,6 +44,11 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     let years = data.join("years").to_str().unwrap().to_owned();
     let message = failure(&[], &format!("SELECT * FROM '{years}'"));
     assert!(message.ends_with(&format!("are one table: FROM '{years}/*.tet'")), "{message}");
+    let netcdf = tempfile::tempdir().unwrap();
+    fs::copy(data.join("air.nc"), netcdf.path().join("x.nc")).unwrap();
+    let folder = netcdf.path().to_str().unwrap();
+    let message = failure(&[], &format!("SELECT * FROM '{folder}'"));
+    assert!(message.ends_with(&format!("are one table: FROM '{folder}/*.nc'")), "{message}");
     // A hint does not tell what is outside of the root.
     let elsewhere = tempfile::tempdir().unwrap();
     let root = ["--root", elsewhere.path().to_str().unwrap(), "-q", "-c", "SELECT * FROM years"];

@@ -15,7 +15,7 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
@@ -140,6 +140,11 @@ impl WrittenFormat {
             None => Ok(found),
         }
     }
+}
+
+/// Whether DataFusion took a file or a folder for one that it reads in a format of arrays: an error of this format.
+pub fn is_taken_for_rows(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(message) if message == READ)
 }
 
 const READ: &str = "this is an array; read it as one: STORED AS ARRAY, or read_array";

@@ -45,5 +45,5 @@ mod stored_rows;
 mod targets;
 
 pub use append::{AfterAppend, append_plan};
-pub use format::ArrayFormatFactory;
+pub use format::{ArrayFormatFactory, is_taken_for_rows};
 pub use sink::writes_array;
