@@ -33,6 +33,9 @@ async fn leftovers_are_no_cells() {
     fs::write(store.join(".gridfusion-append"), "{\"dimension\": \"x\", \"from\": 5, \"to\": 18}")
         .unwrap();
     fs::write(store.join(".gridfusion-lock"), "process 1 appends").unwrap();
+    for draft in [".zarr.json.7-0.draft", "v/c/.3.7-1.draft"] {
+        fs::write(store.join(draft), "half").unwrap();
+    }
     case.copy(&format!("SELECT * FROM ({sql}) WHERE x BETWEEN 5 AND 11"), "x.zarr", APPEND)
         .await
         .unwrap();
@@ -43,6 +46,7 @@ async fn leftovers_are_no_cells() {
         .collect();
     left.sort();
     assert_eq!(left, ["0", "1", "2"]);
+    assert!(!store.join(".zarr.json.7-0.draft").exists());
     assert!(!store.join(".gridfusion-append").exists());
 }
 

@@ -42,6 +42,9 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| failed(&path, error))
 }
 
+/// The end of the names of drafts.
+const DRAFT: &str = ".draft";
+
 /// A temporary file that gets its final name when it is complete. Dropping it before removes the file.
 #[derive(Debug)]
 struct Draft {
@@ -62,7 +65,7 @@ impl Draft {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         loop {
             let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-            let draft = folder.join(format!(".{name}.{}-{number}.draft", std::process::id()));
+            let draft = folder.join(format!(".{name}.{}-{number}{DRAFT}", std::process::id()));
             match File::create_new(&draft) {
                 // An ended process with the same id may have left a draft of this name.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -100,6 +103,20 @@ impl Drop for Draft {
             remove(draft);
         }
     }
+}
+
+/// Removes all drafts below a folder.
+fn remove_drafts(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            remove_drafts(&entry.path())?;
+        } else if name.starts_with('.') && name.ends_with(DRAFT) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes a file that is of no more use, and logs a warning if that fails.
@@ -224,9 +241,14 @@ fn lock(path: &Path, note: &[u8], takes_over: bool) -> std::io::Result<Result<Fi
         if !is_same_file(&file, path)? {
             continue;
         }
+        let was_left = file.metadata()?.len() > 0;
         file.set_len(0)?;
         file.write_all(note)?;
         file.sync_all()?;
+        // A program that ends by itself removes its lock, and its drafts.
+        if let (true, Some(folder)) = (is_free && was_left, path.parent()) {
+            remove_drafts(folder)?;
+        }
         return Ok(Ok(file));
     }
 }
