@@ -1,6 +1,5 @@
 //! Messages and exit codes of failed runs.
 
-use std::fs;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
