@@ -46,7 +46,11 @@ pub(super) fn check(path: &std::path::Path, root: Option<&Root>) -> gridfusion::
 
 impl fmt::Display for LocalStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Local({})", self.files)
+        match &self.root {
+            // Without limits, writers may use the file system itself, which has locks.
+            None => write!(f, "{}", self.files),
+            Some(_) => write!(f, "Local({})", self.files),
+        }
     }
 }
 

@@ -115,21 +115,10 @@ impl TimeUnits {
     /// inverse of [`TimeUnits::at_integer`]; `None` for a date that the calendar lacks.
     pub(crate) fn units_at(self, timestamp: i64) -> Option<(i128, f64)> {
         let nanoseconds = i128::from(timestamp) * i128::from(self.tick());
-        let day = || i64::try_from(nanoseconds.div_euclid(DAY.into())).ok();
-        let of = match self.calendar {
-            Some(Calendar::NoLeap) => Some((Calendar::NoLeap, day()?)),
-            Some(Calendar::Mixed) if nanoseconds < REFORM => Some((Calendar::Julian, day()?)),
-            _ => None,
-        };
-        let own = match of {
-            Some((calendar, day)) => {
-                let same = calendar.day(Calendar::Proleptic.date(day)?)?;
-                // The reform left out the days from 1582-10-05 to 1582-10-14.
-                if calendar == Calendar::Julian && i128::from(same) * i128::from(DAY) >= REFORM {
-                    return None;
-                }
-                i128::from(same) * i128::from(DAY) + nanoseconds.rem_euclid(DAY.into())
-            }
+        let own = match self.other_dates(nanoseconds) {
+            // The reform left out the days from 1582-10-05 to 1582-10-14.
+            Some(calendar) => same_date(nanoseconds, Calendar::Proleptic, calendar)
+                .filter(|own| calendar != Calendar::Julian || *own < REFORM)?,
             None => nanoseconds,
         };
         let (offset, unit) = (own - self.epoch, i128::from(self.unit));
@@ -138,22 +127,29 @@ impl TimeUnits {
 
     /// Returns the timestamp of nanoseconds since 1970 of the calendar; `None` for a date that SQL lacks, such as the Julian 1500-02-29.
     fn timestamp(self, nanoseconds: i128) -> Option<i64> {
-        let day = || i64::try_from(nanoseconds.div_euclid(DAY.into())).ok();
-        let of = match self.calendar {
-            Some(Calendar::NoLeap) => Some((Calendar::NoLeap, day()?)),
-            Some(Calendar::Mixed) if nanoseconds < REFORM => Some((Calendar::Julian, day()?)),
-            _ => None,
-        };
-        let shared = match of {
-            Some((calendar, day)) => {
-                let same = Calendar::Proleptic.day(calendar.date(day)?)?;
-                i128::from(same) * i128::from(DAY) + nanoseconds.rem_euclid(DAY.into())
-            }
+        let shared = match self.other_dates(nanoseconds) {
+            Some(calendar) => same_date(nanoseconds, calendar, Calendar::Proleptic)?,
             None => nanoseconds,
         };
         let tick = i128::from(self.tick());
         shared.checked_add(tick / 2)?.div_euclid(tick).try_into().ok()
     }
+
+    /// Returns the calendar of a time whose date is another one in SQL's calendar at the same distance from 1970.
+    fn other_dates(self, nanoseconds: i128) -> Option<Calendar> {
+        match self.calendar {
+            Some(Calendar::NoLeap) => Some(Calendar::NoLeap),
+            Some(Calendar::Mixed) if nanoseconds < REFORM => Some(Calendar::Julian),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the nanoseconds since 1970 of a calendar at which it has the date of another; `None` if it lacks that date.
+fn same_date(nanoseconds: i128, from: Calendar, to: Calendar) -> Option<i128> {
+    let day = i64::try_from(nanoseconds.div_euclid(DAY.into())).ok()?;
+    let same = to.day(from.date(day)?)?;
+    Some(i128::from(same) * i128::from(DAY) + nanoseconds.rem_euclid(DAY.into()))
 }
 
 impl fmt::Display for TimeUnits {

@@ -249,10 +249,9 @@ fn texts(name: &str, labels: &ArrayRef) -> Result<Vec<String>> {
         check_text(&format!("a label of \"{name}\""), text)?;
     }
     let read = Labels::from_text(&texts)?;
+    let is_text = matches!(read.data_type(), DataType::Utf8 | DataType::Utf8View);
     let read = cast(&read.slice(0..read.len())?, &DataType::Utf8);
-    let is_text =
-        matches!(Labels::from_text(&texts)?.data_type(), DataType::Utf8 | DataType::Utf8View);
-    match read.map_err(failed_to("compare labels"))?.as_ref() == labels.as_ref() && is_text {
+    match is_text && read.map_err(failed_to("compare labels"))?.as_ref() == labels.as_ref() {
         true => Ok(texts),
         false => Err(Error::unsupported(format!(
             "the labels \"{name}\" are texts that a .tet file reads as numbers or times; cast the column to these"

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::UInt64Array;
-use arrow::array::{Array, ArrayRef, new_null_array};
-use arrow::compute::concat;
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
+use arrow::compute::{concat, take};
 use gridfusion_core::array::failed_to;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::unravel;
@@ -131,25 +129,26 @@ impl ZarrAppender {
         self.cut(variable, &stored, std::slice::from_ref(&(start..end)), 0, runtime)
     }
 
-    /// Returns the chunks of the region that no row was in. A program that was stopped may have left cells there.
-    fn left_out(&self) -> Vec<NewChunk> {
+    /// Returns the variables and coordinates of the chunks of the region that no row was in. A program that was stopped may have left cells
+    /// there.
+    fn left_out(&self) -> Vec<(usize, Vec<u64>)> {
         let numbers = self.array.chunks_of_region();
         let lens: Vec<u64> = numbers.iter().map(|range| range.end - range.start).collect();
-        let mut chunks = vec![];
-        for (variable, described) in self.array.variables().iter().enumerate() {
-            for number in 0..lens.iter().product() {
-                let at = unravel(number, &lens).into_iter().zip(&numbers);
-                let coordinates: Vec<u64> = at.map(|(at, range)| at + range.start).collect();
-                if self.written.contains(&(variable, coordinates.clone())) {
-                    continue;
-                }
-                let ranges = self.array.ranges_in(&coordinates);
-                let cells: u64 = ranges.iter().map(|range| range.end - range.start).product();
-                let cells = new_null_array(&described.data_type, cells as usize);
-                chunks.push(NewChunk { variable, coordinates, cells });
-            }
-        }
-        chunks
+        let all = (0..self.array.variables().len())
+            .flat_map(|variable| (0..lens.iter().product()).map(move |number| (variable, number)));
+        let chunk = |(variable, number)| {
+            let at = unravel(number, &lens).into_iter().zip(&numbers);
+            (variable, at.map(|(at, range)| at + range.start).collect())
+        };
+        all.map(chunk).filter(|chunk| !self.written.contains(chunk)).collect()
+    }
+
+    /// Returns a chunk of NULL.
+    fn nulls(&self, variable: usize, coordinates: Vec<u64>) -> NewChunk {
+        let ranges = self.array.ranges_in(&coordinates);
+        let cells: u64 = ranges.iter().map(|range| range.end - range.start).product();
+        let data_type = &self.array.variables()[variable].data_type;
+        NewChunk { variable, coordinates, cells: new_null_array(data_type, cells as usize) }
     }
 
     /// Returns the writes before those of objects: the end of an append that was stopped, and the journal of this one.
@@ -198,8 +197,8 @@ impl Writer for ZarrAppender {
 
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
         let mut writes = vec![];
-        for chunk in self.left_out() {
-            writes.extend(self.write(chunk)?);
+        for (variable, coordinates) in self.left_out() {
+            writes.extend(self.write(self.nulls(variable, coordinates))?);
         }
         let labels = in_threads(&[Handle::current()], 1, |runtime| self.labels(runtime))?;
         writes.extend(self.writes(labels.into_iter().flatten().collect())?);

@@ -213,19 +213,18 @@ impl TargetVariable {
         let in_type = |of: &ArrayRef, like: &ArrayRef| {
             cast(of, like.data_type()).map_err(failed_to("compare cells")).map(|it| comparable(&it))
         };
-        // A wider float may be rounded to the one that was asked for; any other value is the same in both types.
-        let is_rounded = values.data_type().is_floating() && shown.data_type().is_floating();
         let (asked, found) = (comparable(&values), in_type(&shown, &values)?);
-        let (asked_as_shown, shown) = (in_type(&values, &shown)?, comparable(&shown));
-        let is_same = asked.as_ref() == found.as_ref()
-            && (is_rounded || asked_as_shown.as_ref() == shown.as_ref());
-        if is_same {
+        // A wider float may be rounded to the one that was asked for; any other value is the same in both types.
+        let both_float = values.data_type().is_floating() && shown.data_type().is_floating();
+        let in_both = match both_float || values.data_type() == shown.data_type() {
+            true => None,
+            false => Some((in_type(&values, &shown)?, comparable(&shown))),
+        };
+        let pairs = || std::iter::once((&asked, &found)).chain(in_both.iter().map(|(a, b)| (a, b)));
+        if pairs().all(|(a, b)| a.as_ref() == b.as_ref()) {
             return Ok(stored);
         }
-        let differs = |at: &usize| {
-            asked.slice(*at, 1) != found.slice(*at, 1)
-                || !is_rounded && asked_as_shown.slice(*at, 1) != shown.slice(*at, 1)
-        };
+        let differs = |at: &usize| pairs().any(|(a, b)| a.slice(*at, 1) != b.slice(*at, 1));
         let Some(at) = (0..values.len()).find(differs) else { return Ok(stored) };
         let text = |of: &ArrayRef| match of.is_null(at) {
             true => "NULL".to_owned(),

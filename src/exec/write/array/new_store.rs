@@ -89,7 +89,9 @@ impl NewStore {
         };
         session.publish(publish).await?;
         let last = async {
-            session.write(written.writer.afterwards()).await?;
+            let writes = written.writer.afterwards();
+            written.count(&writes);
+            session.write(writes).await?;
             session.release().await
         };
         last.await.map_err(|error| {
@@ -153,15 +155,7 @@ impl NewStore {
         session: &mut WriteSession,
         reservation: &MemoryReservation,
     ) -> Result<Self> {
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let group = self.writer.chunk_memory();
-        let group = match group {
-            0 => usize::MAX,
-            bytes => {
-                reserve(reservation, bytes.saturating_mul(threads as u64))?;
-                ((GROUP_BYTES / bytes) as usize).max(threads)
-            }
-        };
+        let (threads, group) = self.at_once(reservation)?;
         let cut = move |writer: &mut dyn ArrayWriter| slab.chunks(writer.array());
         let (mut written, chunks) = self.encode(cut).await?;
         let mut chunks = chunks.into_iter().peekable();
@@ -178,6 +172,28 @@ impl NewStore {
         reservation.free();
         written.hold()?;
         Ok(written)
+    }
+
+    /// Returns the threads that encode chunks, and the chunks of a group. If chunks take much more than their rows, their memory is
+    /// reserved, for fewer threads if there is less.
+    fn at_once(&self, reservation: &MemoryReservation) -> Result<(usize, usize)> {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let of_chunk = self.writer.chunk_memory();
+        if of_chunk == 0 {
+            return Ok((threads, usize::MAX));
+        }
+        let of = |threads: usize| {
+            usize::try_from(of_chunk.saturating_mul(threads as u64)).unwrap_or(usize::MAX)
+        };
+        let fits = |threads: &usize| reservation.try_grow(of(*threads)).is_ok();
+        if let Some(fewer) = (2..=threads).rev().find(fits) {
+            return Ok((fewer, ((GROUP_BYTES / of_chunk) as usize).max(fewer)));
+        }
+        let one = reservation.try_grow(of(1));
+        one.map_err(|error| {
+            error.context("an object at the end of the array does not fit in memory")
+        })?;
+        Ok((1, 1))
     }
 
     /// Works with the writer on a thread that may compute for long.

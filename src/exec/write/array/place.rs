@@ -1,5 +1,6 @@
 //! [`TargetPlace`]: where an array is written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::common::{exec_err, plan_err};
@@ -8,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion_core::io::{Folder, LocalFolder, StoreFolder, WritableFolder};
+use gridfusion_core::io::{Folder, LocalFolder, Root, StoreFolder, WritableFolder};
 use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -30,8 +31,10 @@ pub(super) struct TargetPlace {
     pub(super) folder: Arc<StoreFolder>,
     /// The name of the file in the folder; empty if the array is a folder.
     pub(super) object: String,
-    /// Whether the place is a local path.
-    is_local: bool,
+    /// The local path, if the session may write there without its store.
+    local: Option<PathBuf>,
+    /// The limit of local paths.
+    root: Option<Root>,
 }
 
 impl TargetPlace {
@@ -50,7 +53,9 @@ impl TargetPlace {
         };
         let (name, path) = (config.original_url.as_str(), url.prefix());
         let store = runtime.object_store(&config.object_store_url)?;
-        let is_local = config.object_store_url == ObjectStoreUrl::local_filesystem();
+        let of_session = GridfusionConfig::from_options(session.options());
+        let root = of_session.root.clone();
+        let local = local_path(config, store.as_ref(), path, root.as_ref())?;
         let (folder, above, object) = match target.is_one_file() {
             false => (name, path.clone(), String::new()),
             true => {
@@ -69,10 +74,9 @@ impl TargetPlace {
             }
         };
         // Writing an object makes the session forget all that it knows of it.
-        let remote = &GridfusionConfig::from_options(session.options()).remote;
-        let of_session = remote.store(Arc::clone(&store));
+        let of_session = of_session.remote.store(Arc::clone(&store));
         let folder = Arc::new(StoreFolder::new(folder.to_owned(), of_session, above));
-        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object, is_local })
+        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object, local, root })
     }
 
     /// Returns the folder of an array that is there, to read and to write. Reading passes by all that the session keeps. A
@@ -81,13 +85,12 @@ impl TargetPlace {
     /// # Errors
     /// If there is no such local folder.
     pub(super) fn existing(&self) -> Result<(Arc<dyn Folder>, Arc<dyn WritableFolder>)> {
-        if !self.is_local {
+        let Some(path) = &self.local else {
             let (store, path) = (Arc::clone(&self.store), self.path.clone());
             let now = StoreFolder::new(self.name.clone(), store, path);
             return Ok((Arc::new(now), Arc::clone(&self.folder) as _));
-        }
-        let path = LocalFileSystem::new().path_to_filesystem(&self.path)?;
-        let folder = Arc::new(LocalFolder::open(&path, false)?);
+        };
+        let folder = Arc::new(LocalFolder::open(path, false)?.within(self.root.as_ref()));
         Ok((Arc::clone(&folder) as _, folder))
     }
 
@@ -111,5 +114,21 @@ impl TargetPlace {
                 "'{name}' has '{found}' already; delete it first, or make the array longer: OPTIONS (mode 'append')"
             ),
         }
+    }
+}
+
+/// Returns the local path of a place, unless a program has registered a store of its own for local files, which may have limits.
+fn local_path(
+    config: &FileSinkConfig,
+    store: &dyn ObjectStore,
+    path: &Path,
+    root: Option<&Root>,
+) -> Result<Option<PathBuf>> {
+    let files = LocalFileSystem::new();
+    let is_local = config.object_store_url == ObjectStoreUrl::local_filesystem();
+    let is_plain = store.to_string() == files.to_string();
+    match is_local && (is_plain || root.is_some()) {
+        true => Ok(Some(files.path_to_filesystem(path)?)),
+        false => Ok(None),
     }
 }

@@ -257,7 +257,8 @@ impl ArraySink {
         let store = NewStore::new(writer, places, false, &self.metrics, context);
         store.write(stored, session, context).await?;
         if let Some(after) = &self.after {
-            after.appended(context).await?;
+            let opened = after.appended(context).await;
+            opened.map_err(|error| error.context("all rows are in the array"))?;
         }
         Ok(rows)
     }

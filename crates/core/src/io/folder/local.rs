@@ -101,8 +101,18 @@ impl LocalFolder {
     }
 
     /// Refuses objects outside of this root, to which symbolic links may lead.
+    ///
+    /// ```
+    /// use gridfusion_core::io::{LocalFolder, Root};
+    ///
+    /// # let (inner, outer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    /// let folder = LocalFolder::open(outer.path(), false)?;
+    /// let folder = folder.within(Some(&Root::try_new(inner.path())?));
+    /// # let _ = folder;
+    /// # Ok::<(), gridfusion_core::Error>(())
+    /// ```
     #[must_use]
-    pub(crate) fn within(self, root: Option<&Root>) -> Self {
+    pub fn within(self, root: Option<&Root>) -> Self {
         Self { root: root.cloned(), ..self }
     }
 

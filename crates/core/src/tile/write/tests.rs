@@ -61,6 +61,12 @@ fn remote(store: &TestStore) -> Arc<StoreFolder> {
     Arc::new(StoreFolder::new("test://".into(), store, "array".into()))
 }
 
+/// Returns a local folder and one of a store, each to write and to read.
+fn folders(path: &Path, store: &TestStore) -> [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] {
+    let (local, remote) = (local(path), remote(store));
+    [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)]
+}
+
 /// Returns all objects below `path`.
 async fn objects(folder: &dyn Folder, path: &str) -> Vec<String> {
     let mut found = vec![];
@@ -82,11 +88,8 @@ async fn text(folder: &dyn Folder, path: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn what_is_written_is_there_and_written_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
-    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
-        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
-    for (to, from) in folders {
+    let (dir, store) = (tempfile::tempdir().unwrap(), TestStore::new());
+    for (to, from) in folders(dir.path(), &store) {
         run(Blocks::HEADER, Arc::clone(&to)).await.unwrap();
         let expected = [
             "blocks/0/a",
@@ -113,11 +116,8 @@ async fn what_is_written_is_there_and_written_once() {
 
 #[tokio::test]
 async fn publishing_replaces_only_if_it_may() {
-    let dir = tempfile::tempdir().unwrap();
-    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
-    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
-        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
-    for (to, from) in folders {
+    let (dir, store) = (tempfile::tempdir().unwrap(), TestStore::new());
+    for (to, from) in folders(dir.path(), &store) {
         for (by_log, object) in [(true, "log"), (false, "header")] {
             let old = Bytes::from_static(b"old");
             to.put(object, old, ExistingObject::Replace).await.unwrap();
@@ -183,12 +183,8 @@ async fn tasks_end() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_takes_all_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = TestStore::new();
-    let (local, remote) = (local(dir.path()), remote(&store));
-    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
-        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
-    for (to, from) in folders {
+    let (dir, store) = (tempfile::tempdir().unwrap(), TestStore::new());
+    for (to, from) in folders(dir.path(), &store) {
         let mut session = WriteSession::new(to);
         let mut writer = Blocks::HEADER;
         session.write(writer.write(Bytes::from_static(b"cells")).unwrap()).await.unwrap();
@@ -273,11 +269,8 @@ async fn a_writer_that_is_dropped_while_it_publishes_takes_nothing_back() {
 /// Objects of a session may be those that another program has published by now.
 #[tokio::test]
 async fn nothing_is_removed_if_another_program_was_faster() {
-    let dir = tempfile::tempdir().unwrap();
-    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
-    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
-        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
-    for (to, from) in folders {
+    let (dir, store) = (tempfile::tempdir().unwrap(), TestStore::new());
+    for (to, from) in folders(dir.path(), &store) {
         let old = Bytes::from_static(b"old");
         to.put("root", old.clone(), ExistingObject::Replace).await.unwrap();
         for there in [&b"old"[..], b"theirs"] {
@@ -299,11 +292,8 @@ async fn nothing_is_removed_if_another_program_was_faster() {
 
 #[tokio::test]
 async fn a_lock_is_released_by_its_holder_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
-    let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
-        [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
-    for (to, from) in folders {
+    let (dir, store) = (tempfile::tempdir().unwrap(), TestStore::new());
+    for (to, from) in folders(dir.path(), &store) {
         let note = |text: &'static str| Bytes::from_static(text.as_bytes());
         let mut first = WriteSession::new(Arc::clone(&to));
         first.lock(".lock", note("first"), false).await.unwrap();
