@@ -427,3 +427,32 @@ fn a_file_with_a_secret_is_not_sent() {
         assert!(refused.stderr.contains("cannot be sent to another process"), "{refused:?}");
     }
 }
+
+/// A link in a store leads an append no more out of the root than a new file.
+#[test]
+fn appends_stay_in_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let [root, outside] = ["root", "outside"].map(|it| folder.path().join(it));
+    fs::create_dir(&root).unwrap();
+    let place = root.join("x.zarr").display().to_string();
+    let copy = |from: i64, to: i64, options: &str| {
+        format!(
+            "COPY (SELECT value AS x, value * 1.0 AS v FROM range({from}, {to})) TO '{place}' OPTIONS ({options})"
+        )
+    };
+    let rooted = |sql: &str| run(&["--root", root.to_str().unwrap(), "-q", "-c", sql]);
+    let outcome = rooted(&copy(0, 3, "dimensions 'x', chunks 'x=2'"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = rooted(&copy(3, 5, "mode 'append'"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+
+    fs::rename(root.join("x.zarr/v"), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, root.join("x.zarr/v")).unwrap();
+    let before = fs::read(outside.join("zarr.json")).unwrap();
+    let outcome = rooted(&copy(5, 9, "mode 'append'"));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let messages = ["outside of", "leads out of the root"];
+    assert!(messages.iter().any(|it| outcome.stderr.contains(it)), "{outcome:?}");
+    assert_eq!(fs::read_dir(outside.join("c")).unwrap().count(), 3);
+    assert!(fs::read(outside.join("zarr.json")).unwrap() == before);
+}

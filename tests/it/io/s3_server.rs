@@ -185,3 +185,34 @@ async fn missing_objects_and_buckets_are_named() {
         assert!(error.contains(&location), "{location}: {error}");
     }
 }
+
+/// Appends publish by a conditional put, and lock by one that creates.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_S3_ENDPOINT: a server that speaks S3"]
+async fn stores_become_longer() {
+    let bucket = Bucket::new("append");
+    let place = bucket.location("a/x.zarr");
+    let copy = |from: i64, to: i64, options: &str| {
+        format!(
+            "COPY (SELECT value AS x, CAST(value AS DOUBLE) AS v FROM range({from}, {to})) TO '{place}' STORED AS ZARR OPTIONS ({options})"
+        )
+    };
+    query(&bucket.session(), &copy(0, 5, "'dimensions' 'x', 'chunks' 'x=3'")).await.unwrap();
+    for (session, end) in [(bucket.session(), 9), (bucket.session(), 10)] {
+        let from = if end == 9 { 5 } else { 9 };
+        query(&session, &copy(from, end, "'mode' 'append'")).await.unwrap();
+        let error = query(&session, &copy(from, end, "'mode' 'append'")).await.unwrap_err();
+        assert!(error.to_string().contains("nothing is appended"), "{error}");
+        let sum = format!("SELECT sum(v) FROM read_array('{place}')");
+        assert_eq!(cell(&session, &sum).await, format!("{:?}", (0..end).sum::<i64>() as f64));
+    }
+    bucket.put("a/x.zarr/.gridfusion-lock", b"process 7 appends".to_vec()).await;
+    let append = copy(10, 12, "'mode' 'append'");
+    let error = query(&bucket.session(), &append).await.unwrap_err().to_string();
+    assert!(error.contains("process 7 appends"), "{error}");
+    let unlocked = append.replace("'append')", "'append', 'unlock' 'true')");
+    query(&bucket.session(), &unlocked).await.unwrap();
+    let left = bucket.store.list(None).map_ok(|it| it.location.to_string());
+    let left: Vec<String> = left.try_collect().await.unwrap();
+    assert!(!left.iter().any(|it| it.contains(".gridfusion")), "{left:?}");
+}

@@ -9,7 +9,7 @@ use url::Url;
 use super::append::{APPEND, files};
 use super::faults::{Failing, broken_at};
 use super::zarr::Case;
-use crate::support::{query, reducing, rows_from, sorted_rows_from};
+use crate::support::{limited, query, reducing, rows_from, sorted_rows_from};
 
 /// A program that was stopped leaves objects behind the array, and perhaps its journal. The next append removes them.
 #[tokio::test]
@@ -254,4 +254,61 @@ async fn only_what_is_new_is_written() {
         "{changed:?}"
     );
     assert_eq!(case.read("x.zarr", "count(*), sum(v)").await, [["100100", "5009954950.0"]]);
+}
+
+/// A program that registers a store of its own for local files has its reasons: an append goes through it, too.
+#[tokio::test]
+async fn stores_of_a_program_are_not_passed_by() {
+    let case = Case::new(reducing(2, 16)).await;
+    let store = Arc::new(InMemory::new());
+    case.ctx.register_object_store(&Url::parse("file:///").unwrap(), Arc::clone(&store) as _);
+    let sql = "SELECT value AS x, CAST(value AS DOUBLE) AS v FROM range";
+    case.copy(&format!("{sql}(0, 5)"), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    // The same path on the disk, to which nothing goes.
+    fs::create_dir(case.at("x.zarr")).unwrap();
+    case.copy(&format!("{sql}(5, 9)"), "x.zarr", APPEND).await.unwrap();
+    assert_eq!(fs::read_dir(case.at("x.zarr")).unwrap().count(), 0);
+    let root = case.at("x.zarr/zarr.json");
+    let root = object_store::path::Path::from_absolute_path(root).unwrap();
+    let root = object_store::ObjectStoreExt::get(store.as_ref(), &root).await.unwrap();
+    let root: serde_json::Value = serde_json::from_slice(&root.bytes().await.unwrap()).unwrap();
+    assert_eq!(root.pointer("/consolidated_metadata/metadata/v/shape/0"), Some(&9.into()));
+}
+
+/// An append that needs more than the memory pool has for several threads takes one, and below that it is refused.
+#[tokio::test]
+async fn objects_at_the_end_take_less_memory_before_they_are_refused() {
+    let sql = "SELECT value / 100 AS x, value % 100 AS y, CAST(value AS DOUBLE) AS v FROM range";
+    let case = Case::new(reducing(1, 8192)).await;
+    // An object has 4 MB, and takes four times as much.
+    let options = "'dimensions' 'x, y', 'chunks' 'x=5000,y=100', 'codec' 'none'";
+    case.copy(&format!("{sql}(0, 500000)"), "x.zarr", options).await.unwrap();
+    case.copy(&format!("{sql}(500000, 500100)"), "x.zarr", APPEND).await.unwrap();
+    // DataFusion's sort takes 10 MB before.
+    for (bytes, fits) in [(64 << 20, true), (24 << 20, true), (12 << 20, false)] {
+        let ctx = limited(1, 1024, bytes);
+        let next = rows_from(
+            &case.ctx,
+            &format!("SELECT max(x) + 1 FROM read_array('{}')", case.at("x.zarr").display()),
+        )
+        .await;
+        let first: i64 = next[0][0].parse().unwrap();
+        let copy = format!(
+            "COPY ({sql}({}, {})) TO '{}' OPTIONS ({APPEND})",
+            100 * first,
+            100 * first + 100,
+            case.at("x.zarr").display()
+        );
+        let appended = query(&ctx, &copy).await.map_err(|error| error.to_string());
+        match fits {
+            true => drop(appended.unwrap()),
+            false => {
+                let error = appended.unwrap_err();
+                assert!(
+                    error.contains("an object at the end of the array does not fit in memory"),
+                    "{error}"
+                );
+            }
+        }
+    }
 }
