@@ -107,7 +107,7 @@ impl LocalFolder {
     ///
     /// # let (inner, outer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     /// let folder = LocalFolder::open(outer.path(), false)?;
-    /// let folder = folder.within(Some(&Root::try_new(inner.path())?));
+    /// let folder = folder.within(Some(&Root::new(inner.path())?));
     /// # let _ = folder;
     /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
