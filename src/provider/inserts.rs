@@ -1,4 +1,4 @@
-//! `INSERT INTO` the table of an array: its rows are appended to the store that the table reads.
+//! `INSERT INTO` the table of an array: its rows are written into the store that the table reads.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::expr::{Alias, Cast};
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Values, WriteOp};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, Values, WriteOp};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -20,7 +20,7 @@ use super::opener::ArrayOpener;
 use super::table::GridTable;
 use crate::exec::{AfterAppend, append_plan};
 
-/// Returns the plan that appends rows to the store of a table, and opens the table again.
+/// Returns the plan that appends rows to the store of a table, and opens the table again. `op` tells what becomes of cells that are there.
 ///
 /// # Errors
 /// If the table is no single place of a format that is appended to.
@@ -30,9 +30,6 @@ pub(super) async fn insert_plan(
     input: Arc<dyn ExecutionPlan>,
     op: InsertOp,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    if op != InsertOp::Append {
-        return not_impl_err!("{op} of arrays; INSERT INTO appends rows");
-    }
     let places = table.origin().map(|it| (it.is_many || !it.side_by_side.is_empty(), &*it.places));
     let Some((false, [place])) = places else {
         return not_impl_err!(
@@ -40,7 +37,7 @@ pub(super) async fn insert_plan(
         );
     };
     let after = Arc::new(OpenedAgain(table.clone()));
-    append_plan(input, session, &place.location, &place.format, after).await
+    append_plan(input, session, &place.location, &place.format, op, after).await
 }
 
 /// A table that is opened again after rows are appended.
@@ -68,8 +65,7 @@ impl AnalyzerRule for InsertedTypesRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let inserts = plan.transform_down(|node| match node {
             LogicalPlan::Dml(mut dml)
-                if matches!(dml.op, WriteOp::Insert(_))
-                    && source_as_provider(&dml.target)?.is::<GridTable>() =>
+                if matches!(dml.op, WriteOp::Insert(_)) && is_of_array(&dml) =>
             {
                 dml.input = Arc::new(without_casts(&dml.input)?);
                 Ok(Transformed::yes(LogicalPlan::Dml(dml)))
@@ -82,6 +78,11 @@ impl AnalyzerRule for InsertedTypesRule {
     fn name(&self) -> &'static str {
         "gridfusion_inserted_types"
     }
+}
+
+/// Whether a statement changes the table of an array.
+pub(super) fn is_of_array(dml: &DmlStatement) -> bool {
+    source_as_provider(&dml.target).is_ok_and(|table| table.is::<GridTable>())
 }
 
 /// Returns the rows without the casts that DataFusion has put around them.

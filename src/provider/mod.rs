@@ -13,6 +13,7 @@
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
 //! | `inserts` | `INSERT INTO` |
+//! | `merges` | `MERGE INTO` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
@@ -33,6 +34,7 @@ mod files;
 mod grid_catalog;
 mod inserts;
 mod lazy_schema;
+mod merges;
 mod named_arguments;
 mod nearest_rule;
 mod opener;

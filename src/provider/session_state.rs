@@ -9,6 +9,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
 use super::ArrayTableFactory;
 use super::inserts::InsertedTypesRule;
+use super::merges::MergedTypesRule;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
@@ -61,7 +62,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - `COPY … TO 'x.tet'`, or `STORED AS TET`; with features, Zarr and NetCDF
-    /// - a rule by which `INSERT INTO` an array refuses values that the array cannot hold, instead of rounding them
+    /// - rules by which `INSERT INTO` and `MERGE INTO` an array refuse values that the array cannot hold, instead of rounding them
     /// - the settings, [`GridfusionConfig`]
     ///
     /// Does not change settings that exist already, nor the formats in these settings. A second call changes nothing.
@@ -169,6 +170,7 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     let at = at.unwrap_or(0);
     rules.insert(at, Arc::new(rule));
     rules.insert(at, Arc::new(CountedDatesRule));
+    rules.insert(at, Arc::new(MergedTypesRule));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(ExtractPlanner));
     planners.push(Arc::new(SingleLabelPlanner));

@@ -5,12 +5,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DFSchemaRef;
 use datafusion::error::Result;
-use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::dml::{InsertOp, MergeIntoClause};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::inserts::insert_plan;
+use super::merges::merge_plan;
 use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
@@ -121,6 +123,7 @@ impl TableProvider for GridTable {
         let scan = GridScanExec::try_new(array, plan, projection)?.with_origin(self.origin.clone());
         Ok(Arc::new(scan.with_memory_limit(&state.runtime_env().memory_pool.memory_limit())))
     }
+
     async fn insert_into(
         &self,
         state: &dyn Session,
@@ -128,5 +131,16 @@ impl TableProvider for GridTable {
         op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         insert_plan(self, state, input, op).await
+    }
+
+    async fn merge_into(
+        &self,
+        state: &dyn Session,
+        source: Arc<dyn ExecutionPlan>,
+        schema: DFSchemaRef,
+        on: Expr,
+        clauses: Vec<MergeIntoClause>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        merge_plan(self, state, source, &schema, on, clauses).await
     }
 }

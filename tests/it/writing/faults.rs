@@ -18,12 +18,12 @@ use url::Url;
 
 use crate::support::{query, reducing, rows_from};
 
-/// A store of which one call of `put` fails.
+/// A store of which one call fails that puts or copies an object.
 #[derive(Debug)]
 pub(super) struct Failing {
     inner: InMemory,
-    /// The calls of `put` so far.
-    puts: AtomicUsize,
+    /// The calls so far.
+    calls: AtomicUsize,
     /// The call that fails, counted from 0.
     fails: AtomicUsize,
     /// Whether the object is there although the call fails.
@@ -32,14 +32,28 @@ pub(super) struct Failing {
 
 impl Failing {
     pub(super) fn new(fails: usize, has_effect: bool) -> Self {
-        let (puts, fails) = (AtomicUsize::new(0), AtomicUsize::new(fails));
-        Self { inner: InMemory::new(), puts, fails, has_effect }
+        let (calls, fails) = (AtomicUsize::new(0), AtomicUsize::new(fails));
+        Self { inner: InMemory::new(), calls, fails, has_effect }
+    }
+}
+
+impl Failing {
+    async fn call<T>(
+        &self,
+        call: impl Future<Output = object_store::Result<T>>,
+    ) -> object_store::Result<T> {
+        let fails = self.calls.fetch_add(1, Ordering::SeqCst) == self.fails.load(Ordering::SeqCst);
+        if fails && !self.has_effect {
+            return Err(broken());
+        }
+        let done = call.await;
+        if fails { Err(broken()) } else { done }
     }
 }
 
 /// Lets the call with this number fail, counted from now on.
 pub(super) fn broken_at(store: &Failing, fails: usize) {
-    store.puts.store(0, Ordering::SeqCst);
+    store.calls.store(0, Ordering::SeqCst);
     store.fails.store(fails, Ordering::SeqCst);
 }
 
@@ -57,12 +71,7 @@ impl ObjectStore for Failing {
         payload: PutPayload,
         options: PutOptions,
     ) -> object_store::Result<PutResult> {
-        let fails = self.puts.fetch_add(1, Ordering::SeqCst) == self.fails.load(Ordering::SeqCst);
-        if fails && !self.has_effect {
-            return Err(broken());
-        }
-        let put = self.inner.put_opts(location, payload, options).await;
-        if fails { Err(broken()) } else { put }
+        self.call(self.inner.put_opts(location, payload, options)).await
     }
 
     async fn put_multipart_opts(
@@ -98,7 +107,7 @@ impl ObjectStore for Failing {
         to: &Path,
         options: CopyOptions,
     ) -> object_store::Result<()> {
-        self.inner.copy_opts(from, to, options).await
+        self.call(self.inner.copy_opts(from, to, options)).await
     }
 }
 
@@ -140,7 +149,7 @@ async fn each_call_may_fail() {
             }
             match written {
                 Ok(_) => {
-                    assert!(store.puts.load(Ordering::SeqCst) <= fails, "{fails}");
+                    assert!(store.calls.load(Ordering::SeqCst) <= fails, "{fails}");
                     break;
                 }
                 Err(error) => assert!(error.to_string().contains("the cable is cut"), "{error}"),

@@ -97,7 +97,6 @@ async fn what_has_no_place_is_refused_and_changes_nothing() {
             "INSERT INTO t (site, t, n) VALUES ('s0', 1, 1)",
             "the dimension \"day\" has NULL among its labels",
         ),
-        ("INSERT OVERWRITE t SELECT * FROM t", "of arrays; INSERT INTO appends rows"),
         ("INSERT INTO netcdf SELECT * FROM netcdf", "INSERT INTO an array of the format netcdf"),
         ("INSERT INTO many SELECT day + 2, site, t, n FROM t", "a table of several files"),
     ] {

@@ -4,6 +4,7 @@ mod append;
 mod append_faults;
 mod faults;
 mod inserts;
+mod merges;
 #[cfg(feature = "hdf5")]
 mod netcdf;
 mod tet;

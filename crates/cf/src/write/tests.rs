@@ -97,7 +97,7 @@ fn chunks(array: &NewArray, variable: usize, cells: &ArrayRef) -> Vec<NewChunk> 
         let ranges: Vec<_> =
             (0..grid.rank()).map(|axis| grid.axis_range(axis, coordinates[axis])).collect();
         let cells = cells_of_box(cells, grid.shape(), &ranges).unwrap();
-        NewChunk { variable, coordinates, cells }
+        NewChunk { variable, coordinates, cells, given: None }
     };
     (0..grid.chunks()).map(chunk).collect()
 }
@@ -409,6 +409,7 @@ async fn chunks_that_are_missing_or_come_twice_are_refused() {
         variable: 0,
         coordinates: vec![at],
         cells: numbers((0..len).map(Some), &DataType::Int32),
+        given: None,
     };
     for (all, message) in [
         (vec![chunk(0, 2)], "1 of 2 chunks of \"v\" were written, and it has no fill value"),

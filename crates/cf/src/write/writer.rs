@@ -46,7 +46,7 @@ const CONVENTIONS: &str = "CF-1.12";
 /// };
 /// let array = NewArray::try_new(vec![x], vec![v], &[3])?;
 /// let writer = NetcdfWriter::try_new(array, "x.nc", NetcdfEncoding::default())?;
-/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells })];
+/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells, given: None })];
 ///
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let folder = folder.path();

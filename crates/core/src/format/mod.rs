@@ -58,7 +58,7 @@ pub use repeated_cell::RepeatedCell;
 pub use storage_order::StorageOrder;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
 pub use time_unit::TimeUnit;
-pub use write::{Content, Publish, Write, Writer};
+pub use write::{Content, Move, Publish, Write, Writer};
 pub use zone::bound;
 pub use zone::{Sum, Zone, ZoneBound, Zones};
 

@@ -36,6 +36,15 @@ impl Content {
     }
 }
 
+/// A new name for an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// The present path.
+    pub from: Arc<str>,
+    /// The new path.
+    pub to: Arc<str>,
+}
+
 /// A write that a [`Writer`] requests before the array is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,6 +58,8 @@ pub enum Write {
     Replace(Vec<Content>),
     /// Delete objects that no reader finds, if they are there.
     Delete(Vec<Arc<str>>),
+    /// Give objects these other names, in any order or concurrently. They replace the objects that have them.
+    Move(Vec<Move>),
     /// Append bytes to an object; the first bytes begin it. The object is not visible before it is complete.
     Append(Content),
     /// Complete an object that was appended to. No object of this name may exist yet.

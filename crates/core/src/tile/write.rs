@@ -16,7 +16,7 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tokio::sync::RwLock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Content, Publish, Write, Writer};
+use crate::format::{Content, Move, Publish, Write, Writer};
 use crate::io::{ExistingObject, FolderLock, MAX_CONCURRENT_IO, Upload, WritableFolder};
 
 /// Writes all `chunks` and publishes them. If anything fails before publishing, nothing becomes
@@ -117,6 +117,11 @@ impl WriteSession {
                     let folder = Arc::clone(&self.folder);
                     let running = Arc::clone(&self.running);
                     to_its_end(running, async move { delete_all(&folder, objects).await }).await?;
+                }
+                Write::Move(moves) => {
+                    let folder = Arc::clone(&self.folder);
+                    let running = Arc::clone(&self.running);
+                    to_its_end(running, async move { move_all(&folder, moves).await }).await?;
                 }
                 Write::Append(content) => self.append(content).await?,
                 Write::Complete(object) => {
@@ -329,6 +334,13 @@ async fn to_its_end(
 async fn delete_all(folder: &Arc<dyn WritableFolder>, objects: Vec<Arc<str>>) -> Result<()> {
     let deleted = objects.into_iter().map(|object| async move { folder.delete(&object).await });
     stream::iter(deleted).buffer_unordered(MAX_CONCURRENT_IO).try_collect().await
+}
+
+/// Gives objects other names concurrently.
+async fn move_all(folder: &Arc<dyn WritableFolder>, moves: Vec<Move>) -> Result<()> {
+    let moved =
+        moves.into_iter().map(|Move { from, to }| async move { folder.replace(&from, &to).await });
+    stream::iter(moved).buffer_unordered(MAX_CONCURRENT_IO).try_collect().await
 }
 
 fn record(written: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {

@@ -7,6 +7,20 @@ use arrow::array::ArrayRef;
 use super::{ArrayWriter, NewDimension, NewVariable};
 use crate::error::Result;
 
+/// The fate of cells that are in an array already, and that rows have values for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExistingCells {
+    /// They stay, and the rows are refused.
+    #[default]
+    Refuse,
+    /// They stay, and rows with other values are refused.
+    Same,
+    /// They get the values of the rows.
+    Overwrite,
+    /// They get the values of the rows. All other cells with the rows' labels become NULL.
+    Clear,
+}
+
 /// A dimension of an array that is there.
 #[derive(Debug, Clone)]
 pub struct TargetDimension {
@@ -25,8 +39,8 @@ pub trait AppendTarget: Debug + Send + Sync {
     /// Returns the dimensions, the slowest first.
     fn dimensions(&self) -> &[TargetDimension];
 
-    /// Returns the writer of new rows with these dimensions, in the order of the target's, and variables: the columns of the rows. Also
-    /// returns the index of each new label along its dimension.
+    /// Returns the writer of rows with these dimensions, in the order of the target's, and variables: the columns of the rows. Also returns
+    /// the index of each of their labels along its dimension.
     ///
     /// # Errors
     /// `Usage` if the labels have no place, or the target cannot have these variables.
@@ -35,5 +49,6 @@ pub trait AppendTarget: Debug + Send + Sync {
         self: Box<Self>,
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,
+        existing: ExistingCells,
     ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)>;
 }

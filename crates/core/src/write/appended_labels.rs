@@ -8,22 +8,23 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef};
-use arrow::compute::concat;
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::compute::{concat, take};
 use arrow::row::{RowConverter, Rows, SortField};
 use arrow::util::display::array_value_to_string;
 
+use super::ExistingCells;
 use crate::array::{failed_to, without_negative_zeros};
 use crate::error::{Error, Result};
 
 /// The labels of an array after rows are appended along one of its dimensions, and the places of the new labels.
 #[derive(Debug)]
 pub struct AppendedLabels {
-    /// The dimension that becomes longer.
-    pub axis: usize,
+    /// The dimension that becomes longer; `None` if all labels are there.
+    pub axis: Option<usize>,
     /// All labels of each dimension.
     pub labels: Vec<ArrayRef>,
-    /// The indices of the new labels of each dimension, in the order in which they were given.
+    /// The indices of the rows' labels of each dimension, in the order in which they were given.
     pub places: Vec<Vec<u64>>,
     /// The indices along the dimension that becomes longer, of labels that were not there.
     pub added: Range<u64>,
@@ -31,48 +32,53 @@ pub struct AppendedLabels {
 
 impl AppendedLabels {
     /// Finds the places of `new` labels in an array with dimensions of these names and labels. The new labels of a dimension are distinct,
-    /// of the type of the target's, and in the order in which they are appended.
+    /// of the type of the target's, and in the order in which they are appended. If rows may have cells that exist, labels of all dimensions
+    /// may be there.
     ///
     /// ```
     /// use std::sync::Arc;
     ///
     /// use arrow::array::{ArrayRef, Int32Array};
-    /// use gridfusion_core::write::AppendedLabels;
+    /// use gridfusion_core::write::{AppendedLabels, ExistingCells};
     ///
     /// let of = |labels: &[i32]| Arc::new(Int32Array::from(labels.to_vec())) as ArrayRef;
     /// let target = [("time", of(&[1, 2, 3])), ("lat", of(&[50, 60, 70]))];
-    /// let appended = AppendedLabels::try_new(&target, &[of(&[4, 5]), of(&[50, 70])])?;
-    /// assert_eq!((appended.axis, appended.added), (0, 3..5));
+    /// let refuse = ExistingCells::Refuse;
+    /// let appended = AppendedLabels::try_new(&target, &[of(&[4, 5]), of(&[50, 70])], refuse)?;
+    /// assert_eq!((appended.axis, appended.added), (Some(0), 3..5));
     /// assert_eq!(appended.places, [[3, 4], [0, 2]]);
     ///
-    /// let error = AppendedLabels::try_new(&target, &[of(&[3, 4]), of(&[50])]).unwrap_err();
+    /// let new = [of(&[3, 4]), of(&[50])];
+    /// let error = AppendedLabels::try_new(&target, &new, refuse).unwrap_err();
     /// assert!(error.to_string().contains("time=3 is there already"));
+    /// let merged = AppendedLabels::try_new(&target, &new, ExistingCells::Overwrite)?;
+    /// assert_eq!((merged.places[0].as_slice(), merged.added), (&[2, 3][..], 3..4));
     /// # Ok::<(), gridfusion_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// `Usage` unless exactly one dimension has new labels. Also if some of that dimension's labels are there already, or would break the
-    /// order.
-    pub fn try_new(target: &[(&str, ArrayRef)], new: &[ArrayRef]) -> Result<Self> {
+    /// `Usage` if several dimensions have new labels, or these would break the order. Also if no dimension has new labels, or some of that
+    /// dimension's labels are there already, and the rows may not have cells that exist.
+    pub fn try_new(
+        target: &[(&str, ArrayRef)],
+        new: &[ArrayRef],
+        existing: ExistingCells,
+    ) -> Result<Self> {
         let axes =
             target.iter().zip(new).map(|((name, there), new)| Axis::try_new(name, there, new));
         let axes = axes.collect::<Result<Vec<_>>>()?;
-        let axis = longer(&axes)?;
-        let mut places = vec![];
-        for (number, found) in axes.iter().enumerate() {
-            places.push(match number == axis {
-                true => found.appended()?,
-                // `longer` has checked that no other dimension has a new label.
-                false => found.places.iter().flatten().copied().collect(),
-            });
-        }
+        let axis = longer(&axes, existing)?;
+        let places = axes.iter().map(Axis::places_after).collect();
         let mut labels: Vec<ArrayRef> =
             target.iter().map(|(_, labels)| ArrayRef::clone(labels)).collect();
+        let Some(axis) = axis else { return Ok(Self { axis, labels, places, added: 0..0 }) };
+        let failed = failed_to("put labels together");
+        let added = axes[axis].added(existing)?;
+        let added = take(&new[axis], &added, None).map_err(&failed)?;
         let first = labels[axis].len() as u64;
-        labels[axis] = concat(&[labels[axis].as_ref(), new[axis].as_ref()])
-            .map_err(failed_to("put labels together"))?;
+        labels[axis] = concat(&[labels[axis].as_ref(), added.as_ref()]).map_err(failed)?;
         let added = first..labels[axis].len() as u64;
-        Ok(Self { axis, labels, places, added })
+        Ok(Self { axis: Some(axis), labels, places, added })
     }
 }
 
@@ -127,27 +133,43 @@ impl<'a> Axis<'a> {
         self.places.iter().position(Option::is_none)
     }
 
-    /// Returns the indices of labels that are appended.
-    fn appended(&self) -> Result<Vec<u64>> {
-        if let Some(known) = self.places.iter().position(Option::is_some) {
+    /// Returns the index of each new label in the longer array.
+    fn places_after(&self) -> Vec<u64> {
+        let mut next = self.there.len() as u64;
+        let mut place = |known: &Option<u64>| {
+            known.unwrap_or_else(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        self.places.iter().map(&mut place).collect()
+    }
+
+    /// Returns the numbers of the labels that are appended.
+    fn added(&self, existing: ExistingCells) -> Result<UInt64Array> {
+        if let Some(known) = self.places.iter().position(Option::is_some)
+            && existing == ExistingCells::Refuse
+        {
+            let label = label(self.name, self.new, known);
             return Err(Error::usage(format!(
-                "{} is there already; append only what is new: WHERE {} > …",
-                label(self.name, self.new, known),
+                "{label} is there already; append only what is new: WHERE {} > …, or choose 'existing'",
                 self.name
             )));
         }
+        let added = self.places.iter().enumerate().filter(|(_, place)| place.is_none());
+        let added: Vec<usize> = added.map(|(at, _)| at).collect();
         let mut met = HashSet::new();
-        if let Some(at) = self.rows_new.iter().position(|row| !met.insert(row.data().to_vec())) {
-            let label = label(self.name, self.new, at);
+        let is_met = |at: &&usize| !met.insert(self.rows_new.row(**at).data().to_vec());
+        if let Some(at) = added.iter().find(is_met) {
+            let label = label(self.name, self.new, *at);
             return Err(Error::usage(format!("{label} would be appended twice")));
         }
-        self.check_order()?;
-        let first = self.there.len() as u64;
-        Ok((first..first + self.new.len() as u64).collect())
+        self.check_order(&added)?;
+        Ok(added.into_iter().map(|at| Some(at as u64)).collect())
     }
 
-    /// Fails if the labels that are there ascend or descend, and would not any more.
-    fn check_order(&self) -> Result<()> {
+    /// Fails if the labels that are there ascend or descend, and would not any more with those that are added.
+    fn check_order(&self, added: &[usize]) -> Result<()> {
         let (there, new) = (&self.rows_there, &self.rows_new);
         let in_order = |is_after: &dyn Fn(&[u8], &[u8]) -> bool| {
             (1..self.there.len()).all(|at| is_after(there.row(at - 1).data(), there.row(at).data()))
@@ -164,14 +186,15 @@ impl<'a> Axis<'a> {
         };
         let last = self.there.len() - 1;
         let mut before = there.row(last);
-        for (at, row) in new.iter().enumerate() {
+        for (number, at) in added.iter().enumerate() {
+            let row = new.row(*at);
             if !is_after(before.data(), row.data()) {
                 return Err(Error::usage(format!(
                     "{} would follow {}, but the labels {}; an append keeps their order",
-                    label(self.name, self.new, at),
-                    match at {
+                    label(self.name, self.new, *at),
+                    match number {
                         0 => label(self.name, self.there, last),
-                        _ => label(self.name, self.new, at - 1),
+                        _ => label(self.name, self.new, added[number - 1]),
                     },
                     if ascends { "ascend" } else { "descend" }
                 )));
@@ -182,8 +205,8 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// Returns the only dimension that has new labels.
-fn longer(axes: &[Axis<'_>]) -> Result<usize> {
+/// Returns the only dimension that has new labels; `None` if there is none, and need not be one.
+fn longer(axes: &[Axis<'_>], existing: ExistingCells) -> Result<Option<usize>> {
     let unknown =
         axes.iter().enumerate().filter_map(|(axis, it)| Some((axis, it.first_unknown()?)));
     let unknown: Vec<(usize, usize)> = unknown.collect();
@@ -192,8 +215,11 @@ fn longer(axes: &[Axis<'_>]) -> Result<usize> {
         labels.collect::<Vec<_>>().join(" and ")
     };
     match unknown[..] {
-        [(axis, _)] => Ok(axis),
-        [] => Err(Error::usage("all labels are there already, so nothing is appended".to_owned())),
+        [(axis, _)] => Ok(Some(axis)),
+        [] if existing != ExistingCells::Refuse => Ok(None),
+        [] => Err(Error::usage(
+            "all labels are there already, so nothing is appended; 'existing' chooses what happens to their cells",
+        )),
         _ => Err(Error::usage(format!(
             "{} are not in the array; an append makes one dimension longer, and the labels of all others must be there",
             labels(&unknown)
@@ -220,7 +246,8 @@ mod tests {
     }
 
     fn refused(target: &[(&str, ArrayRef)], new: &[ArrayRef], why: &str) {
-        let error = AppendedLabels::try_new(target, new).unwrap_err().to_string();
+        let error =
+            AppendedLabels::try_new(target, new, ExistingCells::Refuse).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
 
@@ -237,7 +264,8 @@ mod tests {
             (vec![3, 1, 2], vec![0], true),
         ] {
             let target = [("x", numbers(&there))];
-            let appended = AppendedLabels::try_new(&target, &[numbers(&new)]);
+            let appended =
+                AppendedLabels::try_new(&target, &[numbers(&new)], ExistingCells::Refuse);
             assert_eq!(appended.is_ok(), fits, "{there:?} {new:?}");
         }
     }
@@ -246,9 +274,9 @@ mod tests {
     fn names_may_come_in_any_order() {
         let texts = |of: &[&str]| Arc::new(StringArray::from(of.to_vec())) as ArrayRef;
         let target = [("station", texts(&["Oslo", "Bergen", "Voss"])), ("x", numbers(&[1]))];
-        let appended =
-            AppendedLabels::try_new(&target, &[texts(&["Alta", "Hamar"]), numbers(&[1])]).unwrap();
-        assert_eq!((appended.axis, appended.added), (0, 3..5));
+        let new = [texts(&["Alta", "Hamar"]), numbers(&[1])];
+        let appended = AppendedLabels::try_new(&target, &new, ExistingCells::Refuse).unwrap();
+        assert_eq!((appended.axis, appended.added), (Some(0), 3..5));
     }
 
     #[test]
@@ -265,5 +293,23 @@ mod tests {
         refused(&target, &[numbers(&[1]), numbers(&[50])], "nothing is appended");
         let twice = [("time", numbers(&[1, 1]))];
         refused(&twice, &[numbers(&[2])], "time=1 at the indices 0 and 1");
+    }
+
+    #[test]
+    fn labels_that_are_there_may_come_with_new_ones() {
+        for (there, new, places) in [
+            (vec![1, 2, 3], vec![2, 4, 5], Some(vec![1, 3, 4])),
+            (vec![1, 2, 3], vec![3, 1], Some(vec![2, 0])),
+            (vec![3, 2], vec![3, 1, 0], Some(vec![0, 2, 3])),
+            (vec![1, 3], vec![2, 3], None),
+            (vec![], vec![2, 3], Some(vec![0, 1])),
+        ] {
+            let target = [("x", numbers(&there))];
+            for existing in [ExistingCells::Same, ExistingCells::Overwrite, ExistingCells::Clear] {
+                let merged = AppendedLabels::try_new(&target, &[numbers(&new)], existing);
+                let found = merged.ok().map(|it| it.places[0].clone());
+                assert_eq!(found, places, "{there:?} {new:?}");
+            }
+        }
     }
 }

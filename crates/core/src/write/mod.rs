@@ -26,7 +26,7 @@ mod new_array;
 mod stored_type;
 mod threads;
 
-pub use append_target::{AppendTarget, TargetDimension};
+pub use append_target::{AppendTarget, ExistingCells, TargetDimension};
 pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};

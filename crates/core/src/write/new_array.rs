@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 use object_store::path::PathPart;
@@ -65,6 +66,9 @@ pub struct NewChunk {
     pub coordinates: Vec<u64>,
     /// The cells, row by row, without those outside of the array, or outside of the [region](NewArray::region) that is written.
     pub cells: ArrayRef,
+    /// The cells that there is a row for; `None` if there is one for each of them. The others are NULL in a new array, and may stay as they
+    /// are in one that is there.
+    pub given: Option<NullBuffer>,
 }
 
 /// An array to be written: dimensions with labels, and variables over all of them, in chunks of one shape.

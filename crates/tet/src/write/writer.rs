@@ -80,7 +80,7 @@ impl Default for TetEncoding {
 /// };
 /// let array = NewArray::try_new(vec![x], vec![v], &[3])?;
 /// let writer = TetWriter::try_new(array, "x.tet", TetEncoding::default())?;
-/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells })];
+/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells, given: None })];
 ///
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let folder = folder.path();

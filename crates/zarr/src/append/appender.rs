@@ -4,30 +4,37 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
-use arrow::compute::{concat, take};
+use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, UInt64Array, new_null_array};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::take;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::unravel;
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, cells_of_box, in_threads};
+use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewChunk, in_threads};
 use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
 use super::journal::{JOURNAL, Journal};
+use super::object_cells::{NewCells, Sources, for_each_row, lens};
 use super::shape_in_document::with_length;
+use super::staged::StagedObjects;
 use super::target::{DOCUMENT, ZarrTarget, axis_of};
 use super::variable::TargetVariable;
 
-/// Writes new rows of an array into the store that has it.
+/// Writes rows of an array into the store that has it.
 #[derive(Debug)]
 pub(super) struct ZarrAppender {
     target: ZarrTarget,
-    /// The array with the new rows, of which they are the region. Its chunks have whole objects of each variable.
+    /// The array with the rows, which are in its region. Its chunks have whole objects of each variable.
     array: NewArray,
-    /// The dimension that becomes longer.
-    axis: usize,
+    /// The dimension that becomes longer, and its new indices.
+    longer: Option<(usize, Range<u64>)>,
+    existing: ExistingCells,
+    /// Per dimension, which indices the rows have.
+    named: Vec<BooleanBuffer>,
     /// The variables and coordinates of the chunks that were written.
     written: BTreeSet<(usize, Vec<u64>)>,
+    staged: StagedObjects,
     /// Whether the journal was written.
     has_begun: bool,
 }
@@ -36,18 +43,34 @@ pub(super) struct ZarrAppender {
 struct Object {
     name: Arc<str>,
     bytes: Option<Vec<u8>>,
-    /// Whether it has cells that readers see already.
-    has_old_cells: bool,
+    cells: OldCells,
+}
+
+/// The cells of an object that readers see already.
+#[derive(Clone, Copy)]
+enum OldCells {
+    None,
+    Kept,
+    Changed,
 }
 
 impl ZarrAppender {
-    pub(super) fn new(target: ZarrTarget, array: NewArray, axis: usize) -> Self {
-        Self { target, array, axis, written: BTreeSet::new(), has_begun: false }
-    }
-
-    /// The indices that are new along the dimension that becomes longer.
-    fn added(&self) -> Range<u64> {
-        self.array.region()[self.axis].clone()
+    pub(super) fn new(
+        target: ZarrTarget,
+        array: NewArray,
+        longer: Option<(usize, Range<u64>)>,
+        existing: ExistingCells,
+        places: &[Vec<u64>],
+    ) -> Self {
+        let named = |(places, len): (&Vec<u64>, &u64)| {
+            let mut named = BooleanBufferBuilder::new(*len as usize);
+            named.append_n(*len as usize, false);
+            places.iter().for_each(|at| named.set_bit(*at as usize, true));
+            named.finish()
+        };
+        let named = places.iter().zip(array.grid().shape()).map(named).collect();
+        let (written, staged) = Default::default();
+        Self { target, array, longer, existing, named, written, staged, has_begun: false }
     }
 
     fn variable(&self, number: usize) -> Result<&TargetVariable> {
@@ -56,77 +79,170 @@ impl ZarrAppender {
         found.ok_or_else(|| Error::internal("a variable of another name"))
     }
 
-    fn journal(&self) -> Journal {
-        let Range { start: from, end: to } = self.added();
-        Journal { dimension: self.target.dimensions[self.axis].name.clone(), from, to }
+    fn journal(&self, is_committed: bool) -> Journal {
+        let (dimension, Range { start: from, end: to }) = match &self.longer {
+            Some((axis, added)) => (self.target.dimensions[*axis].name.clone(), added.clone()),
+            None => (String::new(), 0..0),
+        };
+        Journal { dimension, from, to, is_committed }
+    }
+
+    /// Returns the numbers of the cells of a chunk that are written; `None` for all of them.
+    fn numbers(&self, ranges: &[Range<u64>], given: Option<&NullBuffer>) -> Option<Vec<u64>> {
+        let given = given.filter(|_| self.existing != ExistingCells::Refuse)?;
+        let last = ranges.len() - 1;
+        let (mut numbers, mut number) = (vec![], 0);
+        let is_added = |axis: usize, at: u64| {
+            self.longer
+                .as_ref()
+                .is_some_and(|(longer, added)| *longer == axis && added.contains(&at))
+        };
+        let is_named = |axis: usize, at: u64| self.named[axis].value(at as usize);
+        for_each_row(ranges, |outer| {
+            let outer = || outer.iter().copied().enumerate();
+            let row_is_added = outer().any(|(axis, at)| is_added(axis, at));
+            let row_is_cleared = self.existing == ExistingCells::Clear
+                && outer().all(|(axis, at)| is_named(axis, at));
+            for at in ranges[last].clone() {
+                let is_written = given.is_valid(number)
+                    || row_is_added
+                    || is_added(last, at)
+                    || row_is_cleared && is_named(last, at);
+                if is_written {
+                    numbers.push(number as u64);
+                }
+                number += 1;
+            }
+        });
+        Some(numbers)
     }
 
     /// Returns the objects of a chunk.
     fn objects(&self, chunk: &NewChunk, runtime: &Handle) -> Result<Vec<Object>> {
         let ranges = self.array.ranges_of(chunk)?;
         let variable = self.variable(chunk.variable)?;
-        let cell = |at| format!("the cell {}", self.array.labels_of(&ranges, at));
-        let stored = variable.stored(&chunk.cells, cell)?;
-        self.cut(variable, &stored, &ranges, self.axis, runtime)
+        let numbers = self.numbers(&ranges, chunk.given.as_ref());
+        let cells = match &numbers {
+            None => ArrayRef::clone(&chunk.cells),
+            Some(numbers) if numbers.is_empty() => return Ok(vec![]),
+            Some(numbers) => {
+                let numbers = UInt64Array::from_iter_values(numbers.iter().copied());
+                take(&chunk.cells, &numbers, None).map_err(failed_to("choose cells"))?
+            }
+        };
+        let number = |at: usize| numbers.as_ref().map_or(at, |numbers| numbers[at] as usize);
+        let cell = |at| format!("the cell {}", self.array.labels_of(&ranges, number(at)));
+        let stored = variable.stored(&cells, cell)?;
+        let new = NewCells::new(ranges, stored, numbers);
+        self.cut(variable, &new, self.array.grid().shape(), runtime)
     }
 
-    /// Cuts stored cells of a box into the objects of a variable. The cells of an object that are in the array already are read.
+    /// Cuts new cells into the objects of a variable, whose shape is to be `shape`.
     fn cut(
         &self,
         variable: &TargetVariable,
-        stored: &ArrayRef,
-        ranges: &[Range<u64>],
-        axis: usize,
+        new: &NewCells,
+        shape: &[u64],
         runtime: &Handle,
     ) -> Result<Vec<Object>> {
         let edges = variable.object_shape();
-        let numbers = ranges
+        let numbers = new
+            .ranges()
             .iter()
             .zip(edges)
             .map(|(range, edge)| range.start / edge..range.end.div_ceil(*edge));
         let numbers: Vec<Range<u64>> = numbers.collect();
-        let lens: Vec<u64> = numbers.iter().map(|range| range.end - range.start).collect();
-        let shape: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+        let counts = lens(&numbers);
         let mut objects = vec![];
-        for number in 0..lens.iter().product() {
-            let at = unravel(number, &lens);
+        for number in 0..counts.iter().product() {
+            let at = unravel(number, &counts);
             let at: Vec<u64> =
                 at.iter().zip(&numbers).map(|(at, range)| at + range.start).collect();
-            let part = |axis: usize| {
-                let Range { start, end } = &ranges[axis];
-                let first = (at[axis] * edges[axis]).max(*start);
-                first - start..((at[axis] + 1) * edges[axis]).min(*end) - start
-            };
-            let part: Vec<Range<u64>> = (0..edges.len()).map(part).collect();
-            let new = cells_of_box(stored, &shape, &part)?;
-            let mut lens: Vec<u64> = part.iter().map(|range| range.end - range.start).collect();
-            let has_old_cells = at[axis] * edges[axis] < ranges[axis].start;
-            let cells = match has_old_cells {
-                false => new,
-                true => {
-                    let (old, old_lens) = runtime.block_on(variable.old_cells(&at))?;
-                    let cells = stacked(&old, &old_lens, &new, &lens, axis)?;
-                    lens[axis] += old_lens[axis];
-                    cells
-                }
-            };
-            let bytes = variable.object_bytes(&cells, &lens)?;
-            objects.push(Object { name: variable.object(&at), bytes, has_old_cells });
+            objects.extend(self.object(variable, new, shape, &at, runtime)?);
         }
         Ok(objects)
     }
 
+    /// Returns an object with new cells; `None` if it stays as it is.
+    fn object(
+        &self,
+        variable: &TargetVariable,
+        new: &NewCells,
+        shape: &[u64],
+        at: &[u64],
+        runtime: &Handle,
+    ) -> Result<Option<Object>> {
+        let range =
+            |((at, edge), len): ((&u64, &u64), &u64)| at * edge..((at + 1) * edge).min(*len);
+        let ranges: Vec<Range<u64>> =
+            at.iter().zip(variable.object_shape()).zip(shape).map(range).collect();
+        let old = ranges.iter().zip(variable.shape());
+        let old: Vec<u64> =
+            old.map(|(range, len)| len.min(range.end).saturating_sub(range.start)).collect();
+        let has_old = !old.contains(&0);
+        let is_compared = has_old && self.existing == ExistingCells::Same;
+        let object = |cells: &ArrayRef, of_old| {
+            let bytes = variable.object_bytes(cells, &lens(&ranges))?;
+            Ok(Some(Object { name: variable.object(at), bytes, cells: of_old }))
+        };
+        if !is_compared && new.has_all_of(&ranges) {
+            let of_old = if has_old { OldCells::Changed } else { OldCells::None };
+            return object(&new.cells_of(&ranges)?, of_old);
+        }
+        let sources = new.sources(&ranges, &old);
+        let of_old = match (has_old, is_compared || sources.both.is_empty()) {
+            (false, _) => OldCells::None,
+            (true, true) => OldCells::Kept,
+            (true, false) => OldCells::Changed,
+        };
+        if sources.both.is_empty() && sources.added == 0 {
+            return Ok(None);
+        }
+        let is_read = has_old && (is_compared || sources.keep_old());
+        let there = match is_read {
+            true => Some(runtime.block_on(variable.old_cells(at))?.0),
+            false => None,
+        };
+        if let Some(there) = there.as_ref().filter(|_| is_compared) {
+            self.check_same(variable, new, there, &sources)?;
+            if sources.added == 0 {
+                return Ok(None);
+            }
+        }
+        object(&sources.cells(there.as_ref(), new)?, of_old)
+    }
+
+    /// Fails for cells of rows that differ from those that are there.
+    fn check_same(
+        &self,
+        variable: &TargetVariable,
+        new: &NewCells,
+        there: &ArrayRef,
+        sources: &Sources,
+    ) -> Result<()> {
+        let failed = failed_to("compare cells");
+        let (of_old, of_new): (Vec<u64>, Vec<u64>) = sources.both.iter().copied().unzip();
+        let old = take(there, &UInt64Array::from(of_old), None).map_err(&failed)?;
+        let same = take(new.stored(), &UInt64Array::from(of_new.clone()), None).map_err(failed)?;
+        variable.check_same(&old, &same, |at| {
+            let number = new.number(of_new[at]);
+            format!("the cell {}", self.array.labels_of(new.ranges(), number as usize))
+        })
+    }
+
     /// Returns the objects with the new labels.
     fn labels(&self, runtime: &Handle) -> Result<Vec<Object>> {
-        let variable = &self.target.labels[self.axis];
-        let dimension = &self.array.dimensions()[self.axis];
-        let Range { start, end } = self.added();
+        let Some((axis, added)) = &self.longer else { return Ok(vec![]) };
+        let variable = &self.target.labels[*axis];
+        let dimension = &self.array.dimensions()[*axis];
+        let Range { start, end } = *added;
         let new = dimension.labels.slice(start as usize, (end - start) as usize);
         let name = &dimension.name;
         let stored = variable
             .stored(&new, |at| format!("the label {}", start + at as u64))
             .map_err(|error| error.about(&format!("the labels of {name}")))?;
-        self.cut(variable, &stored, std::slice::from_ref(&(start..end)), 0, runtime)
+        let new = NewCells::new(vec![start..end], stored, None);
+        self.cut(variable, &new, &[end], runtime)
     }
 
     /// Returns the variables and coordinates of the chunks of the region that no row was in. A program that was stopped may have left cells
@@ -140,7 +256,17 @@ impl ZarrAppender {
             let at = unravel(number, &lens).into_iter().zip(&numbers);
             (variable, at.map(|(at, range)| at + range.start).collect())
         };
-        all.map(chunk).filter(|chunk| !self.written.contains(chunk)).collect()
+        all.map(chunk)
+            .filter(|chunk| !self.written.contains(chunk) && self.must_be_written(&chunk.1))
+            .collect()
+    }
+
+    /// Whether a chunk without rows is written: it has new cells, or such as become NULL.
+    fn must_be_written(&self, chunk: &[u64]) -> bool {
+        let is_new = |(axis, added): &(usize, Range<u64>)| {
+            self.array.ranges_in(chunk)[*axis].end > added.start
+        };
+        self.existing == ExistingCells::Clear || self.longer.as_ref().is_some_and(is_new)
     }
 
     /// Returns a chunk of NULL.
@@ -148,7 +274,9 @@ impl ZarrAppender {
         let ranges = self.array.ranges_in(&coordinates);
         let cells: u64 = ranges.iter().map(|range| range.end - range.start).product();
         let data_type = &self.array.variables()[variable].data_type;
-        NewChunk { variable, coordinates, cells: new_null_array(data_type, cells as usize) }
+        let given = Some(NullBuffer::new_null(cells as usize));
+        let cells = new_null_array(data_type, cells as usize);
+        NewChunk { variable, coordinates, cells, given }
     }
 
     /// Returns the writes before those of objects: the end of an append that was stopped, and the journal of this one.
@@ -156,9 +284,9 @@ impl ZarrAppender {
         if std::mem::replace(&mut self.has_begun, true) {
             return Ok(vec![]);
         }
-        let (documents, behind) = self.target.repair()?;
-        let journal = self.journal().content();
-        Ok(vec![Write::Replace(documents), Write::Delete(behind), Write::Overwrite(vec![journal])])
+        let mut writes = self.target.repair()?;
+        writes.push(Write::Overwrite(vec![self.journal(false).content()]));
+        Ok(writes)
     }
 
     /// Returns the writes of objects, after the journal.
@@ -168,11 +296,12 @@ impl ZarrAppender {
     fn writes(&mut self, objects: Vec<Object>) -> Result<Vec<Write>> {
         let mut writes = self.begin()?;
         let (mut added, mut replaced, mut absent) = (vec![], vec![], vec![]);
-        for Object { name, bytes, has_old_cells } in objects {
-            match bytes {
-                Some(bytes) if has_old_cells => replaced.push(Content::new(name, bytes)),
-                Some(bytes) => added.push(Content::new(name, bytes)),
-                None => absent.push(name),
+        for Object { name, bytes, cells } in objects {
+            match (cells, bytes) {
+                (OldCells::Changed, bytes) => added.push(self.staged.stage(name, bytes)),
+                (OldCells::Kept, Some(bytes)) => replaced.push(Content::new(name, bytes)),
+                (OldCells::None, Some(bytes)) => added.push(Content::new(name, bytes)),
+                (_, None) => absent.push(name),
             }
         }
         if !absent.is_empty() {
@@ -202,13 +331,17 @@ impl Writer for ZarrAppender {
         }
         let labels = in_threads(&[Handle::current()], 1, |runtime| self.labels(runtime))?;
         writes.extend(self.writes(labels.into_iter().flatten().collect())?);
-        let dimension = self.target.dimensions[self.axis].name.clone();
+        let Some((axis, added)) = &self.longer else {
+            let (content, old) = (self.journal(true).content(), self.journal(false).content());
+            return Ok((writes, Publish::Update { content, old: old.bytes }));
+        };
+        let dimension = self.target.dimensions[*axis].name.clone();
         let mut bytes = self.target.root.clone();
-        for variable in self.target.variables.iter().chain([&self.target.labels[self.axis]]) {
+        for variable in self.target.variables.iter().chain([&self.target.labels[*axis]]) {
             let name = variable.name();
             let axis = axis_of(&self.target.metadata[name], &dimension).unwrap_or_default();
             let path = ["consolidated_metadata", "metadata", name];
-            bytes = with_length(&bytes, &path, axis, self.added().end)?;
+            bytes = with_length(&bytes, &path, axis, added.end)?;
         }
         let old = self.target.root.clone();
         Ok((writes, Publish::Update { content: Content::new(DOCUMENT, bytes), old }))
@@ -241,40 +374,20 @@ impl ArrayWriter for ZarrAppender {
         self.writes(objects.into_iter().flatten().collect())
     }
 
-    /// Gives the arrays' own documents the lengths that the root has by now.
+    /// Gives staged objects their places, and the arrays' own documents the lengths that the root has by now.
     fn afterwards(&mut self) -> Vec<Write> {
-        let dimension = &self.target.dimensions[self.axis].name;
-        let variables = self.target.variables.iter().chain([&self.target.labels[self.axis]]);
-        let document = |variable: &TargetVariable| {
-            let axis = axis_of(&self.target.metadata[variable.name()], dimension)?;
-            let bytes = with_length(&variable.document, &[], axis, self.added().end).ok()?;
-            Some(Content::new(format!("{}/{DOCUMENT}", variable.name()), bytes))
-        };
-        let documents = variables.filter_map(document).collect();
-        vec![Write::Replace(documents), Write::Delete(vec![JOURNAL.into()])]
+        let mut writes = self.staged.in_place();
+        if let Some((axis, added)) = &self.longer {
+            let dimension = &self.target.dimensions[*axis].name;
+            let variables = self.target.variables.iter().chain([&self.target.labels[*axis]]);
+            let document = |variable: &TargetVariable| {
+                let axis = axis_of(&self.target.metadata[variable.name()], dimension)?;
+                let bytes = with_length(&variable.document, &[], axis, added.end).ok()?;
+                Some(Content::new(format!("{}/{DOCUMENT}", variable.name()), bytes))
+            };
+            writes.push(Write::Replace(variables.filter_map(document).collect()));
+        }
+        writes.push(Write::Delete(vec![JOURNAL.into()]));
+        writes
     }
-}
-
-/// Returns the cells of two boxes, one behind the other along an axis. They have the same lengths along the others.
-fn stacked(
-    first: &ArrayRef,
-    first_lens: &[u64],
-    second: &ArrayRef,
-    second_lens: &[u64],
-    axis: usize,
-) -> Result<ArrayRef> {
-    let failed = failed_to("put cells together");
-    let run = |lens: &[u64]| lens[axis..].iter().product::<u64>();
-    let (outer, first_run, second_run) =
-        (first_lens[..axis].iter().product::<u64>(), run(first_lens), run(second_lens));
-    let behind = first.len() as u64;
-    let both = concat(&[first.as_ref(), second.as_ref()]).map_err(&failed)?;
-    if outer == 1 {
-        return Ok(both);
-    }
-    let indices = (0..outer).flat_map(|at| {
-        let second = behind + at * second_run;
-        (at * first_run..(at + 1) * first_run).chain(second..second + second_run)
-    });
-    take(&both, &UInt64Array::from_iter_values(indices), None).map_err(failed)
 }

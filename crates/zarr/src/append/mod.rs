@@ -8,6 +8,9 @@
 //!   t2m/zarr.json  time/zarr.json the same lengths, for readers that do not look at the root
 //! ```
 //!
+//! Cells that readers see already may get other values. Their objects wait as staged ones until all is written, and then take their places
+//! one after the other. Until the last one is there, readers may see cells of both.
+//!
 //! A reader with the old metadata does not look behind the old length, so each object may be replaced before the new metadata is. Only a
 //! shard is read in two parts, between which it may be replaced: gridfusion tells so, and other readers may not. A program that is stopped
 //! leaves the old array, or the new one. The next append first ends what that program began.
@@ -17,12 +20,16 @@
 //! | `target` | the store, its arrays, and what fits them |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
 //! | `appender` | the writer |
+//! | `object_cells` | old and new cells of an object |
+//! | `staged` | objects that are about to replace others |
 //! | `journal` | what a program that was stopped was about to append |
 //! | `shape_in_document` | new lengths in documents, whose other bytes stay |
 
 mod appender;
 mod journal;
+mod object_cells;
 mod shape_in_document;
+mod staged;
 mod target;
 mod variable;
 

@@ -1,6 +1,7 @@
 //! [`ZarrTarget`]: a store that rows are appended to.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
@@ -9,12 +10,13 @@ use arrow::util::display::array_value_to_string;
 use bytes::Bytes;
 use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, VariableStore};
 use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
-use gridfusion_core::format::{ByteRange, Content, Location};
+use gridfusion_core::format::{ByteRange, Content, Location, Write};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::ArrayGroup;
 use gridfusion_core::tile::{Documents, Objects};
 use gridfusion_core::write::{
-    AppendTarget, AppendedLabels, ArrayWriter, NewArray, NewDimension, NewVariable, TargetDimension,
+    AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
+    TargetDimension,
 };
 use gridfusion_core::{Error, Result};
 use serde_json::Value;
@@ -22,6 +24,7 @@ use serde_json::Value;
 use super::appender::ZarrAppender;
 use super::journal::{JOURNAL, Journal};
 use super::shape_in_document::with_length;
+use super::staged::{STAGED, StagedObjects};
 use super::variable::{TargetVariable, plain};
 use crate::store::ZarrReader;
 
@@ -41,7 +44,9 @@ pub(super) const DOCUMENT: &str = "zarr.json";
 /// use futures::{TryStreamExt, stream};
 /// use gridfusion_core::io::LocalFolder;
 /// use gridfusion_core::tile::{Objects, WriteSession, write_all};
-/// use gridfusion_core::write::{AppendTarget, NewArray, NewChunk, NewDimension, NewVariable};
+/// use gridfusion_core::write::{
+///     AppendTarget, ExistingCells, NewArray, NewChunk, NewDimension, NewVariable,
+/// };
 /// use gridfusion_zarr::{ZarrEncoding, ZarrTarget, ZarrWriter, open};
 ///
 /// # #[tokio::main]
@@ -61,6 +66,7 @@ pub(super) const DOCUMENT: &str = "zarr.json";
 ///     variable: 0,
 ///     coordinates: vec![at],
 ///     cells: Arc::new(Float32Array::from(cells)) as ArrayRef,
+///     given: None,
 /// };
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("x.zarr");
@@ -73,7 +79,8 @@ pub(super) const DOCUMENT: &str = "zarr.json";
 ///
 /// let objects = Arc::new(Objects::many_rewritten(folder.clone()));
 /// let target = ZarrTarget::open(objects, &["x", "v"]).await?;
-/// let (mut writer, places) = Box::new(target).writer(vec![dimension(vec![40])], vec![v])?;
+/// let refuse = ExistingCells::Refuse;
+/// let (mut writer, places) = Box::new(target).writer(vec![dimension(vec![40])], vec![v], refuse)?;
 /// assert_eq!(places, [[3]]);
 /// let mut session = WriteSession::new(folder);
 /// session.write(writer.write(chunk(1, vec![2.0]))?).await?; // the chunk of 30 and 40
@@ -99,6 +106,8 @@ pub struct ZarrTarget {
     pub(super) variables: Vec<TargetVariable>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
+    /// The objects that it has staged.
+    pub(super) staged: StagedObjects,
 }
 
 impl ZarrTarget {
@@ -117,6 +126,15 @@ impl ZarrTarget {
             return Err(objects.named(Error::usage(message)));
         };
         let left = left.map(|bytes| Journal::parse(&bytes)).transpose()?;
+        let staged = match &left {
+            Some(_) => objects.some_below(STAGED, MOST_LEFT + 1).await?,
+            None => vec![],
+        };
+        if staged.len() > MOST_LEFT {
+            let message =
+                "too many objects that a program was to replace; remove it if no program writes";
+            return Err(objects.named(Error::usage(message).in_file(STAGED)));
+        }
         let metadata = consolidated(&root).map_err(|error| objects.named(error))?;
         let (dimensions, variables) =
             roles(&metadata, columns).map_err(|error| objects.named(error))?;
@@ -152,7 +170,8 @@ impl ZarrTarget {
         for variable in labels.iter().chain(&variables) {
             variable.check_cells().map_err(|error| objects.named(error))?;
         }
-        let target = Self { root, metadata, dimensions, labels, variables, left };
+        let staged = StagedObjects::from_names(&staged);
+        let target = Self { root, metadata, dimensions, labels, variables, left, staged };
         target.check_documents().map_err(|error| objects.named(error))?;
         Ok(target)
     }
@@ -179,13 +198,18 @@ impl ZarrTarget {
         Ok(())
     }
 
-    /// Ends the append of a program that was stopped: returns the documents that lack the new length, and the names of objects behind the
-    /// array. The documents of this target have the length from then on.
+    /// Returns the writes that end the append of a program that was stopped: staged objects take their places, or are forgotten, documents get
+    /// the length that they lack, and objects behind the array are deleted. The documents of this target have the length from then on.
     ///
     /// # Errors
     /// `Usage` if the journal names more objects than a program writes.
-    pub(super) fn repair(&mut self) -> Result<(Vec<Content>, Vec<Arc<str>>)> {
-        let Some(left) = self.left.take() else { return Ok((vec![], vec![])) };
+    pub(super) fn repair(&mut self) -> Result<Vec<Write>> {
+        let Some(left) = self.left.take() else { return Ok(vec![]) };
+        let staged = std::mem::take(&mut self.staged);
+        let mut writes = match self.is_committed(&left) {
+            true => staged.in_place(),
+            false => vec![staged.forgotten()],
+        };
         let (mut documents, mut objects) = (vec![], vec![]);
         for variable in self.labels.iter_mut().chain(&mut self.variables) {
             let name = variable.name().to_owned();
@@ -199,14 +223,27 @@ impl ZarrTarget {
             }
             let most = MOST_LEFT.saturating_sub(objects.len());
             objects.extend(variable.objects_behind(axis, left.to, most).ok_or_else(|| {
-                let Journal { dimension, from, to } = &left;
+                let Journal { dimension, from, to, .. } = &left;
                 Error::usage(format!(
                     "it tells of {dimension} from {from} to {to}, which are too many objects; remove it if no program appends"
                 ))
                 .in_file(JOURNAL)
             })?);
         }
-        Ok((documents, objects))
+        writes.extend([Write::Replace(documents), Write::Delete(objects)]);
+        Ok(writes)
+    }
+
+    /// Whether a program that was stopped had made its append visible.
+    fn is_committed(&self, left: &Journal) -> bool {
+        let has_length = |metadata: &Value| {
+            axis_of(metadata, &left.dimension)
+                .is_some_and(|axis| metadata["shape"][axis] == left.to)
+        };
+        match left.adds() {
+            true => self.metadata.get(&left.dimension).is_some_and(has_length),
+            false => left.is_committed,
+        }
     }
 
     /// Fails if the store has other arrays over a dimension that becomes longer.
@@ -273,34 +310,57 @@ impl AppendTarget for ZarrTarget {
         self: Box<Self>,
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,
+        existing: ExistingCells,
     ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)> {
         let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
         let new = new.collect::<Result<Vec<_>>>()?;
         let there =
             self.dimensions.iter().map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels)));
         let there: Vec<_> = there.collect();
-        let AppendedLabels { axis, labels, places, added } = AppendedLabels::try_new(&there, &new)?;
-        self.check_others(&self.dimensions[axis].name)?;
+        let AppendedLabels { axis, labels, places, added } =
+            AppendedLabels::try_new(&there, &new, existing)?;
+        let longer = axis.map(|axis| (axis, added));
+        if let Some((axis, _)) = longer {
+            self.check_others(&self.dimensions[axis].name)?;
+        }
         for new in &variables {
             let variable = self.variables.iter().find(|it| it.name() == new.name);
             let variable = variable.ok_or_else(|| Error::internal("a variable of another name"))?;
             variable.check_column(&new.data_type, new.attributes.get("units"))?;
         }
-        let mut region: Vec<_> = labels.iter().map(|it| 0..it.len() as u64).collect();
-        region[axis] = added;
+        let region = region(&labels, &places, longer.as_ref());
         let dimensions = dimensions.into_iter().zip(labels);
         let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
         let shapes = self.variables.iter().map(TargetVariable::object_shape);
         let shape: Vec<u64> = region.iter().map(|range| range.end).collect();
         let mut chunk_shape = common_shape(shapes, &shape);
         // Rows come in the order of their labels. If that is not the order of indices, all rows of chunks are one.
-        if axis > 0 && !self.dimensions[0].is_sorted {
+        if places[0].windows(2).any(|pair| pair[0] > pair[1]) {
             chunk_shape[0] = shape[0].max(1);
         }
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
-        Ok((Box::new(ZarrAppender::new(*self, array, axis)), places))
+        let writer = ZarrAppender::new(*self, array, longer, existing, &places);
+        Ok((Box::new(writer), places))
     }
+}
+
+/// Returns the indices that rows have, as ranges that include all others in between. New labels have all cells of the other dimensions.
+fn region(
+    labels: &[ArrayRef],
+    places: &[Vec<u64>],
+    longer: Option<&(usize, Range<u64>)>,
+) -> Vec<Range<u64>> {
+    let range = |(axis, places): (usize, &Vec<u64>)| {
+        let all = 0..labels[axis].len() as u64;
+        let first = places.iter().min().copied().unwrap_or_default();
+        match longer {
+            Some((longer, added)) if *longer == axis => first.min(added.start)..added.end,
+            Some(_) => all,
+            None => first..places.iter().max().map_or(first, |last| last + 1),
+        }
+    };
+    places.iter().enumerate().map(range).collect()
 }
 
 /// Returns the shape of boxes that have whole objects of all variables.

@@ -123,6 +123,35 @@ impl TargetVariable {
         &self.object_shape
     }
 
+    /// The length of each axis in the array as it is.
+    pub(super) fn shape(&self) -> Vec<u64> {
+        self.variable().axes.iter().map(|axis| axis.len).collect()
+    }
+
+    /// Fails for stored cells that differ from those that are there. `cell` names one of them in errors.
+    ///
+    /// # Errors
+    /// `Usage` for cells that differ.
+    pub(super) fn check_same(
+        &self,
+        there: &ArrayRef,
+        new: &ArrayRef,
+        cell: impl Fn(usize) -> String,
+    ) -> Result<()> {
+        let (there, new) = (self.shown(there)?, self.shown(new)?);
+        let (there, new) = (comparable(&there), comparable(&new));
+        if there.as_ref() == new.as_ref() {
+            return Ok(());
+        }
+        let differs = |at: &usize| there.slice(*at, 1) != new.slice(*at, 1);
+        let Some(at) = (0..new.len()).find(differs) else { return Ok(()) };
+        let (cell, there, new) = (cell(at), text_at(&there, at), text_at(&new, at));
+        Err(Error::usage(format!(
+            "{cell} of \"{}\" is {there} in the array, and {new} in the rows; 'existing' may be 'overwrite'",
+            self.name()
+        )))
+    }
+
     /// The bytes that putting an object together takes: its cells as they are read, together and encoded.
     pub(super) fn object_memory(&self) -> u64 {
         /// The bytes of a text, as far as they are known.
@@ -226,11 +255,7 @@ impl TargetVariable {
         }
         let differs = |at: &usize| pairs().any(|(a, b)| a.slice(*at, 1) != b.slice(*at, 1));
         let Some(at) = (0..values.len()).find(differs) else { return Ok(stored) };
-        let text = |of: &ArrayRef| match of.is_null(at) {
-            true => "NULL".to_owned(),
-            false => array_value_to_string(of, at).unwrap_or_default(),
-        };
-        let (asked, shown, how) = (text(&asked), text(&shown), self.storage());
+        let (asked, shown, how) = (text_at(&asked, at), text_at(&shown, at), self.storage());
         Err(bad(at, format!("{asked} would read as {shown}, because the array stores {how}")))
     }
 
@@ -377,6 +402,13 @@ impl TargetVariable {
             true => Ok(()),
             false => Err(Error::unsupported(format!("an append to \"{}\"", self.name()))),
         }
+    }
+}
+
+fn text_at(values: &ArrayRef, at: usize) -> String {
+    match values.is_null(at) {
+        true => "NULL".to_owned(),
+        false => array_value_to_string(values, at).unwrap_or_default(),
     }
 }
 

@@ -78,7 +78,7 @@ fn chunks(writer: &ZarrWriter, number: usize, cells: &ArrayRef) -> Vec<NewChunk>
         let ranges: Vec<_> =
             (0..grid.rank()).map(|axis| grid.axis_range(axis, coordinates[axis])).collect();
         let cells = cells_of_box(cells, grid.shape(), &ranges).unwrap();
-        NewChunk { variable: number, coordinates, cells }
+        NewChunk { variable: number, coordinates, cells, given: None }
     };
     (0..grid.chunks()).map(chunk).collect()
 }
@@ -185,7 +185,8 @@ async fn cells_that_would_read_as_others_are_refused() {
             &[2],
         );
         let writer = ZarrWriter::try_new(array.unwrap(), ZarrEncoding::default()).unwrap();
-        let chunk = NewChunk { variable: 0, coordinates: vec![0], cells: numbers(values) };
+        let chunk =
+            NewChunk { variable: 0, coordinates: vec![0], cells: numbers(values), given: None };
         let error = written(&path, writer, vec![chunk]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert!(error.to_string().contains(message), "{error}");
@@ -205,6 +206,7 @@ async fn chunks_that_are_missing_or_come_twice_are_refused() {
         variable: 0,
         coordinates: vec![at],
         cells: Arc::new(Int64Array::from_iter_values(0..len)),
+        given: None,
     };
     for (chunks, message) in [
         (vec![chunk(0, 2)], "1 of 2 chunks of \"v\" were written, and it has no fill value"),

@@ -61,7 +61,7 @@ struct StoredVariable {
 /// };
 /// let array = NewArray::try_new(vec![x], vec![v], &[3])?;
 /// let writer = ZarrWriter::try_new(array, ZarrEncoding::default())?;
-/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells })];
+/// let chunks = [Ok(NewChunk { variable: 0, coordinates: vec![0], cells, given: None })];
 ///
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("x.zarr");

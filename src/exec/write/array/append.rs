@@ -13,6 +13,7 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::physical_plan::ExecutionPlan;
+use gridfusion_core::write::ExistingCells;
 
 use super::format::WrittenFormat;
 use super::options::WriteMode;
@@ -29,6 +30,7 @@ pub trait AfterAppend: Debug + Send + Sync {
 }
 
 /// Returns a plan that appends the rows of `input` to the array at a location, of the format with this name. Then it does the work of `after`.
+/// `op` tells what becomes of cells that are there: they are refused, get the values of the rows, or are also cleared before.
 ///
 /// # Errors
 /// If the format is not appended to, or the array lacks the columns.
@@ -37,11 +39,17 @@ pub async fn append_plan(
     session: &dyn Session,
     location: &str,
     format: &str,
+    op: InsertOp,
     after: Arc<dyn AfterAppend>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let mut appendable = targets().into_iter().filter(|it| it.modes().contains(&WriteMode::Append));
     let Some(target) = appendable.find(|it| it.name() == format) else {
         return not_impl_err!("INSERT INTO an array of the format {format}");
+    };
+    let existing = match op {
+        InsertOp::Append => ExistingCells::Refuse,
+        InsertOp::Overwrite => ExistingCells::Clear,
+        InsertOp::Replace => ExistingCells::Overwrite,
     };
     let url = ListingTableUrl::parse(location)?;
     let config = FileSinkConfig {
@@ -51,11 +59,11 @@ pub async fn append_plan(
         table_paths: vec![url],
         output_schema: input.schema(),
         table_partition_cols: vec![],
-        insert_op: InsertOp::Append,
+        insert_op: op,
         keep_partition_by_columns: false,
         file_extension: format.to_owned(),
         file_output_mode: FileOutputMode::Automatic,
     };
-    let format = WrittenFormat::appending(target, after);
+    let format = WrittenFormat::appending(target, existing, after);
     format.create_writer_physical_plan(input, session, config, None).await
 }

@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::TargetDimension;
+use gridfusion_core::write::{ExistingCells, TargetDimension};
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::append::AfterAppend;
@@ -105,9 +105,10 @@ impl WrittenFormat {
     /// Returns the format that appends, and then does some work.
     pub(super) fn appending(
         target: &'static dyn TargetFormat,
+        existing: ExistingCells,
         after: Arc<dyn AfterAppend>,
     ) -> Self {
-        let options = WriteOptions::of_mode(WriteMode::Append);
+        let options = WriteOptions::of_append(existing);
         Self { options, target, name: target.name(), after: Some(after) }
     }
 

@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::Result;
+use gridfusion_core::write::ExistingCells;
 
 use super::targets::TargetFormat;
 
@@ -17,7 +18,16 @@ const OF_DATAFUSION: &str = "execution.";
 /// The options of all formats.
 const OF_ALL: [&str; 7] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode"];
 /// The options that hold for rows that are appended. The array has the others.
-const OF_APPENDS: [&str; 4] = ["dimensions", "max_cells", "mode", "unlock"];
+const OF_APPENDS: [&str; 5] = ["dimensions", "existing", "max_cells", "mode", "unlock"];
+/// Those of them that have no meaning for other modes.
+const OF_EXISTING: [&str; 2] = ["existing", "unlock"];
+/// The words for cells that are there already.
+const EXISTING: [(&str, ExistingCells); 4] = [
+    ("refuse", ExistingCells::Refuse),
+    ("same", ExistingCells::Same),
+    ("overwrite", ExistingCells::Overwrite),
+    ("clear", ExistingCells::Clear),
+];
 
 /// The fate of an array that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,6 +74,8 @@ pub(super) struct WriteOptions {
     /// The most bytes of a file that is put together in memory.
     pub(super) max_bytes: Option<u64>,
     pub(super) mode: WriteMode,
+    /// The fate of cells that rows are appended to, and that are there already.
+    pub(super) existing: ExistingCells,
     /// Whether the lock of another program is taken from it.
     pub(super) unlocks: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
@@ -73,9 +85,9 @@ pub(super) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Returns the options of a mode, without any others.
-    pub(super) fn of_mode(mode: WriteMode) -> Self {
-        Self { mode, ..Self::default() }
+    /// Returns the options of an append, without any others.
+    pub(super) fn of_append(existing: ExistingCells) -> Self {
+        Self { mode: WriteMode::Append, existing, ..Self::default() }
     }
 
     /// Reads the options of a statement.
@@ -116,6 +128,7 @@ impl WriteOptions {
                 "version" => read.version = Some(value.trim().to_lowercase()),
                 "max_bytes" => read.max_bytes = Some(number(name, value)?),
                 "mode" => read.mode = mode(value, target)?,
+                "existing" => read.existing = existing(value)?,
                 "unlock" => read.unlocks = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
@@ -123,7 +136,12 @@ impl WriteOptions {
             }
         }
         let names = options.keys().map(|key| key.strip_prefix(PREFIX).unwrap_or(key));
-        let mut of_new_arrays = names.filter(|name| !name.starts_with(OF_DATAFUSION));
+        let mut of_new_arrays = names.clone().filter(|name| !name.starts_with(OF_DATAFUSION));
+        if read.mode != WriteMode::Append
+            && let Some(name) = OF_EXISTING.iter().find(|name| names.clone().any(|it| it == **name))
+        {
+            return plan_err!("the option '{name}' needs mode 'append'");
+        }
         if read.mode == WriteMode::Append
             && let Some(name) = of_new_arrays.find(|name| !OF_APPENDS.contains(name))
         {
@@ -245,6 +263,17 @@ fn mode(name: &str, target: &dyn TargetFormat) -> Result<WriteMode> {
                 target.name(),
                 known.join(" and ")
             )
+        }
+    }
+}
+
+fn existing(name: &str) -> Result<ExistingCells> {
+    let name = name.trim().to_lowercase();
+    match EXISTING.iter().find(|it| it.0 == name) {
+        Some((_, existing)) => Ok(*existing),
+        None => {
+            let known = EXISTING.map(|it| it.0).join(", ");
+            plan_err!("'existing' is '{name}', expected one of {known}")
         }
     }
 }

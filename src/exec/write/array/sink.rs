@@ -19,7 +19,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
 use gridfusion_core::io::Folder;
 use gridfusion_core::tile::{Objects, WriteSession};
-use gridfusion_core::write::{ArrayWriter, Attributes, NewArray, NewDimension, NewVariable};
+use gridfusion_core::write::{
+    ArrayWriter, Attributes, ExistingCells, NewArray, NewDimension, NewVariable,
+};
 
 use super::append::AfterAppend;
 use super::dimensions::DimensionColumn;
@@ -247,9 +249,14 @@ impl ArraySink {
             session.release().await?;
             return Ok(0);
         }
-        let (writer, of_labels) =
-            array.writer(self.new_dimensions(labels), self.new_variables()?)?;
-        self.check_cells(writer.array(), rows)?;
+        let (writer, of_labels) = array.writer(
+            self.new_dimensions(labels),
+            self.new_variables()?,
+            self.options.existing,
+        )?;
+        if self.options.existing == ExistingCells::Refuse {
+            self.check_cells(writer.array(), rows)?;
+        }
         let at = |(places, of_labels): (Vec<u64>, &Vec<u64>)| {
             places.into_iter().map(|place| of_labels[place as usize]).collect()
         };

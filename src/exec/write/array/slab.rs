@@ -122,8 +122,10 @@ impl Slab {
                 let at = unravel(number, &counts).into_iter().zip(&across);
                 let at = at.map(|(at, range)| at + range.start);
                 let coordinates: Vec<u64> = std::iter::once(self.number).chain(at).collect();
-                let cells = take(&values, &self.rows_of(array, &coordinates), None)?;
-                chunks.push(NewChunk { variable, coordinates, cells });
+                let rows = self.rows_of(array, &coordinates);
+                let cells = take(&values, &rows, None)?;
+                let given = rows.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+                chunks.push(NewChunk { variable, coordinates, cells, given });
             }
         }
         Ok(chunks)

@@ -105,6 +105,16 @@ impl Drop for Draft {
     }
 }
 
+/// Removes the folders above a file, up to so many, if nothing else is in them. Object stores have no empty folders.
+fn remove_empty_folders(file: &Path, most: usize) {
+    let above = file.ancestors().skip(1).take(most);
+    for folder in above {
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
 /// Removes all drafts below a folder.
 fn remove_drafts(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
@@ -208,10 +218,23 @@ impl WritableFolder for LocalFolder {
         .await
     }
 
+    async fn replace(&self, from: &str, to: &str) -> Result<()> {
+        let folders = from.matches('/').count();
+        let from = self.at(from)?;
+        blocking(self.at(to)?, move |to| {
+            to.parent().map(fs::create_dir_all).transpose()?;
+            fs::rename(&from, to)?;
+            remove_empty_folders(&from, folders);
+            sync_folder_of(to)
+        })
+        .await
+    }
+
     async fn delete(&self, path: &str) -> Result<()> {
-        blocking(self.at(path)?, |path| match fs::remove_file(path) {
+        let folders = path.matches('/').count();
+        blocking(self.at(path)?, move |path| match fs::remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed,
+            removed => removed.inspect(|()| remove_empty_folders(path, folders)),
         })
         .await
     }

@@ -129,6 +129,12 @@ impl WritableFolder for StoreFolder {
         renamed.map_err(|error| failed(&self.error_name(to), error))
     }
 
+    async fn replace(&self, from: &str, to: &str) -> Result<()> {
+        let [at, goes] = [from, to].map(|path| self.path_to_write(path));
+        let renamed = self.store.store().rename(&at, &goes).await;
+        renamed.map_err(|error| failed(&self.error_name(to), error))
+    }
+
     async fn delete(&self, path: &str) -> Result<()> {
         match self.store.store().delete(&self.path_to_write(path)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),

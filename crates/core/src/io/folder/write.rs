@@ -62,6 +62,12 @@ pub trait WritableFolder: Debug + Send + Sync {
     /// `Usage` if the new name exists, `Io` if renaming fails.
     async fn rename(&self, from: &str, to: &str) -> Result<()>;
 
+    /// Renames an object. It replaces the one that has the new name, if any.
+    ///
+    /// # Errors
+    /// `Io` if renaming fails.
+    async fn replace(&self, from: &str, to: &str) -> Result<()>;
+
     /// Deletes an object, if it exists.
     ///
     /// # Errors

@@ -248,6 +248,10 @@ impl WritableFolder for Silent {
         self.0.rename(from, to).await
     }
 
+    async fn replace(&self, from: &str, to: &str) -> Result<()> {
+        self.0.replace(from, to).await
+    }
+
     async fn delete(&self, path: &str) -> Result<()> {
         self.0.delete(path).await
     }

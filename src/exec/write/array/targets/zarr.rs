@@ -35,7 +35,7 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "shards", "unlock"]
+        &["checksums", "existing", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {

@@ -1,0 +1,335 @@
+//! `MERGE INTO` the table of an array: rows of a source get the labels of the cells that they match, or new ones, and are written as those of
+//! `INSERT` are.
+//!
+//! ```text
+//!   source ──┐                       CASE WHEN matched THEN … WHEN not matched THEN … END
+//!            ├─ LEFT JOIN ON … ──▶ one column per label and per variable that a clause sets ──▶ append_plan
+//!   target ──┘
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{
+    Column, DFSchema, JoinType, ScalarValue, TableReference, internal_err, not_impl_err, plan_err,
+};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::{TableType, provider_as_source};
+use datafusion::error::Result;
+use datafusion::logical_expr::dml::{
+    InsertOp, MergeIntoAction, MergeIntoClause, MergeIntoClauseKind,
+};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, WriteOp, lit, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+use super::inserts::{insert_plan, is_of_array};
+use super::table::GridTable;
+
+/// The names of both sides of the join. Columns of the source have numbers, because their names may repeat.
+const TARGET: &str = "#target";
+const SOURCE: &str = "#source";
+/// The column of the target that is NULL for rows without a match.
+const MATCHED: &str = "#matched";
+
+/// Returns the plan that merges the rows of `source` into the array of a table.
+///
+/// # Errors
+/// For clauses that delete cells or move them, and as [`insert_plan`].
+pub(super) async fn merge_plan(
+    table: &GridTable,
+    session: &dyn Session,
+    source: Arc<dyn ExecutionPlan>,
+    schema: &DFSchema,
+    on: Expr,
+    clauses: Vec<MergeIntoClause>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let merge = Merge { table, schema };
+    let clauses = clauses.into_iter().map(|clause| merge.clause(clause));
+    let clauses = clauses.collect::<Result<Vec<_>>>()?;
+    let on = merge.of_sides(on)?;
+
+    let of_target =
+        LogicalPlanBuilder::scan(TARGET, provider_as_source(Arc::new(table.clone())), None)?;
+    let columns = of_target.schema().columns().into_iter().map(Expr::Column);
+    let columns: Vec<Expr> = columns.chain([lit(true).alias(MATCHED)]).collect();
+    let of_target = of_target.project(columns)?.build()?;
+    let of_source = provider_as_source(Arc::new(SourceRows::try_new(source)?));
+    let joined = LogicalPlanBuilder::scan(SOURCE, of_source, None)?;
+    let joined = joined.join_on(of_target, JoinType::Left, [on])?;
+
+    let written = merge.written(&clauses);
+    let values = written.iter().map(|name| merge.value(name, &clauses));
+    let values = values.collect::<Result<Vec<_>>>()?;
+    let applies = clauses.iter().map(|it| it.applies.clone());
+    let applies = applies.reduce(Expr::or).unwrap_or_else(|| lit(false));
+    let rows = joined.filter(applies)?.project(values)?.build()?;
+    let rows = session.create_physical_plan(&rows).await?;
+    insert_plan(table, session, rows, InsertOp::Replace).await
+}
+
+/// An analyzer rule, before the coercion of types, that marks the values that `MERGE` writes: DataFusion casts them to the types of the table,
+/// which may round them. The writer refuses values that the array cannot hold.
+#[derive(Debug)]
+pub(super) struct MergedTypesRule;
+
+impl AnalyzerRule for MergedTypesRule {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let asked = ScalarUDF::from(AskedValue::default());
+        let marked = plan.transform_down(|node| match node {
+            LogicalPlan::Dml(mut dml) if is_of_array(&dml) => {
+                let WriteOp::MergeInto(op) = &mut dml.op else {
+                    return Ok(Transformed::no(LogicalPlan::Dml(dml)));
+                };
+                for clause in &mut op.clauses {
+                    let values: Vec<&mut Expr> = match &mut clause.action {
+                        MergeIntoAction::Update(values) => {
+                            values.iter_mut().map(|(_, value)| value).collect()
+                        }
+                        MergeIntoAction::Insert { values, .. } => values.iter_mut().collect(),
+                        MergeIntoAction::Delete => vec![],
+                    };
+                    for value in values {
+                        *value = asked.call(vec![std::mem::take(value)]);
+                    }
+                }
+                Ok(Transformed::yes(LogicalPlan::Dml(dml)))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        Ok(marked.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "gridfusion_merged_types"
+    }
+}
+
+/// Returns a value as the statement has it, without the cast around it.
+fn as_asked(value: Expr) -> Result<Expr> {
+    let asked = |expr: &Expr| match expr {
+        Expr::ScalarFunction(it) if it.func.inner().is::<AskedValue>() => it.args.first().cloned(),
+        _ => None,
+    };
+    let inner = |expr: Expr| {
+        let found = match &expr {
+            Expr::Cast(cast) => asked(&cast.expr),
+            other => asked(other),
+        };
+        Ok(found.map_or_else(|| Transformed::no(expr), Transformed::yes))
+    };
+    Ok(value.transform_down(inner)?.data)
+}
+
+/// A function around a value that is written as it is. No plan has it in the end; it is volatile, so that no rule computes the cast around it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AskedValue(Signature);
+
+impl Default for AskedValue {
+    fn default() -> Self {
+        Self(Signature::any(1, Volatility::Volatile))
+    }
+}
+
+impl ScalarUDFImpl for AskedValue {
+    fn name(&self) -> &str {
+        "as_asked"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        types.first().cloned().map_or_else(|| internal_err!("no value"), Ok)
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        internal_err!("a value of MERGE in another statement")
+    }
+}
+
+/// A clause: the rows that it applies to, and the values of columns.
+struct Clause {
+    applies: Expr,
+    is_matched: bool,
+    values: Vec<(String, Expr)>,
+}
+
+struct Merge<'a> {
+    table: &'a GridTable,
+    /// The columns of the target, and then those of the source.
+    schema: &'a DFSchema,
+}
+
+impl Merge<'_> {
+    fn columns(&self) -> Vec<String> {
+        let schema = self.table.schema();
+        schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn is_label(&self, name: &str) -> bool {
+        self.table.array().dims().iter().any(|dim| dim.name() == name)
+    }
+
+    /// Returns an expression over the columns of both sides of the join.
+    fn of_sides(&self, expr: Expr) -> Result<Expr> {
+        let columns = self.columns();
+        let side = |expr| match expr {
+            Expr::Column(column) => {
+                let at = self.schema.index_of_column(&column)?;
+                let of_target = columns.get(at).map(|name| (TARGET, name.clone()));
+                let (side, name) =
+                    of_target.unwrap_or_else(|| (SOURCE, number(at - columns.len())));
+                let side = Some(TableReference::bare(side));
+                Ok(Transformed::yes(Expr::Column(Column::new(side, name))))
+            }
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => {
+                not_impl_err!("subqueries in MERGE; write them into USING")
+            }
+            expr => Ok(Transformed::no(expr)),
+        };
+        Ok(expr.transform(side)?.data)
+    }
+
+    fn clause(&self, clause: MergeIntoClause) -> Result<Clause> {
+        let matched = Expr::Column(Column::new(None::<TableReference>, MATCHED));
+        let (matched, is_matched) = match clause.kind.canonical() {
+            MergeIntoClauseKind::Matched => (matched.is_not_null(), true),
+            MergeIntoClauseKind::NotMatchedBySource => {
+                return not_impl_err!(
+                    "WHEN NOT MATCHED BY SOURCE: MERGE leaves the cells that no row of the source matches"
+                );
+            }
+            _ => (matched.is_null(), false),
+        };
+        let applies = match clause.predicate {
+            Some(predicate) => matched.and(self.of_sides(predicate)?.is_true()),
+            None => matched,
+        };
+        let values = match clause.action {
+            MergeIntoAction::Update(values) => {
+                if let Some((label, _)) = values.iter().find(|(name, _)| self.is_label(name)) {
+                    return plan_err!(
+                        "\"{label}\" is a label, which tells where a cell is; SET sets variables"
+                    );
+                }
+                values
+            }
+            MergeIntoAction::Insert { columns, values } => {
+                let columns = if columns.is_empty() { self.columns() } else { columns };
+                let lacks = |name: &&String| self.is_label(name) && !columns.contains(name);
+                if let Some(label) = self.columns().iter().find(lacks) {
+                    return plan_err!("INSERT lacks the label \"{label}\"");
+                }
+                columns.into_iter().zip(values).collect()
+            }
+            MergeIntoAction::Delete => {
+                return not_impl_err!(
+                    "DELETE: a cell of an array stays; SET its variables to NULL"
+                );
+            }
+        };
+        let values =
+            values.into_iter().map(|(name, value)| Ok((name, self.of_sides(as_asked(value)?)?)));
+        Ok(Clause { applies, is_matched, values: values.collect::<Result<_>>()? })
+    }
+
+    /// Returns the columns that are written: labels, and the variables that a clause sets. New cells have all variables.
+    fn written(&self, clauses: &[Clause]) -> Vec<String> {
+        let adds = clauses.iter().any(|clause| !clause.is_matched);
+        let is_set = |name: &String| {
+            clauses.iter().any(|clause| clause.values.iter().any(|(set, _)| set == name))
+        };
+        let mut columns = self.columns();
+        columns.retain(|name| adds || self.is_label(name) || is_set(name));
+        columns
+    }
+
+    /// Returns the value of a column: of the first clause that applies, which leaves other variables as they are.
+    fn value(&self, name: &str, clauses: &[Clause]) -> Result<Expr> {
+        let there = Expr::Column(Column::new(Some(TARGET), name));
+        let mut cases: Vec<(Expr, Expr)> = vec![];
+        for clause in clauses {
+            let set = clause.values.iter().find(|(set, _)| set == name);
+            let value = match set {
+                Some((_, value)) => value.clone(),
+                None if clause.is_matched => there.clone(),
+                None => lit(ScalarValue::Null),
+            };
+            cases.push((clause.applies.clone(), value));
+        }
+        let mut cases = cases.into_iter();
+        let Some((applies, value)) = cases.next() else {
+            return plan_err!("MERGE without a clause");
+        };
+        let mut all = when(applies, value);
+        cases.for_each(|(applies, value)| {
+            all.when(applies, value);
+        });
+        Ok(all.end()?.alias(name))
+    }
+}
+
+/// The name of a column of the source.
+fn number(at: usize) -> String {
+    format!("#{at}")
+}
+
+/// The rows of a plan, as a table.
+struct SourceRows {
+    plan: Arc<dyn ExecutionPlan>,
+    schema: SchemaRef,
+}
+
+impl SourceRows {
+    fn try_new(plan: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let own = plan.schema();
+        let fields = own.fields().iter().enumerate();
+        let fields = fields.map(|(at, field)| field.as_ref().clone().with_name(number(at)));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(Self { plan, schema })
+    }
+}
+
+impl fmt::Debug for SourceRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceRows").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for SourceRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let own = self.plan.schema();
+        let all = || (0..own.fields().len()).collect();
+        let columns = projection.cloned().unwrap_or_else(all).into_iter().map(|at| {
+            let column = PhysicalColumn::new(own.field(at).name(), at);
+            ProjectionExpr::new(Arc::new(column), number(at))
+        });
+        Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), Arc::clone(&self.plan))?))
+    }
+}
