@@ -7,5 +7,6 @@ mod inserts;
 mod merges;
 #[cfg(feature = "hdf5")]
 mod netcdf;
+mod overwrite;
 mod tet;
 mod zarr;

@@ -24,6 +24,7 @@
 //! | `append` | rows that are inserted into the table of an array |
 //! | `targets` | the formats of arrays |
 //! | `place` | the folder or file that is written |
+//! | `replacement` | a folder that takes the place of an array |
 //! | `options` | the options |
 //! | `dimensions` | the columns that are dimensions |
 //! | `sink` | the operator's sink |
@@ -39,6 +40,7 @@ mod labels;
 mod new_store;
 mod options;
 mod place;
+mod replacement;
 mod sink;
 mod slab;
 mod stored_rows;

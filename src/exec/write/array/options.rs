@@ -19,8 +19,6 @@ const OF_DATAFUSION: &str = "execution.";
 const OF_ALL: [&str; 7] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode"];
 /// The options that hold for rows that are appended. The array has the others.
 const OF_APPENDS: [&str; 5] = ["dimensions", "existing", "max_cells", "mode", "unlock"];
-/// Those of them that have no meaning for other modes.
-const OF_EXISTING: [&str; 2] = ["existing", "unlock"];
 /// The words for cells that are there already.
 const EXISTING: [(&str, ExistingCells); 4] = [
     ("refuse", ExistingCells::Refuse),
@@ -137,10 +135,8 @@ impl WriteOptions {
         }
         let names = options.keys().map(|key| key.strip_prefix(PREFIX).unwrap_or(key));
         let mut of_new_arrays = names.clone().filter(|name| !name.starts_with(OF_DATAFUSION));
-        if read.mode != WriteMode::Append
-            && let Some(name) = OF_EXISTING.iter().find(|name| names.clone().any(|it| it == **name))
-        {
-            return plan_err!("the option '{name}' needs mode 'append'");
+        if read.mode != WriteMode::Append && names.clone().any(|name| name == "existing") {
+            return plan_err!("the option 'existing' needs mode 'append'");
         }
         if read.mode == WriteMode::Append
             && let Some(name) = of_new_arrays.find(|name| !OF_APPENDS.contains(name))

@@ -25,14 +25,14 @@ use crate::exec::config::GridfusionConfig;
 /// ```
 pub(super) struct TargetPlace {
     /// The place as the statement names it.
-    name: String,
+    pub(super) name: String,
     store: Arc<dyn ObjectStore>,
     path: Path,
     pub(super) folder: Arc<StoreFolder>,
     /// The name of the file in the folder; empty if the array is a folder.
     pub(super) object: String,
     /// The local path, if the session may write there without its store.
-    local: Option<PathBuf>,
+    pub(super) local: Option<PathBuf>,
     /// The limit of local paths.
     root: Option<Root>,
 }
@@ -94,6 +94,31 @@ impl TargetPlace {
         Ok((Arc::clone(&folder) as _, folder))
     }
 
+    /// Returns the folder above that of an array, and the array's name in it.
+    ///
+    /// # Errors
+    /// If the array is a whole store.
+    pub(super) fn above(&self) -> Result<(Arc<StoreFolder>, String)> {
+        let mut parts: Vec<_> = self.path.parts().collect();
+        match parts.pop() {
+            Some(last) => {
+                let above = self.folder.at(self.name.clone(), Path::from_iter(parts));
+                Ok((Arc::new(above), last.as_ref().to_owned()))
+            }
+            None => exec_err!("'{}' is a whole store, which is not overwritten", self.name),
+        }
+    }
+
+    /// Returns the folder whose name has another ending.
+    pub(super) fn beside(&self, ending: &str) -> Result<StoreFolder> {
+        let (_, name) = self.above()?;
+        let mut parts: Vec<_> = self.path.parts().collect();
+        parts.pop();
+        parts.push(PathPart::from(format!("{name}{ending}")));
+        let place = self.name.trim_end_matches('/');
+        Ok(self.folder.at(format!("{place}{ending}"), Path::from_iter(parts)))
+    }
+
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self) -> Result<()> {
         let Self { name, store, path, folder, object, .. } = self;
@@ -111,7 +136,7 @@ impl TargetPlace {
                 "'{name}' is there already; delete it first, or replace it: OPTIONS (mode 'overwrite')"
             ),
             Some(found) => exec_err!(
-                "'{name}' has '{found}' already; delete it first, or make the array longer: OPTIONS (mode 'append')"
+                "'{name}' has '{found}' already; delete it first, or choose a 'mode': 'overwrite' replaces an array, and 'append' makes it longer"
             ),
         }
     }

@@ -17,7 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::io::Folder;
+use gridfusion_core::io::{Folder, StoreFolder};
 use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{
     ArrayWriter, Attributes, ExistingCells, NewArray, NewDimension, NewVariable,
@@ -29,6 +29,7 @@ use super::labels::Labels;
 use super::new_store::NewStore;
 use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
+use super::replacement::Replacement;
 use super::stored_rows::StoredRows;
 use super::targets::TargetFormat;
 use crate::array::COUNTED_TIMES;
@@ -59,7 +60,7 @@ const OF_STORAGE: [&str; 14] = [
 ];
 
 /// The object that locks an array for one writer.
-const LOCK: &str = ".gridfusion-lock";
+pub(super) const LOCK: &str = ".gridfusion-lock";
 
 /// All rows of a query, and the labels of each dimension, in order.
 struct RowsAndLabels {
@@ -222,6 +223,42 @@ impl ArraySink {
         Ok(RowsAndLabels { labels, places, stored, rows, _reservation: reservation })
     }
 
+    /// Writes rows as a new array.
+    async fn create(
+        &self,
+        data: SendableRecordBatchStream,
+        folder: Arc<StoreFolder>,
+        object: &str,
+        context: &TaskContext,
+    ) -> Result<u64> {
+        let RowsAndLabels { labels, places, stored, rows, _reservation } =
+            self.read(data, context).await?;
+        let writer = self.writer(labels, object)?;
+        self.check_cells(writer.array(), rows)?;
+        let mut session = WriteSession::new(folder);
+        let replaces = self.options.mode == WriteMode::Overwrite;
+        let store = NewStore::new(writer, places, replaces, &self.metrics, context);
+        let written = store.write(stored, &mut session, context).await;
+        ended(written.map(|()| rows), session).await
+    }
+
+    /// Writes rows as a new array beside one that is there, and then puts it into the place of that one.
+    async fn replace(
+        &self,
+        data: SendableRecordBatchStream,
+        replacement: Replacement,
+        context: &TaskContext,
+    ) -> Result<u64> {
+        let folder = Arc::clone(&replacement.folder);
+        match self.create(data, folder, "", context).await {
+            Ok(rows) => replacement.finish().await.map(|()| rows),
+            Err(error) => {
+                replacement.abort().await;
+                Err(error)
+            }
+        }
+    }
+
     /// Appends rows to the array that is there. The caller aborts the session if that fails.
     async fn append(
         &self,
@@ -230,9 +267,7 @@ impl ArraySink {
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<u64> {
-        let now: DateTime<Utc> = SystemTime::now().into();
-        let note = format!("process {} appends since {now}", std::process::id());
-        session.lock(LOCK, note.into(), self.options.unlocks).await?;
+        lock(session, self.options.unlocks).await?;
         let objects = Arc::new(Objects::many_rewritten(folder));
         let columns: Vec<&str> =
             self.schema().fields().iter().map(|it| it.name().as_str()).collect();
@@ -282,6 +317,13 @@ impl ArraySink {
         }
         Ok(())
     }
+}
+
+/// Locks an array for this writer.
+pub(super) async fn lock(session: &mut WriteSession, unlocks: bool) -> Result<()> {
+    let now: DateTime<Utc> = SystemTime::now().into();
+    let note = format!("process {} writes since {now}", std::process::id());
+    Ok(session.lock(LOCK, note.into(), unlocks).await?)
 }
 
 /// Removes what was written if it failed.
@@ -365,16 +407,15 @@ impl DataSink for ArraySink {
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
-        if !replaces {
+        if replaces && !self.target.is_one_file() {
+            let unlocks = self.options.unlocks;
+            let replacement = Replacement::begin(&place, self.target, unlocks).await?;
+            if let Some(replacement) = replacement {
+                return self.replace(data, replacement, context).await;
+            }
+        } else if !replaces {
             place.check_empty().await?;
         }
-        let RowsAndLabels { labels, places, stored, rows, _reservation } =
-            self.read(data, context).await?;
-        let writer = self.writer(labels, &place.object)?;
-        self.check_cells(writer.array(), rows)?;
-        let mut session = WriteSession::new(place.folder);
-        let store = NewStore::new(writer, places, replaces, &self.metrics, context);
-        let written = store.write(stored, &mut session, context).await;
-        ended(written.map(|()| rows), session).await
+        self.create(data, place.folder, &place.object, context).await
     }
 }

@@ -39,6 +39,23 @@ impl StoreFolder {
         Self { whole_objects: true, ..self }
     }
 
+    /// Returns the folder of the same store with another prefix.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use gridfusion_core::io::{Folder, StoreFolder};
+    /// use object_store::memory::InMemory;
+    ///
+    /// let store = Arc::new(InMemory::new()) as Arc<dyn object_store::ObjectStore>;
+    /// let folder = StoreFolder::new("mem://a/x".into(), store, "a/x".into());
+    /// assert_eq!(folder.at("mem://a/y".into(), "a/y".into()).name(), "mem://a/y");
+    /// ```
+    #[must_use]
+    pub fn at(&self, name: String, prefix: Path) -> Self {
+        Self { name, store: self.store.clone(), prefix, whole_objects: self.whole_objects }
+    }
+
     /// Returns the path of an object that is about to be written. Forgets all about the old object.
     pub(super) fn path_to_write(&self, path: &str) -> Path {
         let path = self.path(path);

@@ -29,6 +29,11 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
     /// Whether an array is one file, and not a folder of objects.
     fn is_one_file(&self) -> bool;
 
+    /// The objects by which readers find an array that is a folder.
+    fn marks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The modes that the format has for an array that is there already.
     fn modes(&self) -> &'static [WriteMode];
 

@@ -31,7 +31,11 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn modes(&self) -> &'static [WriteMode] {
-        &[WriteMode::Create, WriteMode::Append]
+        &[WriteMode::Create, WriteMode::Append, WriteMode::Overwrite]
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &["zarr.json", ".zmetadata", ".zgroup", ".zarray"]
     }
 
     fn options(&self) -> &'static [&'static str] {

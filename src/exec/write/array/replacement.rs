@@ -1,0 +1,191 @@
+//! [`Replacement`]: a new folder of objects that takes the place of an array.
+//!
+//! ```text
+//!   x.zarr                  the array that is there, locked; readers find it until the new one is complete
+//!   x.zarr.gridfusion-new   the new array, until then
+//!   x.zarr.gridfusion-old   on a local disk, the old one for the moment between two renames
+//! ```
+//!
+//! In an object store, the objects of the array are deleted, and those of the new one renamed, the root's document last. Meanwhile, readers find
+//! no array. An object tells how far that is: if a program is stopped, the next one goes on.
+
+use std::path::{Path as LocalPath, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use bytes::Bytes;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{exec_datafusion_err, exec_err};
+use datafusion::error::Result;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use gridfusion_core::format::{ByteRange, Location};
+use gridfusion_core::io::{ExistingObject, Folder, MAX_CONCURRENT_IO, StoreFolder, WritableFolder};
+use gridfusion_core::tile::{Objects, WriteSession};
+
+use super::place::TargetPlace;
+use super::sink::{LOCK, lock};
+use super::targets::TargetFormat;
+
+const NEW: &str = ".gridfusion-new";
+const OLD: &str = ".gridfusion-old";
+/// The object in the array's folder that tells what is being done in an object store.
+const PROGRESS: &str = ".gridfusion-replaced";
+const DELETING: &str = "its objects are being deleted";
+const MOVING: &str = "the objects of the new array are being renamed";
+
+/// A new array beside one that is there.
+pub(super) struct Replacement {
+    /// The folder that has both.
+    above: Arc<StoreFolder>,
+    /// The name of the array in it.
+    name: String,
+    /// The folder of the new array.
+    pub(super) folder: Arc<StoreFolder>,
+    local: Option<PathBuf>,
+    /// The objects by which readers find an array.
+    marks: &'static [&'static str],
+    /// The lock of the array that is there.
+    session: WriteSession,
+}
+
+impl Replacement {
+    /// Begins to replace the array at a place; `None` if nothing is there.
+    ///
+    /// # Errors
+    /// If something else is there, or another program writes to the array.
+    pub(super) async fn begin(
+        place: &TargetPlace,
+        target: &dyn TargetFormat,
+        unlocks: bool,
+    ) -> Result<Option<Self>> {
+        let marks = target.marks();
+        if let Some(path) = &place.local {
+            restore(path)?;
+        } else if let Some(stopped) = progress_of(place).await? {
+            let (above, name) = place.above()?;
+            let has_deleted = *stopped == *MOVING.as_bytes();
+            move_objects(&above, &name, &place.beside(NEW)?, marks, has_deleted).await?;
+        }
+        let there = place.folder.list("").await?;
+        let Some(first) = there.first() else { return Ok(None) };
+        if !there.iter().any(|it| marks.contains(&it.name.as_str())) {
+            return exec_err!(
+                "'{}' has '{}', and is no {} array: only an array is overwritten",
+                place.name,
+                first.name,
+                target.name()
+            );
+        }
+        let (above, name) = place.above()?;
+        let folder = Arc::new(place.beside(NEW)?);
+        let (_, writable) = place.existing()?;
+        let mut session = WriteSession::new(writable);
+        lock(&mut session, unlocks).await?;
+        // A program that was stopped may have left some.
+        delete_all(&folder, folder.some_below("", usize::MAX).await?).await?;
+        let local = place.local.clone();
+        Ok(Some(Self { above, name, folder, local, marks, session }))
+    }
+
+    /// Puts the new array into the place of the old one.
+    pub(super) async fn finish(self) -> Result<()> {
+        let Self { above, name, folder, local, marks, mut session } = self;
+        match local {
+            Some(path) => {
+                let task = SpawnedTask::spawn_blocking(move || swap(&path));
+                let swapped = task.join().await;
+                swapped.map_err(|error| exec_datafusion_err!("renaming failed: {error}"))??;
+            }
+            None => move_objects(&above, &name, &folder, marks, false).await?,
+        }
+        Ok(session.release().await?)
+    }
+
+    /// Gives up; the array that is there stays.
+    pub(super) async fn abort(self) {
+        self.session.abort().await;
+    }
+}
+
+/// Deletes the objects of an array in a folder, and gives those of a new one its name.
+async fn move_objects(
+    above: &StoreFolder,
+    name: &str,
+    folder: &StoreFolder,
+    marks: &'static [&'static str],
+    has_deleted: bool,
+) -> Result<()> {
+    let is_mark = |object: &String| marks.contains(&object.as_str());
+    let is_of_writers = |object: &str| [PROGRESS, LOCK].contains(&object);
+    let below = |object: &str| format!("{name}/{object}");
+    let progress = async |text: &'static str| {
+        let bytes = Bytes::from_static(text.as_bytes());
+        above.put(&below(PROGRESS), bytes, ExistingObject::Replace).await
+    };
+    if !has_deleted {
+        progress(DELETING).await?;
+        let mut old = above.some_below(name, usize::MAX).await?;
+        old.retain(|object| !is_of_writers(object));
+        let (of_readers, others): (Vec<_>, Vec<_>) = old.into_iter().partition(is_mark);
+        for objects in [of_readers, others] {
+            delete_all(above, objects.iter().map(|it| below(it)).collect()).await?;
+        }
+        progress(MOVING).await?;
+    }
+    let new = folder.some_below("", usize::MAX).await?;
+    let (of_readers, others): (Vec<_>, Vec<_>) = new.into_iter().partition(is_mark);
+    for objects in [others, of_readers] {
+        let moves = objects.into_iter().map(|object| async move {
+            let from = format!("{name}{NEW}/{object}");
+            above.replace(&from, &format!("{name}/{object}")).await
+        });
+        stream::iter(moves).buffer_unordered(MAX_CONCURRENT_IO).try_collect::<()>().await?;
+    }
+    Ok(above.delete(&below(PROGRESS)).await?)
+}
+
+/// Returns the text that tells how far a program came that was stopped.
+async fn progress_of(place: &TargetPlace) -> Result<Option<Bytes>> {
+    let objects = Objects::many_rewritten(Arc::clone(&place.folder) as _);
+    let at = Location::new(PROGRESS, ByteRange::Whole);
+    Ok(objects.read_if_present(&[at]).await?.into_iter().flatten().next())
+}
+
+async fn delete_all(folder: &StoreFolder, objects: Vec<String>) -> Result<()> {
+    let deleted = objects.into_iter().map(|object| async move { folder.delete(&object).await });
+    Ok(stream::iter(deleted).buffer_unordered(MAX_CONCURRENT_IO).try_collect::<()>().await?)
+}
+
+/// The folder beside another one whose name has this ending, too.
+fn beside(path: &LocalPath, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Gives an array its name again, if a program was stopped between two renames.
+fn restore(path: &LocalPath) -> io::Result<()> {
+    let old = beside(path, OLD);
+    match !path.exists() && old.exists() {
+        true => fs::rename(old, path),
+        false => Ok(()),
+    }
+}
+
+/// Renames two folders, and removes the old one.
+fn swap(path: &LocalPath) -> io::Result<()> {
+    let (new, old) = (beside(path, NEW), beside(path, OLD));
+    // A program that was stopped may have left it.
+    if old.exists() {
+        fs::remove_dir_all(&old)?;
+    }
+    fs::rename(path, &old)?;
+    if let Err(error) = fs::rename(&new, path) {
+        fs::rename(&old, path)?;
+        return Err(error);
+    }
+    match fs::symlink_metadata(&old)?.is_symlink() {
+        true => fs::remove_file(old),
+        false => fs::remove_dir_all(old),
+    }
+}
