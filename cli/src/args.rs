@@ -9,6 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use gridfusion::Error;
 
+use crate::convert::ConvertArgs;
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
@@ -44,6 +45,10 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion -o warm.csv -c "FROM 'air.nc' WHERE t2m > 300"
     gridfusion -o warm.parquet -c "FROM 'air.nc' WHERE t2m > 300"
     gridfusion -c "COPY (FROM 'air.nc') TO 'air.parquet'"
+
+  Convert a file into a store, and many files into one:
+    gridfusion convert air.nc air.zarr --chunks time=12,lat=8
+    gridfusion convert 'years/*.nc' all.zarr
 
   Summarize the columns of a table:
     gridfusion -c "SUMMARIZE 'air.nc'"
@@ -241,6 +246,8 @@ pub(crate) enum Task {
     Info(InfoArgs),
     /// Verify a file, an array, or a directory of them
     Verify(VerifyArgs),
+    /// Convert files and arrays into a new array: of another format, in other chunks, or the rows of a query
+    Convert(Box<ConvertArgs>),
     /// Plot a query as a heat map, lines, points or bars, in a .png or .svg file
     Plot(Box<PlotArgs>),
     /// Run parts of queries for other processes, which name this one with --workers

@@ -8,6 +8,7 @@
 //!     │                              └──▶ query ──▶ print, pager, progress, timing
 //!     │                                     └──▶ statement: SQL ──▶ plan
 //!     ├────▶ info, verify: PATH ──▶ text or JSON
+//!     ├────▶ convert: PATH…, SQL ──▶ statement ──▶ array
 //!     ├────▶ cluster: queries on workers, and workers themselves
 //!     ├────▶ plot: SQL ──▶ statement ──▶ picture
 //!     └────▶ completions: shell ──▶ script
@@ -16,7 +17,7 @@
 //! Planning and execution are DataFusion's. The modules here add:
 //!
 //! - Tables from the datasets of files: [`place`], [`options`], [`tables`], [`catalog`], [`store`].
-//! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results.
+//! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results, [`convert`] writes arrays.
 //! - Queries: [`query`] runs them, [`progress`], [`timing`] and [`requests`] report on them, [`print`] prints their rows
 //!   to [`results`].
 //! - Several processes: [`cluster`].
@@ -39,6 +40,7 @@ mod calendars;
 mod catalog;
 mod cluster;
 mod completions;
+mod convert;
 mod draft;
 pub mod embed;
 mod engine;
@@ -139,6 +141,12 @@ async fn run_task(args: &Args) -> Result<bool> {
             start_log(plot.engine.quiet);
             let outcome = Box::pin(plot::run(plot)).await;
             plot.engine.cluster.tasks_ended().await;
+            outcome.map(|()| true)
+        }
+        Some(Task::Convert(convert)) => {
+            start_log(convert.engine.quiet);
+            let outcome = Box::pin(convert::run(convert)).await;
+            convert.engine.cluster.tasks_ended().await;
             outcome.map(|()| true)
         }
         Some(Task::Worker(worker)) => {

@@ -44,6 +44,15 @@ impl PathOptions {
         Self::of_scopes(settings, formats, &[Scope::Files, Scope::Place, Scope::Any])
     }
 
+    /// As [`PathOptions::new`], and takes options for one table.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn of_tables(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
+        let all = [Scope::Table, Scope::Files, Scope::Place, Scope::Any];
+        Self::of_scopes(settings, formats, &all)
+    }
+
     fn of_scopes(
         settings: &[Setting],
         formats: &Formats,

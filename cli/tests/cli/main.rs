@@ -7,6 +7,7 @@ mod calendars;
 mod cluster;
 mod collections;
 mod completions;
+mod convert;
 mod copy;
 mod copy_types;
 #[path = "../../../tests/it/docs/blocks.rs"]
