@@ -62,7 +62,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) level: Option<String>,
 
-    /// What happens to an array that is there: create, overwrite or append
+    /// Fate of an array that is there: create keeps it, overwrite, append
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
 

@@ -93,7 +93,7 @@ pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub use write::{
-    AfterAppend, ArrayFormatFactory, CsvFormatter, JsonValues, ParquetTypesRule, append_plan,
-    is_taken_for_rows, parquet_type, writes_array,
+    AfterWrite, ArrayFormatFactory, CsvFormatter, JsonValues, NewArrayPlan, ParquetTypesRule,
+    append_plan, is_taken_for_rows, parquet_type, writes_array,
 };
 pub(crate) use written_times::WrittenTimesRule;

@@ -9,6 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
 use super::ArrayOpener;
+use super::declared_table::DeclaredTable;
 
 /// The table factory for `STORED AS ARRAY`, which recognises the format, or for one format: `STORED AS TET`.
 ///
@@ -18,6 +19,10 @@ use super::ArrayOpener;
 ///
 /// CREATE EXTERNAL TABLE overlap STORED AS TILEDB LOCATION 'arrays/overlap'
 /// OPTIONS ('timestamp' '2024-03-01', 'fill_as_null' 'true');
+///
+/// -- A new array, which the first rows make.
+/// CREATE EXTERNAL TABLE readings (time TIMESTAMP, station TEXT, value REAL) STORED AS ZARR
+/// LOCATION 'readings.zarr' OPTIONS ('dimensions' 'time, station');
 /// ```
 #[derive(Debug, Default)]
 pub struct ArrayTableFactory {
@@ -38,9 +43,9 @@ impl ArrayTableFactory {
 /// Fails for clauses that array tables do not have: columns, partitions, order, `UNBOUNDED`, constraints.
 fn refuse_clauses(cmd: &CreateExternalTable) -> Result<()> {
     let file_type = &cmd.file_type;
-    if !cmd.schema.fields().is_empty() {
+    if !cmd.schema.fields().is_empty() && file_type == ArrayTableFactory::FILE_TYPE {
         return plan_err!(
-            "a {file_type} table takes its columns from the stored arrays; leave the column list out"
+            "a {file_type} table takes its columns from the stored arrays; leave the column list out, or name a format for a new array: STORED AS ZARR"
         );
     }
     for (clause, is_there) in [
@@ -64,6 +69,9 @@ impl TableProviderFactory for ArrayTableFactory {
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
         refuse_clauses(cmd)?;
+        if let Some(format) = self.format.filter(|_| !cmd.schema.fields().is_empty()) {
+            return Ok(Arc::new(DeclaredTable::try_new(cmd, format, state).await?));
+        }
         let opener = ArrayOpener::from_session(state);
         let options = opener.options_of_sql(&cmd.options, self.format)?;
         let table = opener.table(cmd.locations.as_slice(), self.format, &options).await?;

@@ -16,9 +16,10 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, Valu
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::declared_table::DeclaredTable;
 use super::opener::ArrayOpener;
 use super::table::GridTable;
-use crate::exec::{AfterAppend, append_plan};
+use crate::exec::{AfterWrite, append_plan};
 
 /// Returns the plan that appends rows to the store of a table, and opens the table again. `op` tells what becomes of cells that are there.
 ///
@@ -45,8 +46,8 @@ pub(super) async fn insert_plan(
 struct OpenedAgain(GridTable);
 
 #[async_trait]
-impl AfterAppend for OpenedAgain {
-    async fn appended(&self, context: &TaskContext) -> Result<()> {
+impl AfterWrite for OpenedAgain {
+    async fn written(&self, context: &TaskContext) -> Result<()> {
         let Some(origin) = self.0.origin() else { return Ok(()) };
         let opened = ArrayOpener::from_task(context).reopen(origin).await?;
         if let Some(grid) = opened.as_grid() {
@@ -82,7 +83,8 @@ impl AnalyzerRule for InsertedTypesRule {
 
 /// Whether a statement changes the table of an array.
 pub(super) fn is_of_array(dml: &DmlStatement) -> bool {
-    source_as_provider(&dml.target).is_ok_and(|table| table.is::<GridTable>())
+    source_as_provider(&dml.target)
+        .is_ok_and(|table| table.is::<GridTable>() || table.is::<DeclaredTable>())
 }
 
 /// Returns the rows without the casts that DataFusion has put around them.

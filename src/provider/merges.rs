@@ -172,9 +172,10 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
+    /// The columns of the target, in the order of the statement's table.
     fn columns(&self) -> Vec<String> {
-        let schema = self.table.schema();
-        schema.fields().iter().map(|field| field.name().clone()).collect()
+        let count = self.table.schema().fields().len();
+        self.schema.fields().iter().take(count).map(|field| field.name().clone()).collect()
     }
 
     fn is_label(&self, name: &str) -> bool {

@@ -13,6 +13,7 @@
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
 //! | `inserts` | `INSERT INTO` |
+//! | `declared_table`, `exact_cast` | tables of arrays that are yet to be made |
 //! | `merges` | `MERGE INTO` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
@@ -28,6 +29,8 @@ mod arguments;
 mod array_schema;
 mod array_table;
 mod collection;
+mod declared_table;
+mod exact_cast;
 mod fact_provider;
 mod factory;
 mod files;

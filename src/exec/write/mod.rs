@@ -16,7 +16,9 @@ mod text_rule;
 mod text_sink;
 mod times;
 
-pub use array::{AfterAppend, ArrayFormatFactory, append_plan, is_taken_for_rows, writes_array};
+pub use array::{
+    AfterWrite, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows, writes_array,
+};
 pub use csv::CsvFormatter;
 pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;

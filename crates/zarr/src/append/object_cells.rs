@@ -146,7 +146,7 @@ pub(super) fn for_each_row(ranges: &[Range<u64>], mut f: impl FnMut(&[u64])) {
     }
 }
 
-/// Returns the number of the first cell of a row in a box that begins as `ranges` do, and has these lengths; `None` if it lies outside.
+/// Returns the number of a row's first cell in a box that begins as `ranges` do. `None` if it lies outside of these lengths.
 fn offset(outer: &[u64], ranges: &[Range<u64>], lens: &[u64]) -> Option<u64> {
     let mut number = 0;
     for ((at, range), len) in outer.iter().zip(ranges).zip(lens) {

@@ -1,11 +1,13 @@
-//! [`append_plan`]: appends the rows of a plan to the array at a place.
+//! [`append_plan`] and [`NewArrayPlan`]: the rows of a plan become a part of the array at a place, or a new array.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::not_impl_err;
+use datafusion::common::{not_impl_err, plan_err};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::{FileOutputMode, FileSinkConfig};
@@ -16,17 +18,18 @@ use datafusion::physical_plan::ExecutionPlan;
 use gridfusion_core::write::ExistingCells;
 
 use super::format::WrittenFormat;
-use super::options::WriteMode;
-use super::targets::targets;
+use super::options::{WriteMode, WriteOptions};
+use super::place::TargetPlace;
+use super::targets::{TargetFormat, targets};
 
-/// Work that follows when rows have been appended.
+/// Work that follows when rows have been written.
 #[async_trait]
-pub trait AfterAppend: Debug + Send + Sync {
+pub trait AfterWrite: Debug + Send + Sync {
     /// Does the work.
     ///
     /// # Errors
     /// If the array cannot be read with its new rows.
-    async fn appended(&self, context: &TaskContext) -> Result<()>;
+    async fn written(&self, context: &TaskContext) -> Result<()>;
 }
 
 /// Returns a plan that appends the rows of `input` to the array at a location, of the format with this name. Then it does the work of `after`.
@@ -40,7 +43,7 @@ pub async fn append_plan(
     location: &str,
     format: &str,
     op: InsertOp,
-    after: Arc<dyn AfterAppend>,
+    after: Arc<dyn AfterWrite>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let mut appendable = targets().into_iter().filter(|it| it.modes().contains(&WriteMode::Append));
     let Some(target) = appendable.find(|it| it.name() == format) else {
@@ -51,19 +54,91 @@ pub async fn append_plan(
         InsertOp::Overwrite => ExistingCells::Clear,
         InsertOp::Replace => ExistingCells::Overwrite,
     };
+    let config = sink_config(location, format, input.schema())?;
+    let options = WriteOptions::of_append(existing);
+    let format = WrittenFormat::with_work_after(target, options, after);
+    format.create_writer_physical_plan(input, session, config, None).await
+}
+
+fn sink_config(location: &str, format: &str, schema: SchemaRef) -> Result<FileSinkConfig> {
     let url = ListingTableUrl::parse(location)?;
-    let config = FileSinkConfig {
+    Ok(FileSinkConfig {
         original_url: location.to_owned(),
         object_store_url: url.object_store(),
         file_group: Default::default(),
         table_paths: vec![url],
-        output_schema: input.schema(),
+        output_schema: schema,
         table_partition_cols: vec![],
-        insert_op: op,
+        insert_op: InsertOp::Append,
         keep_partition_by_columns: false,
         file_extension: format.to_owned(),
         file_output_mode: FileOutputMode::Automatic,
-    };
-    let format = WrittenFormat::appending(target, existing, after);
-    format.create_writer_physical_plan(input, session, config, None).await
+    })
+}
+
+/// A new array at a place, whose rows are yet to come.
+#[derive(Debug, Clone)]
+pub struct NewArrayPlan {
+    target: &'static dyn TargetFormat,
+    options: WriteOptions,
+    location: String,
+    schema: SchemaRef,
+}
+
+impl NewArrayPlan {
+    /// Reads the options of a new array with these columns, in the format with this name.
+    ///
+    /// # Errors
+    /// If the format is not written, or an option is wrong. The dimensions must be named.
+    pub fn try_new(
+        format: &str,
+        location: &str,
+        schema: &SchemaRef,
+        options: &HashMap<String, String>,
+    ) -> Result<Self> {
+        let Some(target) = targets().into_iter().find(|it| it.name() == format) else {
+            return not_impl_err!("a new array of the format {format}");
+        };
+        let options = WriteOptions::try_new(options, target)?;
+        let Some(dimensions) = &options.dimensions else {
+            return plan_err!("a new table needs its dimensions: OPTIONS (dimensions 'time, lat')");
+        };
+        let lacks = |name: &&String| schema.index_of(name).is_err();
+        if let Some(name) = dimensions.iter().find(lacks) {
+            return plan_err!("'dimensions' names '{name}', which is no column of the table");
+        }
+        if options.mode != WriteMode::Create {
+            return plan_err!("the option 'mode' is for COPY; INSERT INTO appends");
+        }
+        let (location, schema) = (location.to_owned(), Arc::clone(schema));
+        Ok(Self { target, options, location, schema })
+    }
+
+    fn config(&self) -> Result<FileSinkConfig> {
+        sink_config(&self.location, self.target.name(), Arc::clone(&self.schema))
+    }
+
+    /// Whether nothing is at the place.
+    ///
+    /// # Errors
+    /// If the place cannot be listed.
+    pub async fn is_place_empty(&self, session: &dyn Session) -> Result<bool> {
+        let (config, runtime) = (self.config()?, session.runtime_env());
+        let place = TargetPlace::try_new(&config, session.config(), runtime, self.target)?;
+        Ok(place.found().await?.is_none())
+    }
+
+    /// Returns a plan that writes the rows of `input`, and then does the work of `after`.
+    ///
+    /// # Errors
+    /// If the rows cannot be an array.
+    pub async fn plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        session: &dyn Session,
+        after: Arc<dyn AfterWrite>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let format = WrittenFormat::with_work_after(self.target, self.options.clone(), after);
+        format.create_writer_physical_plan(input, session, self.config()?, None).await
+    }
 }

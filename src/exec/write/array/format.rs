@@ -20,10 +20,10 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::{ExistingCells, TargetDimension};
+use gridfusion_core::write::TargetDimension;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::append::AfterAppend;
+use super::append::AfterWrite;
 use super::dimensions::{DimensionColumn, dimension_columns};
 use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
@@ -98,17 +98,16 @@ pub(super) struct WrittenFormat {
     options: WriteOptions,
     target: &'static dyn TargetFormat,
     name: &'static str,
-    after: Option<Arc<dyn AfterAppend>>,
+    after: Option<Arc<dyn AfterWrite>>,
 }
 
 impl WrittenFormat {
-    /// Returns the format that appends, and then does some work.
-    pub(super) fn appending(
+    /// Returns the format with options, and work that follows.
+    pub(super) fn with_work_after(
         target: &'static dyn TargetFormat,
-        existing: ExistingCells,
-        after: Arc<dyn AfterAppend>,
+        options: WriteOptions,
+        after: Arc<dyn AfterWrite>,
     ) -> Self {
-        let options = WriteOptions::of_append(existing);
         Self { options, target, name: target.name(), after: Some(after) }
     }
 

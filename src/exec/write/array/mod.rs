@@ -46,6 +46,6 @@ mod slab;
 mod stored_rows;
 mod targets;
 
-pub use append::{AfterAppend, append_plan};
+pub use append::{AfterWrite, NewArrayPlan, append_plan};
 pub use format::{ArrayFormatFactory, is_taken_for_rows};
 pub use sink::writes_array;

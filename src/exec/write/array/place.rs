@@ -119,18 +119,22 @@ impl TargetPlace {
         Ok(self.folder.at(format!("{place}{ending}"), Path::from_iter(parts)))
     }
 
+    /// Returns the name of something that is there already.
+    pub(super) async fn found(&self) -> Result<Option<String>> {
+        match self.object.is_empty() {
+            true => Ok(self.folder.some_below("", 1).await?.into_iter().next()),
+            false => match self.store.head(&self.path).await {
+                Ok(_) => Ok(Some(self.object.clone())),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self) -> Result<()> {
-        let Self { name, store, path, folder, object, .. } = self;
-        let found = match object.is_empty() {
-            true => folder.some_below("", 1).await?.into_iter().next(),
-            false => match store.head(path).await {
-                Ok(_) => Some(object.clone()),
-                Err(object_store::Error::NotFound { .. }) => None,
-                Err(error) => return Err(error.into()),
-            },
-        };
-        match found {
+        let Self { name, object, .. } = self;
+        match self.found().await? {
             None => Ok(()),
             Some(_) if !object.is_empty() => exec_err!(
                 "'{name}' is there already; delete it first, or replace it: OPTIONS (mode 'overwrite')"

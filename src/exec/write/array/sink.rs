@@ -23,7 +23,7 @@ use gridfusion_core::write::{
     ArrayWriter, Attributes, ExistingCells, NewArray, NewDimension, NewVariable,
 };
 
-use super::append::AfterAppend;
+use super::append::AfterWrite;
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
 use super::new_store::NewStore;
@@ -82,7 +82,7 @@ pub(super) struct ArraySink {
     options: WriteOptions,
     target: &'static dyn TargetFormat,
     /// Work that follows when rows have been appended.
-    after: Option<Arc<dyn AfterAppend>>,
+    after: Option<Arc<dyn AfterWrite>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -126,7 +126,7 @@ impl ArraySink {
     }
 
     /// Sets the work that follows when rows have been appended.
-    pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterAppend>>) -> Self {
+    pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterWrite>>) -> Self {
         Self { after, ..self }
     }
 
@@ -223,6 +223,33 @@ impl ArraySink {
         Ok(RowsAndLabels { labels, places, stored, rows, _reservation: reservation })
     }
 
+    /// Writes rows to the place, as the mode tells.
+    async fn write(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (session, runtime) = (context.session_config(), context.runtime_env());
+        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
+        if self.options.mode == WriteMode::Append {
+            let (folder, writable) = place.existing()?;
+            let mut session = WriteSession::new(writable);
+            let appended = self.append(data, folder, &mut session, context).await;
+            return ended(appended, session).await;
+        }
+        let replaces = self.options.mode == WriteMode::Overwrite;
+        if replaces && !self.target.is_one_file() {
+            let unlocks = self.options.unlocks;
+            let replacement = Replacement::begin(&place, self.target, unlocks).await?;
+            if let Some(replacement) = replacement {
+                return self.replace(data, replacement, context).await;
+            }
+        } else if !replaces {
+            place.check_empty().await?;
+        }
+        self.create(data, place.folder, &place.object, context).await
+    }
+
     /// Writes rows as a new array.
     async fn create(
         &self,
@@ -233,6 +260,10 @@ impl ArraySink {
     ) -> Result<u64> {
         let RowsAndLabels { labels, places, stored, rows, _reservation } =
             self.read(data, context).await?;
+        // A table without rows is no array yet: nothing is known of its labels.
+        if rows == 0 && self.after.is_some() {
+            return Ok(0);
+        }
         let writer = self.writer(labels, object)?;
         self.check_cells(writer.array(), rows)?;
         let mut session = WriteSession::new(folder);
@@ -298,10 +329,6 @@ impl ArraySink {
         let places = places.into_iter().zip(&of_labels).map(at).collect();
         let store = NewStore::new(writer, places, false, &self.metrics, context);
         store.write(stored, session, context).await?;
-        if let Some(after) = &self.after {
-            let opened = after.appended(context).await;
-            opened.map_err(|error| error.context("all rows are in the array"))?;
-        }
         Ok(rows)
     }
 
@@ -398,24 +425,11 @@ impl DataSink for ArraySink {
         data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let (session, runtime) = (context.session_config(), context.runtime_env());
-        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
-        if self.options.mode == WriteMode::Append {
-            let (folder, writable) = place.existing()?;
-            let mut session = WriteSession::new(writable);
-            let appended = self.append(data, folder, &mut session, context).await;
-            return ended(appended, session).await;
+        let rows = self.write(data, context).await?;
+        if let Some(after) = self.after.as_ref().filter(|_| rows > 0) {
+            let opened = after.written(context).await;
+            opened.map_err(|error| error.context("all rows are in the array"))?;
         }
-        let replaces = self.options.mode == WriteMode::Overwrite;
-        if replaces && !self.target.is_one_file() {
-            let unlocks = self.options.unlocks;
-            let replacement = Replacement::begin(&place, self.target, unlocks).await?;
-            if let Some(replacement) = replacement {
-                return self.replace(data, replacement, context).await;
-            }
-        } else if !replaces {
-            place.check_empty().await?;
-        }
-        self.create(data, place.folder, &place.object, context).await
+        Ok(rows)
     }
 }

@@ -1,0 +1,105 @@
+//! [`cast_exactly`]: rows in the types of a table, or an error for a value that would be another one.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::util::display::array_value_to_string;
+use datafusion::common::{exec_err, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+/// Returns the rows of a plan in the types of a schema, whose columns it has in the same order.
+///
+/// # Errors
+/// For another number of columns. The plan fails for a value that its new type lacks.
+pub(super) fn cast_exactly(
+    input: Arc<dyn ExecutionPlan>,
+    schema: &Schema,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let from = input.schema();
+    if from.fields().len() != schema.fields().len() {
+        return internal_err!("{} columns for {}", from.fields().len(), schema.fields().len());
+    }
+    let column = |(at, (own, to)): (usize, (&FieldRef, &FieldRef))| {
+        let column = Arc::new(Column::new(own.name(), at)) as Arc<dyn PhysicalExpr>;
+        let expr = match own.data_type() == to.data_type() {
+            true => column,
+            false => {
+                let function = Arc::new(ScalarUDF::from(ExactCast::new(to)));
+                let options = Arc::new(ConfigOptions::default());
+                let cast = ScalarFunctionExpr::try_new(function, vec![column], &from, options)?;
+                Arc::new(cast)
+            }
+        };
+        Ok(ProjectionExpr::new(expr, to.name()))
+    };
+    let columns = from.fields().iter().zip(schema.fields()).enumerate().map(column);
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(ProjectionExec::try_new(columns, input)?))
+}
+
+/// A cast that fails for a value that its type lacks.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ExactCast {
+    name: String,
+    to: DataType,
+    signature: Signature,
+}
+
+impl ExactCast {
+    fn new(field: &Field) -> Self {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Self { name: field.name().clone(), to: field.data_type().clone(), signature }
+    }
+}
+
+impl ScalarUDFImpl for ExactCast {
+    fn name(&self) -> &str {
+        "exact_cast"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = args.arg_fields.first().map(|field| field.as_ref().clone());
+        let field = field.unwrap_or_else(|| Field::new("", DataType::Null, true));
+        Ok(Arc::new(field.with_data_type(self.to.clone())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [values] = args.args.as_slice() else { return internal_err!("a cast has one value") };
+        let values = values.to_array(args.number_rows)?;
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        let cast = |values: &ArrayRef, to: &DataType| cast_with_options(values, to, &options);
+        let found = cast(&values, &self.to)?;
+        let back = cast(&found, values.data_type())?;
+        if back.as_ref() != values.as_ref() {
+            let differs = |at: &usize| back.slice(*at, 1) != values.slice(*at, 1);
+            if let Some(at) = (0..values.len()).find(differs) {
+                let value = array_value_to_string(&values, at)?;
+                return exec_err!(
+                    "{value} of \"{}\" is no {}, of which type the column is",
+                    self.name,
+                    self.to
+                );
+            }
+        }
+        Ok(ColumnarValue::Array(found))
+    }
+}
