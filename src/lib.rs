@@ -26,6 +26,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
+//! | a `DataFrame` | [`GridfusionDataFrameExt`]: `write_array` |
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `array_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | a catalog of your own | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
@@ -137,8 +138,8 @@ pub use gridfusion_tiledb as tiledb;
 pub use gridfusion_zarr as zarr;
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
-    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,
-    without_panics,
+    GridfusionDataFrameExt, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt,
+    SparseTable, UrlCatalogs, without_panics,
 };
 pub use settings::OptimizerSettings;
 

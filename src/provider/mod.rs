@@ -13,6 +13,7 @@
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
 //! | `inserts` | `INSERT INTO` |
+//! | `dataframe` | a method of a `DataFrame` that writes an array |
 //! | `declared_table`, `exact_cast` | tables of arrays that are yet to be made |
 //! | `merges` | `MERGE INTO` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
@@ -29,6 +30,7 @@ mod arguments;
 mod array_schema;
 mod array_table;
 mod collection;
+mod dataframe;
 mod declared_table;
 mod exact_cast;
 mod fact_provider;
@@ -61,6 +63,7 @@ pub use array_schema::ArraySchema;
 #[cfg(feature = "codec")]
 pub(crate) use array_table::AlignedTable;
 pub use array_table::ArrayTable;
+pub use dataframe::GridfusionDataFrameExt;
 pub use factory::ArrayTableFactory;
 pub use grid_catalog::GridCatalog;
 pub use opener::ArrayOpener;
