@@ -30,12 +30,13 @@ mod sparse;
 mod threads;
 mod tiledb;
 mod windows;
+mod writing;
 
 use std::process::{Command, ExitCode};
 
 use common::{support, words};
 
-const BENCHES: [(&str, fn()); 16] = [
+const BENCHES: [(&str, fn()); 17] = [
     ("cluster", cluster::main),
     ("coordinates", coordinates::main),
     ("formats", formats::main),
@@ -52,6 +53,7 @@ const BENCHES: [(&str, fn()); 16] = [
     ("threads", threads::main),
     ("tiledb", tiledb::main),
     ("windows", windows::main),
+    ("writing", writing::main),
 ];
 
 fn main() -> ExitCode {
