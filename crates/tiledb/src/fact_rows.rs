@@ -11,6 +11,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::labels::index_name;
 use super::reader::TileDbReader;
 use crate::bytes::{ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment};
 use arrow::array::{
@@ -71,7 +72,11 @@ pub(super) fn info(opened: &TileDbReader) -> FactRows<Property> {
         facts.add("label", &label.name, "datatype", &label.datatype);
         facts.add("label", &label.name, "order", &format!("{:?}", label.order).to_lowercase());
         facts.add("label", &label.name, "array", &label.uri);
-        facts.add("label", &label.name, "used", &"no: columns hold the dimension's coordinates");
+        let used = match of == index_name(&label.name) {
+            true => "yes: a column holds them",
+            false => "no: columns hold the dimension's coordinates",
+        };
+        facts.add("label", &label.name, "used", &used);
     }
     FactRows::in_memory(PROPERTIES.to_vec(), facts.rows)
 }

@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt};
 
 use super::describe::describe;
 use super::fact_rows;
-use super::known_attributes::{group_metadata, known_attributes, metadata};
+use super::known_attributes::{array_attributes, group_metadata, known_attributes, metadata};
 use super::members::Members;
 use super::open_settings::OpenSettings;
 use super::reader::TileDbReader;
@@ -172,7 +172,7 @@ impl ArrayGroup for TileDbGroup {
         let names = only.map_or_else(|| self.names(), <[String]>::to_vec);
         for name in &names {
             let found = match self.reader(name).await {
-                Ok(array) => metadata(name, &array).await,
+                Ok(array) => array_attributes(name, &array).await,
                 Err(error) => Err(error),
             };
             match found {

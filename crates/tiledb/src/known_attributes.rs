@@ -2,6 +2,7 @@
 
 use super::columns::{column_name, element};
 use super::described_array::stored;
+use super::labels::{ATTRIBUTE_KEY, DIMENSION_KEY};
 use super::reader::TileDbReader;
 use super::view::TileDbView;
 use crate::bytes::{ArrayKind, Datatype, MetadataValue, OpenOptions, ReadMetadata};
@@ -28,7 +29,10 @@ pub(super) fn known_attributes(
     let is_sparse = schema.kind == ArrayKind::Sparse;
     let array = KnownDataset {
         name: name.to_owned(),
-        dimensions: schema.dimensions.iter().map(|it| it.name.clone()).collect(),
+        dimensions: match table.as_ref().and_then(OpenedArray::as_grid) {
+            Some(array) => array.dims().iter().map(|it| it.name().to_owned()).collect(),
+            None => schema.dimensions.iter().map(|it| it.name.clone()).collect(),
+        },
         shape: grid.map(|grid| grid.shape().to_vec()),
         chunk_shape: grid.map(|grid| grid.chunk_shape().collect()),
         chunks: if is_sparse { Some(tiles) } else { grid.map(|grid| grid.chunks()) },
@@ -87,6 +91,34 @@ fn column_type(table: &OpenedArray, number: usize, is_dimension: bool) -> Option
 /// As [`TileDbReader::metadata`].
 pub(super) async fn metadata(name: &str, opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
     Ok(known(Some(name), opened.metadata().await?).collect())
+}
+
+/// Reads the metadata of the array `name` as attributes of the array, and of its columns. Keys of columns are those of TileDB-CF.
+///
+/// # Errors
+/// As [`TileDbReader::metadata`].
+pub(super) async fn array_attributes(
+    name: &str,
+    opened: &TileDbReader,
+) -> Result<Vec<KnownAttribute>> {
+    let schema = opened.tiledb().schema();
+    let labels = schema.labels.iter().map(|it| &it.name);
+    let dimensions = schema.dimensions.iter().map(|it| &it.name).chain(labels);
+    let dimensions = dimensions.map(|name| (format!("{DIMENSION_KEY}{name}."), name));
+    let attributes = schema.attributes.iter().map(|it| &it.name);
+    let attributes = attributes.map(|name| (format!("{ATTRIBUTE_KEY}{name}."), name));
+    let columns: Vec<(String, &String)> = dimensions.chain(attributes).collect();
+    let of_column = |it: KnownAttribute| {
+        // A name may begin with that of another column and a full stop.
+        let known = columns.iter().filter(|(prefix, _)| it.key.starts_with(prefix));
+        match known.max_by_key(|(prefix, _)| prefix.len()) {
+            Some((prefix, column)) => {
+                KnownAttribute { key: it.key[prefix.len()..].to_owned(), ..it }.of_variable(column)
+            }
+            None => it,
+        }
+    };
+    Ok(metadata(name, opened).await?.into_iter().map(of_column).collect())
 }
 
 /// Reads the metadata of the group or folder at `place`, which has no path if it is the outermost one.

@@ -9,12 +9,14 @@ mod fact_rows;
 mod format;
 mod group;
 mod known_attributes;
+mod labels;
 mod members;
 mod open_settings;
 mod reader;
 mod sparse;
 mod verify;
 mod view;
+mod write;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ pub use format::TileDb;
 pub use reader::TileDbReader;
 pub use verify::verify;
 pub use view::TileDbView;
+pub use write::{TileDbEncoding, TileDbFilter, TileDbTarget, TileDbWriter};
 
 /// Opens a TileDB array, group or folder of arrays, and reads its metadata.
 ///

@@ -7,13 +7,14 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::chunks::TileDbChunks;
 use super::columns::{table_dimension, table_values};
+use super::labels::{AxisLabels, axis_labels};
 use super::sparse::sparse_array;
 use super::view::TileDbView;
 use crate::bytes::{
     ArrayKind, Block, CoordinateRange, Datatype, DimensionDomain, DimensionSchema, EncryptionKey,
     MetadataValue, OpenArray, OpenOptions, TileDbArray,
 };
-use gridfusion_core::array::GridArray;
+use gridfusion_core::array::{Dimension, GridArray, Labels};
 use gridfusion_core::io::{Folder, last_part};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::OpenedArray;
@@ -26,6 +27,8 @@ use gridfusion_core::{Error, Result};
 pub struct TileDbReader {
     array: Arc<TileDbArray>,
     objects: Arc<Objects>,
+    /// Per dimension, the labels that are shown in the place of its coordinates, or why they cannot be read.
+    labels: Vec<Option<Result<AxisLabels>>>,
 }
 
 impl TileDbReader {
@@ -37,9 +40,28 @@ impl TileDbReader {
         // As in TileDB, fragments dated in the future are not visible.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         options.end.get_or_insert(u64::try_from(now).unwrap_or(u64::MAX));
-        let objects = Arc::new(Objects::many(folder));
-        let array = Arc::new(drive(OpenArray::new(options), &objects).await?);
-        Ok(Self { array, objects })
+        Self::open_objects(Arc::new(Objects::many(folder)), options).await
+    }
+
+    /// Reads the schema and the fragments' footers of the array of these objects.
+    ///
+    /// # Errors
+    /// As [`TileDbReader::open`].
+    pub(crate) async fn open_objects(objects: Arc<Objects>, options: OpenOptions) -> Result<Self> {
+        let array = Arc::new(drive(OpenArray::new(options.clone()), &objects).await?);
+        let labels = axis_labels(&array, &objects, &options).await;
+        Ok(Self { array, objects, labels })
+    }
+
+    /// Returns the labels that are shown in the place of coordinates, per dimension.
+    pub(crate) fn labels(&self) -> &[Option<Result<AxisLabels>>] {
+        &self.labels
+    }
+
+    /// Returns a reader that shows the coordinates of all dimensions.
+    pub(crate) fn without_labels(array: Arc<TileDbArray>, objects: Arc<Objects>) -> Self {
+        let labels = vec![None; array.schema().dimensions.len()];
+        Self { array, objects, labels }
     }
 
     /// Opens the array at `place` with options `timestamp`, `timestamp_start` and `encryption_key`.
@@ -156,7 +178,7 @@ impl TileDbReader {
     /// `Unsupported` for a type that columns cannot have.
     pub fn array(&self, view: &TileDbView) -> Result<OpenedArray> {
         let array = match self.array.schema().kind {
-            ArrayKind::Dense => self.grid_array(view).map(OpenedArray::from),
+            ArrayKind::Dense => self.grid(view).map(OpenedArray::from),
             ArrayKind::Sparse => {
                 let array = sparse_array(self.name(), &self.array, &self.objects, view);
                 array.map(OpenedArray::from)
@@ -166,16 +188,22 @@ impl TileDbReader {
     }
 
     /// Makes the table; errors do not name the array yet.
-    fn grid_array(&self, view: &TileDbView) -> Result<GridArray> {
+    pub(crate) fn grid(&self, view: &TileDbView) -> Result<GridArray> {
         let window = Arc::new(self.array.window(view.full_domain)?);
         let schema = self.array.schema();
         if view.read.index_columns {
             refuse_indices_beyond_i64(window.grid.shape())?;
         }
         let axes = schema.dimensions.iter().zip(&window.low).zip(window.grid.shape());
-        let dims = axes
-            .map(|((dimension, low), len)| table_dimension(dimension, *low, *len, view))
-            .collect::<Result<_>>()?;
+        let dims = axes.zip(&self.labels).map(|(((dimension, low), len), labels)| {
+            if let Some(labels) = labels.clone().transpose()?
+                && let Some(window) = labels.window(*low, *len)
+            {
+                return Ok(Dimension::labelled(labels.name, Labels::from_array(window)?));
+            }
+            table_dimension(dimension, *low, *len, view)
+        });
+        let dims = dims.collect::<Result<_>>()?;
         let values = table_values(&self.array, view)?;
         let source = TileDbChunks {
             array: Arc::clone(&self.array),

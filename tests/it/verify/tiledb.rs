@@ -19,7 +19,7 @@ use crate::support::tiledb_writer::{
 use crate::tiledb::libtiledb::{Case, shipped_cases};
 use crate::verify::tet::{failed, findings};
 
-async fn verify(path: &str, depth: Depth) -> Report {
+pub(crate) async fn verify(path: &str, depth: Depth) -> Report {
     let options = Default::default();
     verify_with(path, &options, depth).await
 }

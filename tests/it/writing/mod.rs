@@ -10,4 +10,6 @@ mod merges;
 mod netcdf;
 mod overwrite;
 mod tet;
+#[cfg(feature = "tiledb")]
+mod tiledb;
 mod zarr;

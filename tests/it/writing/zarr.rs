@@ -39,6 +39,7 @@ impl Case {
         let format = match name.rsplit_once('.') {
             Some((_, "nc")) => "NETCDF",
             Some((_, "tet")) => "TET",
+            Some((_, "tdb")) => "TILEDB",
             _ => "ZARR",
         };
         let copy = format!("COPY ({sql}) TO '{}' STORED AS {format} {options}", to.display());
@@ -259,7 +260,7 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
     case.copy(air, "x.zarr", "").await.unwrap();
     let before = objects(&case.at("x.zarr"));
     let error = case.copy(air, "x.zarr", "").await.unwrap_err();
-    assert!(error.contains("already; delete it first, or make the array longer"), "{error}");
+    assert!(error.contains("already; delete it first, or choose a 'mode'"), "{error}");
     assert_eq!(objects(&case.at("x.zarr")), before);
 }
 

@@ -4,11 +4,12 @@
 //! Contexts are made once and serve all parts.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::lz4_block::{MOST_RATIO, decompress_into};
+use crate::error::{Error, Result};
 
 /// A general compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,51 @@ impl Compressor {
             Self::Bzip2 => decompress_bzip2(part, output)?,
         };
         if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len} bytes")) }
+    }
+
+    /// Compresses `part`, at a level that the compressor has.
+    ///
+    /// ```
+    /// use gridfusion_core::format::compress::{Compressor, Contexts};
+    ///
+    /// let stored = Compressor::Zstd.compress(&[7; 1000], 3)?;
+    /// let mut cells = [0; 1000];
+    /// Compressor::Zstd.decompress(&stored, &mut cells, &mut Contexts::default()).unwrap();
+    /// assert!(stored.len() < 50 && cells == [7; 1000]);
+    /// # Ok::<(), gridfusion_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` for a level that the compressor does not have, `Unsupported` for LZ4, which is only read.
+    pub fn compress(self, part: &[u8], level: i32) -> Result<Vec<u8>> {
+        let levels = match self {
+            Self::Gzip => 0..=9,
+            Self::Zstd => zstd::compression_level_range(),
+            Self::Bzip2 => 1..=9,
+            Self::Lz4 => return Err(Error::unsupported("compressing with lz4; choose zstd")),
+        };
+        if !levels.contains(&level) {
+            let (first, last) = (levels.start(), levels.end());
+            let name = format!("{self:?}").to_lowercase();
+            let message = format!("{name} has no level {level}; it has {first} to {last}");
+            return Err(Error::usage(message));
+        }
+        let mut stored = vec![];
+        let packed = match self {
+            Self::Gzip => {
+                let level = flate2::Compression::new(level.unsigned_abs());
+                let mut stream = flate2::write::ZlibEncoder::new(&mut stored, level);
+                stream.write_all(part).and_then(|()| stream.finish()).map(drop)
+            }
+            Self::Bzip2 => {
+                let level = bzip2::Compression::new(level.unsigned_abs());
+                let mut stream = bzip2::write::BzEncoder::new(&mut stored, level);
+                stream.write_all(part).and_then(|()| stream.finish()).map(drop)
+            }
+            _ => zstd::bulk::compress(part, level).map(|packed| stored = packed),
+        };
+        packed.map_err(|error| Error::io("cannot compress a chunk", error))?;
+        Ok(stored)
     }
 
     /// Whether `part` decompresses to `len` bytes; for LZ4, whether it may. Allocates no memory for them,
@@ -156,22 +202,9 @@ pub(super) mod tests {
 
     /// Compresses a part.
     pub(in crate::format) fn compress(compressor: Compressor, part: &[u8]) -> Vec<u8> {
-        use std::io::Write;
-
-        let mut packed = vec![];
         match compressor {
-            Compressor::Gzip => {
-                let level = flate2::Compression::new(6);
-                flate2::read::ZlibEncoder::new(part, level).read_to_end(&mut packed).unwrap();
-            }
-            Compressor::Zstd => packed = zstd::encode_all(part, 1).unwrap(),
-            Compressor::Lz4 => packed = lz4_flex::block::compress(part),
-            Compressor::Bzip2 => {
-                let mut stream = bzip2::write::BzEncoder::new(packed, bzip2::Compression::new(1));
-                stream.write_all(part).unwrap();
-                packed = stream.finish().unwrap();
-            }
+            Compressor::Lz4 => lz4_flex::block::compress(part),
+            other => other.compress(part, 1).unwrap(),
         }
-        packed
     }
 }

@@ -33,6 +33,7 @@ use bytes::Bytes;
 
 pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
+pub(crate) use folder::Subfolder;
 pub use folder::{
     ExistingObject, Folder, FolderEntry, FolderLock, LocalFolder, StoreFolder, Upload,
     VersionBelow, WritableFolder,

@@ -12,7 +12,7 @@ use super::seen::Seen;
 use super::version::ObjectVersion;
 use crate::error::{Error, Result};
 use crate::format::{Entry, Location, NOTHING};
-use crate::io::{ByteSource, Folder, FolderEntry, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS};
+use crate::io::{ByteSource, Folder, FolderEntry, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS, Subfolder};
 
 /// The stored objects of an array: one object, those of a folder, or those of several arrays that are read as one.
 #[derive(Debug)]
@@ -67,6 +67,19 @@ impl Objects {
     /// may have read several versions.
     pub fn many_rewritten(folder: Arc<dyn Folder>) -> Self {
         Self(Kind::Many(Box::new(OpenFolder::new(folder, Some(Seen::default())))))
+    }
+
+    /// Returns the objects of the folder at `path` in this folder.
+    ///
+    /// # Errors
+    /// `Internal` if these are not the objects of a folder.
+    pub fn below(&self, path: &str) -> Result<Self> {
+        match &self.0 {
+            Kind::Many(folder) => {
+                Ok(Self::many(Arc::new(Subfolder::new(Arc::clone(&folder.folder), path))))
+            }
+            _ => Err(Error::internal(format!("the folder {path} in no folder"))),
+        }
     }
 
     /// Returns the objects of several arrays that are read as one, told apart by [`Location::member`]. Errors that

@@ -16,7 +16,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::folder::OpenOptions;
+use super::folder::{OpenOptions, TimedName};
 use super::fragments::{Fragment, TileIndex};
 use super::schema::{ArrayKind, ArraySchema, CellOrder, Enumeration};
 use super::sparse::{DeleteCondition, RTree};
@@ -27,6 +27,8 @@ use gridfusion_core::{Error, Result};
 pub struct TileDbArray {
     /// The options of the open; machines that read more use the same time window and key.
     pub(super) options: OpenOptions,
+    /// The name of the file of the schema.
+    schema_name: String,
     /// The schema at the end of the time window. Fragments may have been written with other schemas. In this
     /// module, an attribute's number is its position in this schema. Its number as a *field* is its position
     /// in the schema of a fragment; `field_of` in `tiles` maps one to the other.
@@ -48,7 +50,7 @@ pub struct TileDbArray {
 impl TileDbArray {
     pub(super) fn new(
         options: OpenOptions,
-        schema: Arc<ArraySchema>,
+        (schema_name, schema): (String, Arc<ArraySchema>),
         fragments: Vec<Fragment>,
         enumerations: Vec<Option<Result<Arc<Enumeration>>>>,
         deletions: Vec<DeleteCondition>,
@@ -59,6 +61,7 @@ impl TileDbArray {
         let processed = fragments.iter().map(|_| OnceLock::new()).collect();
         Self {
             options,
+            schema_name,
             schema,
             fragments,
             enumerations,
@@ -67,6 +70,16 @@ impl TileDbArray {
             rtrees,
             processed,
         }
+    }
+
+    /// The name of the file of the schema.
+    pub(crate) fn schema_name(&self) -> &str {
+        &self.schema_name
+    }
+
+    /// When the schema was written, in milliseconds since 1970.
+    pub(crate) fn schema_time(&self) -> u64 {
+        TimedName::parse(&self.schema_name).map_or(0, |name| name.t2)
     }
 
     /// The delete conditions that the open sees, oldest first; only sparse arrays have any.

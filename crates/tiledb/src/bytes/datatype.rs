@@ -6,7 +6,7 @@ use gridfusion_core::format::TimeUnit;
 use gridfusion_core::{Error, Result};
 
 /// Stored instead of the number of values per cell, for cells of variable length.
-pub(super) const VARIABLE: u32 = u32::MAX;
+pub(crate) const VARIABLE: u32 = u32::MAX;
 
 /// A stored type, by TileDB's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,6 +123,21 @@ impl Datatype {
             43 => Self::GeomWkt,
             _ => return Err(Error::unsupported(format!("TileDB datatype {code}"))),
         })
+    }
+
+    /// The code of the type in a file.
+    ///
+    /// ```
+    /// use gridfusion_tiledb::bytes::Datatype;
+    ///
+    /// assert_eq!(Datatype::StringUtf8.code(), 12);
+    /// assert_eq!(Datatype::from_code(12).unwrap(), Datatype::StringUtf8);
+    /// ```
+    pub fn code(self) -> u8 {
+        /// More than the greatest code.
+        const MOST: u8 = 64;
+        let has_it = |code: &u8| Self::from_code(*code).is_ok_and(|known| known == self);
+        (0..MOST).find(has_it).unwrap_or(MOST)
     }
 
     /// Bytes of one value.

@@ -12,12 +12,14 @@
 use bytes::Bytes;
 
 use super::datatype::Datatype;
-use super::filter::{EncryptionKey, Field, FilterBuffers, Pipeline};
+use super::filter::{EncryptionKey, Field, Filter, FilterBuffers, Pipeline, TileEncoder};
 use gridfusion_core::format::wire::{Reader, to_usize};
 use gridfusion_core::{Error, Result};
 
 /// The newest format version that this reader supports.
 pub(super) const LATEST_VERSION: u32 = 23;
+/// The version of generic tiles that are written.
+const WRITTEN_VERSION: u32 = 22;
 /// The greatest ratio of content to stored bytes that is decoded. Deflate, which writers use,
 /// compresses by a factor of 1032 at most; 2048 is the next power of two. The ratio also limits how many
 /// tiles the metadata of a fragment can list.
@@ -68,6 +70,32 @@ pub(super) fn decode(
     Ok(codec.decode_with(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
 }
 
+/// Returns the generic tile of `content` as TileDB writes it: compressed with gzip, and not encrypted.
+///
+/// # Errors
+/// `Internal` errors only.
+pub(crate) fn encode(content: &[u8]) -> Result<Vec<u8>> {
+    let field = Field {
+        datatype: Datatype::Char,
+        cell_size: 1,
+        var_strings: false,
+        fragment_version: WRITTEN_VERSION,
+    };
+    let pipeline = Pipeline { filters: vec![Filter::Gzip { level: 1 }] };
+    let filters = pipeline.bytes();
+    let tile = TileEncoder::new(&pipeline, field).tile(content)?;
+    let mut stored = WRITTEN_VERSION.to_le_bytes().to_vec();
+    stored.extend((tile.len() as u64).to_le_bytes());
+    stored.extend((content.len() as u64).to_le_bytes());
+    stored.push(Datatype::Char.code());
+    stored.extend(1_u64.to_le_bytes());
+    stored.push(0);
+    stored.extend((filters.len() as u32).to_le_bytes());
+    stored.extend(filters);
+    stored.extend(tile);
+    Ok(stored)
+}
+
 /// Fails unless an encrypted tile has a key, and an unencrypted one has none. `encryption` is the byte of the
 /// header.
 fn check_key(reader: &Reader<'_>, encryption: u8, key: Option<&EncryptionKey>) -> Result<()> {
@@ -106,6 +134,10 @@ mod tests {
         tile.extend([1, 2, 3]);
         assert_eq!(decode(&tile).unwrap(), &b"hello"[..]);
         assert_eq!(decode(&generic_tile(b"")).unwrap(), &b""[..]);
+        let long: Vec<u8> = (0..200_000_u32).map(|at| (at / 300) as u8).collect();
+        for content in [&b"hello"[..], b"", &long] {
+            assert_eq!(decode(&encode(content).unwrap()).unwrap(), content);
+        }
     }
 
     #[test]

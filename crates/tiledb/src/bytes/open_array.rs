@@ -332,6 +332,7 @@ impl OpenArray {
         }
         let enumerations = std::mem::take(&mut self.enumerations);
         let deletions = std::mem::take(&mut self.deletions);
+        let schema = (self.chosen.clone(), schema);
         Ok(TileDbArray::new(self.options.clone(), schema, fragments, enumerations, deletions))
     }
 }

@@ -19,3 +19,4 @@ mod sums;
 mod value_tile;
 
 pub use checks::verify;
+pub(crate) use sums::TileSum;

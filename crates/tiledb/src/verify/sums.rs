@@ -13,7 +13,7 @@ use gridfusion_core::format::{ElementType, bound};
 
 /// The sum of the elements of a tile that are not NULL.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum TileSum {
+pub(crate) enum TileSum {
     /// The exact sum; `magnitude` is the sum of absolute values.
     Integer { sum: i128, magnitude: u128, signed: bool },
     /// The sum in doubles; `magnitude` is the sum of absolute values.
@@ -44,7 +44,7 @@ impl ElementVisitor for AddUp<'_> {
 
 impl TileSum {
     /// Adds up little-endian `elements`, without those that have a 0 in `validity`.
-    pub(super) fn new(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
+    pub(crate) fn new(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
         visit_element_type(element, AddUp { element, elements, validity })
     }
 
@@ -75,6 +75,33 @@ impl TileSum {
             Self::Integer { magnitude, signed: false, .. } => magnitude <= u64::MAX.into(),
             // The factor leaves room for rounding. It also excludes infinities and NaN.
             Self::Float { magnitude, .. } => magnitude < f64::MAX / 4.0,
+        }
+    }
+
+    /// Returns the bits of the sum that is stored: the limit of its type if it exceeds that.
+    pub(crate) fn stored(self) -> u64 {
+        match self {
+            Self::Integer { sum, signed: true, .. } => {
+                let sum = sum.clamp(i64::MIN.into(), i64::MAX.into());
+                i64::try_from(sum).unwrap_or_default().cast_unsigned()
+            }
+            Self::Integer { sum, .. } => u64::try_from(sum).unwrap_or(u64::MAX),
+            Self::Float { sum, .. } => sum.to_bits(),
+        }
+    }
+
+    /// Returns the sum of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (
+                Self::Integer { sum, magnitude, signed },
+                Self::Integer { sum: more, magnitude: wider, .. },
+            ) => Self::Integer { sum: sum + more, magnitude: magnitude + wider, signed },
+            (Self::Float { sum, magnitude }, Self::Float { sum: more, magnitude: wider }) => {
+                Self::Float { sum: sum + more, magnitude: magnitude + wider }
+            }
+            // Sums of one type are alike.
+            (sum, _) => sum,
         }
     }
 
@@ -124,6 +151,13 @@ mod tests {
         let huge: Vec<u8> = [i64::MAX, 1, -1].iter().flat_map(|it| it.to_le_bytes()).collect();
         assert!(!TileSum::new(ElementType::I64, &huge, None).cannot_overflow());
         assert!(of.cannot_overflow());
+        let sum = |of: &[i64]| {
+            let bytes: Vec<u8> = of.iter().flat_map(|it| it.to_le_bytes()).collect();
+            TileSum::new(ElementType::I64, &bytes, None)
+        };
+        assert_eq!(sum(&[i64::MAX, 1]).stored(), i64::MAX as u64);
+        assert_eq!(sum(&[i64::MAX]).plus(sum(&[1, -3])).stored(), i64::MAX as u64 - 2);
+        assert_eq!(sum(&[-1]).stored(), u64::MAX);
         let floats: Vec<u8> = [0.1_f32, 0.2, -0.3].iter().flat_map(|it| it.to_le_bytes()).collect();
         let sum = f64::from(0.1_f32) + f64::from(0.2_f32) - f64::from(0.3_f32);
         let of = TileSum::new(ElementType::F32, &floats, None);

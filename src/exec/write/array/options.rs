@@ -69,6 +69,10 @@ pub(super) struct WriteOptions {
     pub(super) checksums: bool,
     /// The version of the format.
     pub(super) version: Option<String>,
+    /// The filters of chunks in their order, with their levels.
+    pub(super) filters: Option<Vec<(String, Option<i32>)>>,
+    /// Whether the array gets room for more labels.
+    pub(super) can_grow: bool,
     /// The most bytes of a file that is put together in memory.
     pub(super) max_bytes: Option<u64>,
     pub(super) mode: WriteMode,
@@ -123,6 +127,8 @@ impl WriteOptions {
                 "codec" => read.codec = Some(value.trim().to_lowercase()),
                 "level" => read.level = Some(number(name, value)?),
                 "checksums" => read.checksums = number(name, value)?,
+                "filters" => read.filters = Some(filters(value)?),
+                "can_grow" => read.can_grow = number(name, value)?,
                 "version" => read.version = Some(value.trim().to_lowercase()),
                 "max_bytes" => read.max_bytes = Some(number(name, value)?),
                 "mode" => read.mode = mode(value, target)?,
@@ -186,7 +192,7 @@ impl WriteOptions {
     }
 
     /// Whether the options choose the codec or its level.
-    #[cfg(feature = "hdf5")]
+    #[cfg(any(feature = "hdf5", feature = "tiledb"))]
     pub(super) fn chooses_codec(&self) -> bool {
         self.codec.is_some() || self.level.is_some()
     }
@@ -261,6 +267,18 @@ fn mode(name: &str, target: &dyn TargetFormat) -> Result<WriteMode> {
             )
         }
     }
+}
+
+/// Reads `byteshuffle, zstd=9`.
+fn filters(text: &str) -> Result<Vec<(String, Option<i32>)>> {
+    let filters = text.split(',').map(|filter| {
+        let (name, level) = match filter.split_once('=') {
+            Some((name, level)) => (name, Some(number("filters", level)?)),
+            None => (filter, None),
+        };
+        Ok((name.trim().to_lowercase(), level))
+    });
+    filters.collect()
 }
 
 fn existing(name: &str) -> Result<ExistingCells> {

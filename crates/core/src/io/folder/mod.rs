@@ -12,6 +12,7 @@ mod local;
 mod local_write;
 mod store;
 mod store_write;
+mod subfolder;
 mod write;
 
 use std::fmt::Debug;
@@ -23,6 +24,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
+pub(crate) use subfolder::Subfolder;
 pub use write::{ExistingObject, FolderLock, Upload, WritableFolder};
 
 use super::{ByteRange, ByteSource, MAX_CONCURRENT_IO, ObjectStamp};

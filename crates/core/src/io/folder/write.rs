@@ -136,7 +136,7 @@ pub(super) fn changed(name: &str) -> Error {
 pub(super) fn locked(name: &str, note: &[u8]) -> Error {
     let note = String::from_utf8_lossy(note);
     let message = format!(
-        "another program writes here, and says \"{note}\"; wait for it, or, if it has ended, take its lock: OPTIONS (unlock true)"
+        "another program writes here, and says \"{note}\"; wait for it. If it has ended, take its lock with OPTIONS (unlock 'true') of COPY, or delete this object"
     );
     Error::usage(message).in_file(name)
 }

@@ -1,4 +1,4 @@
-//! TileDB's filter pipelines, in reverse: from the bytes of a stored tile to its cells.
+//! TileDB's filter pipelines, mostly in reverse: from the bytes of a stored tile to its cells.
 //!
 //! A writer cuts a tile into chunks and passes each chunk through every filter of a [`Pipeline`]. Next
 //! to the data, each filter stores metadata that its inverse needs:
@@ -20,11 +20,15 @@
 //!
 //! `plan` chooses the inverses once per field. [`TileCodec`] runs them chunk by chunk, in memory that the
 //! caller lends. The inverses, from slices to slices, have one module per kind of filter.
+//!
+//! [`TileEncoder`] runs filters in the direction of writing.
 
 mod checksum;
 mod chunk;
 mod crypto;
 mod delta;
+mod encode_words;
+mod encoder;
 mod parts;
 mod pipeline;
 mod plan;
@@ -44,6 +48,9 @@ mod forward;
 mod tests;
 
 pub use crypto::EncryptionKey;
+pub(crate) use encoder::TileEncoder;
+pub(crate) use pipeline::Filter;
 pub use pipeline::Pipeline;
-pub(in crate::bytes) use plan::{Field, drops_offsets};
+pub(crate) use plan::Field;
+pub(in crate::bytes) use plan::drops_offsets;
 pub use tile::{FilterBuffers, TileCodec};

@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use super::encode_words::MOST_WINDOW;
+use super::encoder::MOST_CHUNK;
 use super::word::Width;
 use crate::bytes::datatype::Datatype;
 use gridfusion_core::format::wire::{Reader, to_usize};
@@ -16,6 +18,9 @@ use gridfusion_core::{Error, Result};
 
 /// Pipelines of more filters are refused: each filter takes memory of its own while decoding.
 const MOST_FILTERS: u32 = 64;
+
+/// The level of filters that have none.
+const NO_LEVEL: i32 = -1;
 
 /// Since this format version of the enclosing structure, options of delta filters name a type.
 const DELTA_NAMES_TYPE: u32 = 19;
@@ -25,12 +30,12 @@ const DOUBLE_DELTA_NAMES_TYPE: u32 = 20;
 /// The filters that a writer applied to the bytes of a tile, first to last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
-    pub(super) filters: Vec<Filter>,
+    pub(crate) filters: Vec<Filter>,
 }
 
 /// One filter, with the options that its inverse or `Display` needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Filter {
+pub(crate) enum Filter {
     Noop,
     /// Compresses to a zlib stream, despite the name.
     Gzip {
@@ -94,6 +99,30 @@ impl Pipeline {
         Ok(Self { filters })
     }
 
+    /// Returns the bytes of the pipeline in a structure of the newest format.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = (MOST_CHUNK as u32).to_le_bytes().to_vec();
+        bytes.extend((self.filters.len() as u32).to_le_bytes());
+        for filter in &self.filters {
+            let (id, options) = filter.id_and_options();
+            bytes.push(id);
+            bytes.extend((options.len() as u32).to_le_bytes());
+            bytes.extend(options);
+        }
+        bytes
+    }
+
+    /// Returns the name of a filter that is read and not written; `None` if there is none. Texts are written with their offsets.
+    pub(crate) fn not_written(&self, is_text: bool) -> Option<&'static str> {
+        let is_unknown = |filter: &&Filter| match filter {
+            Filter::RunLength => is_text,
+            Filter::Lz4 | Filter::ScaleFloat { .. } | Filter::AesGcm => true,
+            Filter::Dictionary | Filter::Webp => true,
+            _ => false,
+        };
+        self.filters.iter().find(is_unknown).map(|filter| filter.name())
+    }
+
     /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
@@ -148,8 +177,41 @@ impl Filter {
         })
     }
 
+    /// Returns the filter's id, and the bytes of its options.
+    fn id_and_options(self) -> (u8, Vec<u8>) {
+        let level = |kind: u8, level: i32| [&[kind][..], &level.to_le_bytes()].concat();
+        let delta = |kind: u8, reinterpret: Option<Datatype>| {
+            [level(kind, NO_LEVEL), vec![reinterpret.unwrap_or(Datatype::Any).code()]].concat()
+        };
+        let window = || (MOST_WINDOW as u32).to_le_bytes().to_vec();
+        match self {
+            Self::Noop => (0, vec![]),
+            Self::Gzip { level: of } => (1, level(1, of)),
+            Self::Zstd { level: of } => (2, level(2, of)),
+            Self::Lz4 => (3, level(3, NO_LEVEL)),
+            Self::RunLength => (4, level(4, NO_LEVEL)),
+            Self::Bzip2 { level: of } => (5, level(5, of)),
+            Self::DoubleDelta { reinterpret } => (6, delta(6, reinterpret)),
+            Self::BitWidthReduction => (7, window()),
+            Self::Bitshuffle => (8, vec![]),
+            Self::Byteshuffle => (9, vec![]),
+            Self::PositiveDelta => (10, window()),
+            Self::AesGcm => (11, vec![]),
+            Self::Md5 => (12, vec![]),
+            Self::Sha256 => (13, vec![]),
+            Self::Dictionary => (14, level(7, NO_LEVEL)),
+            Self::ScaleFloat { scale, offset, width } => {
+                let width = (width.bytes() as u64).to_le_bytes();
+                (15, [scale.to_le_bytes(), offset.to_le_bytes(), width].concat())
+            }
+            Self::Xor => (16, vec![]),
+            Self::Webp => (18, vec![0; 10]),
+            Self::Delta { reinterpret } => (19, delta(8, reinterpret)),
+        }
+    }
+
     /// The filter's name, without options.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Noop => "noop",
             Self::Gzip { .. } => "gzip",
@@ -290,6 +352,8 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(parse(&bytes[..end], 22).is_err());
         }
+        let parsed = parse(&bytes, 22).unwrap();
+        assert_eq!(parse(&parsed.bytes(), 22).unwrap(), parsed);
         let none = parse(&pipeline(&[]), 22).unwrap();
         assert!(none.is_empty() && none.to_string() == "none");
     }

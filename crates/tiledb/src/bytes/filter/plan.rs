@@ -34,17 +34,17 @@ const WINDOWS_OF_DATES: u32 = 20;
 
 /// The properties of a kind of tile that filters depend on.
 #[derive(Debug, Clone)]
-pub(in crate::bytes) struct Field {
+pub(crate) struct Field {
     /// The type of the values: the field's own, `UInt64` for offsets, `UInt8` for validity, and the type in
     /// the header for generic tiles.
-    pub(in crate::bytes) datatype: Datatype,
+    pub(crate) datatype: Datatype,
     /// Bytes of a cell, the unit that run-length encoding repeats.
-    pub(in crate::bytes) cell_size: u64,
+    pub(crate) cell_size: u64,
     /// Whether the tile has variable-length strings whose encoding includes their offsets, as
     /// [`drops_offsets`] determines.
-    pub(in crate::bytes) var_strings: bool,
+    pub(crate) var_strings: bool,
     /// The format version of the fragment, or of the generic tile.
-    pub(in crate::bytes) fragment_version: u32,
+    pub(crate) fragment_version: u32,
 }
 
 /// Whether the encoding of variable-length values of this type includes their offsets, so that the tile of
@@ -185,7 +185,7 @@ impl Filter {
     }
 
     /// The type of the filter's output for data of type `input`: the input type of the next filter.
-    fn output_type(self, input: Datatype) -> Datatype {
+    pub(super) fn output_type(self, input: Datatype) -> Datatype {
         match self {
             Self::Delta { reinterpret } | Self::DoubleDelta { reinterpret } => {
                 reinterpret.unwrap_or(input)
@@ -195,6 +195,12 @@ impl Filter {
             Self::AesGcm => Datatype::Blob,
             _ => input,
         }
+    }
+
+    /// The width of the words that a delta filter takes differences of, for data of type `input`, and whether they have a sign.
+    pub(super) fn delta_words(self, input: Datatype) -> Result<(Width, bool)> {
+        let datatype = self.output_type(input);
+        Ok((self.delta_width(datatype)?, datatype.is_signed()))
     }
 
     /// The width of differences between values of this type; text counts as bytes.
@@ -211,7 +217,7 @@ impl Filter {
 }
 
 /// Whether window filters treat values of this type as integers.
-fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
+pub(super) fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
     if datatype.is_temporal() {
         return field.fragment_version >= WINDOWS_OF_DATES;
     }
@@ -219,7 +225,7 @@ fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
 }
 
 /// Whether positive delta encodes these values as bytes: truth values, blobs and geometries.
-fn is_positive_delta_byte(datatype: Datatype) -> bool {
+pub(super) fn is_positive_delta_byte(datatype: Datatype) -> bool {
     use Datatype::{Blob, Bool, GeomWkb, GeomWkt};
     matches!(datatype, Bool | Blob | GeomWkb | GeomWkt)
 }

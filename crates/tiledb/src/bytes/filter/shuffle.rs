@@ -28,7 +28,7 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
-    use super::super::forward::shuffle_bit_blocks;
+    use super::super::encoder::shuffle_blocks;
     use super::*;
 
     const WIDTHS: [Width; 4] = [Width::One, Width::Two, Width::Four, Width::Eight];
@@ -41,7 +41,7 @@ mod tests {
             let data: Vec<u8> = (0..len).map(|_| rng.random()).collect();
             for width in WIDTHS {
                 let mut elements = vec![0xEE; len];
-                unshuffle_bit_blocks(width, &shuffle_bit_blocks(width, &data), &mut elements);
+                unshuffle_bit_blocks(width, &shuffle_blocks(width, &data), &mut elements);
                 assert_eq!(elements, data, "{width:?}, {len}");
             }
         }

@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::forward::{KEY, Writer, Written, encode_strings, tile};
+use super::forward::{KEY, Writer, Written, encode_strings, parts, tile};
 use super::pipeline::{Filter, Pipeline};
 use super::plan::Field;
 use super::word::Width;
@@ -114,8 +114,8 @@ fn sample(rng: &mut SmallRng, most_filters: usize, most_cells: usize) -> Sample 
         let raw_len = data.len();
         // Half of the chunks are cut into two parts, possibly within a cell.
         let rest = data.split_off(rng.random_range(0..=data.len()));
-        let parts = if rng.random() { vec![[data, rest].concat()] } else { vec![data, rest] };
-        chunks.push((raw_len, Written { metadata: vec![], data: parts }));
+        let data = if rng.random() { vec![[data, rest].concat()] } else { vec![data, rest] };
+        chunks.push((raw_len, parts(data)));
     }
     let mut pipeline = Pipeline { filters: vec![] };
     let mut input = datatype;
@@ -272,7 +272,7 @@ fn spare_memory_is_used_and_not_seen() {
     let mut buffers = FilterBuffers::default();
     let pipeline = Pipeline { filters: vec![Filter::Noop] };
     let codec = pipeline.codec(&field(Datatype::Int8, 1), None).unwrap();
-    let written = Written { metadata: vec![], data: vec![vec![5; 100]] };
+    let written = parts([vec![5; 100]]);
     let stored = tile(&[(100, written.clone()), (100, written)]);
     for (len, capacity) in [(0, 0), (7, 199), (0, 200), (200, 200), (900, 1_000)] {
         let mut spare = Vec::with_capacity(capacity);
@@ -287,7 +287,7 @@ fn spare_memory_is_used_and_not_seen() {
 /// A tile of one chunk of `raw_len` bytes, whose only part `data` claims to unpack to `part_len` bytes.
 fn packed(raw_len: u32, part_len: u32, data: &[u8]) -> Vec<u8> {
     let entries = [0, 1, part_len, data.len() as u32].map(u32::to_le_bytes).concat();
-    tile(&[(raw_len as usize, Written { metadata: vec![entries], data: vec![data.to_vec()] })])
+    tile(&[(raw_len as usize, Written { metadata: vec![entries], ..parts([data.to_vec()]) })])
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_wrong_key_and_a_changed_byte_are_errors() {
     let mut buffers = FilterBuffers::default();
     let mut writer = Writer { datatype: Datatype::Int32, cell_size: 4, rng: &mut rng };
     let raw = vec![9; 400];
-    let chunk = Written { metadata: vec![], data: vec![raw.clone()] };
+    let chunk = parts([raw.clone()]);
     let chunk = writer.apply(Filter::Byteshuffle, chunk).unwrap();
     let stored = tile(&[(400, writer.apply(Filter::AesGcm, chunk).unwrap())]);
     let pipeline = Pipeline { filters: vec![Filter::Byteshuffle] };

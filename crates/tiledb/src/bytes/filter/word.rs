@@ -6,7 +6,7 @@ use crate::bytes::datatype::Datatype;
 
 /// The number of bytes of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
+pub(crate) enum Width {
     One,
     Two,
     Four,

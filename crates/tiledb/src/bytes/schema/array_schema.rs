@@ -63,7 +63,7 @@ pub struct ArraySchema {
     /// The filters of validity bytes; `None` before format 7, where no cell can be NULL.
     pub validity_pipeline: Option<Pipeline>,
     /// The names of enumerations, and of their files in `__schema/__enumerations`.
-    pub(in crate::bytes) enumeration_files: Vec<(String, String)>,
+    pub(crate) enumeration_files: Vec<(String, String)>,
 }
 
 /// Which cells of an array have values.

@@ -119,10 +119,10 @@ impl DimensionSchema {
 ///   tile                              0      │      1      │      2
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::bytes) struct TileAxis {
-    pub(in crate::bytes) low: i128,
-    pub(in crate::bytes) high: i128,
-    pub(in crate::bytes) extent: u64,
+pub(crate) struct TileAxis {
+    pub(crate) low: i128,
+    pub(crate) high: i128,
+    pub(crate) extent: u64,
 }
 
 impl TileAxis {
@@ -168,7 +168,7 @@ impl DimensionSchema {
     ///
     /// # Errors
     /// `Unsupported` if its coordinates are not whole numbers, or not divided into tiles.
-    pub(in crate::bytes) fn tile_axis(&self) -> Result<TileAxis> {
+    pub(crate) fn tile_axis(&self) -> Result<TileAxis> {
         match self.domain {
             DimensionDomain::Integer { low, high, extent: Some(extent) } => {
                 let extent = u64::try_from(extent)

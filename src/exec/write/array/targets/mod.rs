@@ -3,6 +3,8 @@
 #[cfg(feature = "hdf5")]
 mod netcdf;
 mod tet;
+#[cfg(feature = "tiledb")]
+mod tiledb;
 #[cfg(feature = "zarr")]
 mod zarr;
 
@@ -72,5 +74,7 @@ pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {
         #[cfg(feature = "hdf5")]
         &netcdf::NetcdfTarget,
         &tet::TetTarget,
+        #[cfg(feature = "tiledb")]
+        &tiledb::TileDbTarget,
     ]
 }

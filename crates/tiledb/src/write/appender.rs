@@ -1,0 +1,120 @@
+//! [`TileDbAppender`]: the writer of new cells of an array that is there.
+//!
+//! ```text
+//!   tiles, metadata of the fragment, labels ─▶ no reader finds them
+//!   without a current domain    publish the commit of the fragment
+//!   with a current domain       commit the fragment, which lies beyond it ─▶ publish a schema with a longer one
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use gridfusion_core::Result;
+use gridfusion_core::format::{Content, Publish, Write, Writer};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
+
+use super::label_array::label_fragment;
+use super::names::timed_name;
+use super::schema::schema_file;
+use super::tiles::NewTiles;
+use crate::bytes::{ArraySchema, CoordinateRange, TileDbArray};
+use crate::labels::AxisLabels;
+
+/// The dimension that becomes longer.
+#[derive(Debug)]
+pub(super) struct AppendedAxis {
+    pub(super) axis: usize,
+    /// The last coordinate, from then on.
+    pub(super) last: i128,
+    /// The array of labels; `None` if labels are coordinates.
+    pub(super) labels: Option<AxisLabels>,
+    /// All labels.
+    pub(super) all: ArrayRef,
+    /// The indices of new labels.
+    pub(super) added: Range<u64>,
+}
+
+/// Appends a fragment to an array.
+#[derive(Debug)]
+pub(super) struct TileDbAppender {
+    array: Arc<TileDbArray>,
+    tiles: NewTiles,
+    /// The coordinate of the first index of each dimension.
+    low: Vec<i128>,
+    grown: AppendedAxis,
+    /// When the fragment was written, in milliseconds since 1970.
+    time: u64,
+}
+
+impl TileDbAppender {
+    pub(super) fn new(
+        array: Arc<TileDbArray>,
+        tiles: NewTiles,
+        low: Vec<i128>,
+        grown: AppendedAxis,
+        time: u64,
+    ) -> Self {
+        Self { array, tiles, low, grown, time }
+    }
+
+    /// Returns the writes of new labels, which lie beyond those that the array shows.
+    fn labels(&self) -> Result<Vec<Write>> {
+        let AppendedAxis { axis, labels, all, added, .. } = &self.grown;
+        let Some(labels) = labels else { return Ok(vec![]) };
+        let label = self.array.schema().labels.iter().find(|it| it.dimension == *axis);
+        let root = label.map(|label| format!("{}/", label.uri)).unwrap_or_default();
+        let schema = (labels.array.schema(), labels.array.schema_name());
+        label_fragment(&root, schema, all, self.low[*axis], added.clone(), self.time)
+    }
+
+    /// Returns the file of the schema with a longer current domain; `None` if the array has none.
+    fn longer_schema(&self) -> Result<Option<Vec<u8>>> {
+        let mut schema = ArraySchema::clone(self.array.schema());
+        let Some(ranges) = &mut schema.current_domain else { return Ok(None) };
+        let AppendedAxis { axis, last, .. } = &self.grown;
+        if let Some((low, _)) = ranges[*axis].integers() {
+            ranges[*axis] = CoordinateRange::Integer(low, *last);
+        }
+        schema_file(&schema, None).map(Some)
+    }
+}
+
+impl ArrayWriter for TileDbAppender {
+    fn array(&self) -> &NewArray {
+        &self.tiles.array
+    }
+
+    fn memory(&self) -> u64 {
+        self.tiles.memory()
+    }
+
+    fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
+        self.tiles.write_many(&chunks, threads)
+    }
+}
+
+impl Writer for TileDbAppender {
+    type Chunk = NewChunk;
+
+    fn write(&mut self, chunk: NewChunk) -> Result<Vec<Write>> {
+        self.write_many(vec![chunk], 1)
+    }
+
+    fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
+        let mut writes = self.tiles.complete()?;
+        let schema = self.array.schema();
+        let covered = self.tiles.covered(&schema.dimensions, &self.low);
+        writes.extend(self.tiles.fragment.finish(self.array.schema_name(), &covered)?);
+        writes.extend(self.labels()?);
+        let commit = self.tiles.fragment.commit();
+        Ok(match self.longer_schema()? {
+            None => (writes, Publish::Create(commit)),
+            Some(schema) => {
+                writes.push(Write::Put(vec![commit]));
+                let object = format!("__schema/{}", timed_name(self.time));
+                (writes, Publish::Create(Content::new(object, schema)))
+            }
+        })
+    }
+}

@@ -1,0 +1,369 @@
+//! [`TileDbTarget`]: a dense array that is there, to which cells are appended as a new fragment.
+//!
+//! ```text
+//!   domain           ├───────────────────────────────────────┤
+//!   current domain   ├─────────────┤                              or the box around all fragments
+//!   new fragment                    ├─────────┤
+//! ```
+//!
+//! The domain never changes, so an array has room only if its domain is longer than its labels. A fragment beyond the current domain is
+//! not visible. A new schema with a longer current domain makes it so.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use arrow::util::display::array_value_to_string;
+use gridfusion_core::array::{LabelOrder, failed_to};
+use gridfusion_core::tile::Objects;
+use gridfusion_core::write::{
+    AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
+    TargetDimension,
+};
+use gridfusion_core::{Error, Result};
+
+use super::appender::{AppendedAxis, TileDbAppender};
+use super::axis::{counts_of, has_missing};
+use super::cell_type::CellType;
+use super::fragment::NewFragment;
+use super::names::{fragment_name, now};
+use super::schema::VERSION;
+use super::tile::{CellEncoder, Nulls};
+use super::tiles::NewTiles;
+use crate::bytes::{
+    ArrayKind, ArraySchema, Attribute, CellOrder, Datatype, OpenOptions, Pipeline, TileDbArray,
+    ValuesPerCell,
+};
+use crate::columns::column_name;
+use crate::labels::{AxisLabels, MOST_LABELS};
+use crate::reader::TileDbReader;
+use crate::view::TileDbView;
+
+/// A dense TileDB array of any writer, to which cells are appended.
+///
+/// The array needs room: a domain that is longer than its labels, as [`TileDbEncoding::can_grow`](super::TileDbEncoding::can_grow) makes
+/// it. Rows have all attributes of the array.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use gridfusion_core::io::LocalFolder;
+/// use gridfusion_core::tile::Objects;
+/// use gridfusion_core::write::AppendTarget;
+/// use gridfusion_tiledb::TileDbTarget;
+///
+/// # async fn open() -> gridfusion_core::Result<()> {
+/// let folder = Arc::new(LocalFolder::open(std::path::Path::new("air.tdb"), false)?);
+/// let target = TileDbTarget::open(Arc::new(Objects::many(folder)), &["time", "t2m"]).await?;
+/// assert_eq!(target.dimensions()[0].name, "time");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TileDbTarget {
+    array: Arc<TileDbArray>,
+    dimensions: Vec<TargetDimension>,
+    /// The labels of dimensions that count from 0.
+    labels: Vec<Option<AxisLabels>>,
+    /// The coordinate of the first index of each dimension.
+    low: Vec<i128>,
+    /// The type of the column of each attribute.
+    types: Vec<DataType>,
+}
+
+impl TileDbTarget {
+    /// Opens the array of these objects. `columns` are those of the rows.
+    ///
+    /// # Errors
+    /// `Usage` if there is no array, or its columns are not those of the rows. `Unsupported` for arrays that are not written: sparse and
+    /// encrypted ones, and those with types or filters that only the reader has.
+    pub async fn open(objects: Arc<Objects>, columns: &[&str]) -> Result<Self> {
+        let reader =
+            TileDbReader::open_objects(Arc::clone(&objects), OpenOptions::default()).await?;
+        Self::try_new(&reader, columns).map_err(|error| objects.named(error))
+    }
+
+    fn try_new(reader: &TileDbReader, columns: &[&str]) -> Result<Self> {
+        let array = Arc::clone(reader.tiledb());
+        let schema = array.schema();
+        check_schema(schema)?;
+        let grid = reader.grid(&TileDbView::default())?;
+        let window = array.window(false)?;
+        if let Some(len) = window.grid.shape().iter().find(|len| **len > MOST_LABELS) {
+            return Err(Error::unsupported(format!(
+                "an append to an array with {len} labels of a dimension, and at most {MOST_LABELS}"
+            )));
+        }
+        let table = grid.schema();
+        let names = schema.attributes.iter().map(column_name);
+        let types = names.clone().map(|name| {
+            let field = table.field_with_name(name);
+            field.map(|it| it.data_type().clone()).map_err(|_| Error::internal("a lost column"))
+        });
+        let types = types.collect::<Result<Vec<_>>>()?;
+        check_columns(columns, grid.dims().iter().map(|it| it.name()), names)?;
+        let mut dimensions = vec![];
+        let mut labels = reader.labels().to_vec();
+        for (axis, dimension) in grid.dims().iter().enumerate() {
+            // Labels that the table does not show are none.
+            labels[axis] =
+                labels[axis].take().filter(|_| dimension.name() != schema.dimensions[axis].name);
+            let shown = dimension.labels();
+            dimensions.push(TargetDimension {
+                name: dimension.name().to_owned(),
+                labels: shown.slice(0..shown.len())?,
+                descends: shown.order() == LabelOrder::Descending,
+                is_sorted: shown.order() != LabelOrder::Unsorted,
+            });
+        }
+        let labels = labels.into_iter().map(Option::transpose).collect::<Result<Vec<_>>>()?;
+        for label in &schema.labels {
+            let shown = labels.get(label.dimension).and_then(Option::as_ref);
+            if shown.is_none_or(|shown| shown.name != label.name) {
+                return Err(Error::unsupported(format!(
+                    "an append to an array with the dimension label \"{}\", which is no column",
+                    label.name
+                )));
+            }
+        }
+        for ((dimension, low), shown) in schema.dimensions.iter().zip(&window.low).zip(&dimensions)
+        {
+            let tiles = dimension.tile_axis()?;
+            if (low - tiles.low) % i128::from(tiles.extent) != 0 {
+                return Err(Error::unsupported(format!(
+                    "an append to an array whose cells along \"{}\" begin within a tile",
+                    shown.name
+                )));
+            }
+        }
+        Ok(Self { dimensions, labels, low: window.low, types, array })
+    }
+
+    /// Returns labels in the type of the target's.
+    fn labels_like(&self, axis: usize, new: &NewDimension) -> Result<ArrayRef> {
+        let there = &self.dimensions[axis].labels;
+        check_kind(&new.name, new.labels.data_type(), there.data_type())?;
+        let failed = failed_to("compare labels");
+        let labels = cast(&new.labels, there.data_type()).map_err(&failed)?;
+        let back = cast(&labels, new.labels.data_type()).map_err(failed)?;
+        let differs = |at: &usize| back.slice(*at, 1) != new.labels.slice(*at, 1);
+        match (0..back.len()).find(differs) {
+            None => Ok(labels),
+            Some(at) => {
+                let label = array_value_to_string(&new.labels, at).unwrap_or_default();
+                Err(Error::usage(format!(
+                    "the label {}={label} is no {}, of which type the array's labels are",
+                    new.name,
+                    there.data_type()
+                )))
+            }
+        }
+    }
+
+    /// Returns the last coordinate of new labels, which have a place in the domain.
+    fn last_coordinate(&self, axis: usize, labels: &ArrayRef) -> Result<i128> {
+        let dimension = &self.array.schema().dimensions[axis];
+        let name = &self.dimensions[axis].name;
+        let last = self.low[axis] + labels.len() as i128 - 1;
+        let tiles = dimension.tile_axis()?;
+        if last > tiles.high {
+            let room = tiles.high - self.low[axis] + 1;
+            return Err(Error::usage(format!(
+                "{} labels \"{name}\", and the domain of the array has {room}; a TileDB domain never changes, so write the array anew with room",
+                labels.len()
+            )));
+        }
+        match &self.labels[axis] {
+            _ if labels.len() as u64 > MOST_LABELS => Err(Error::unsupported(format!(
+                "{} labels \"{name}\", and at most {MOST_LABELS} are appended to",
+                labels.len()
+            ))),
+            Some(_) if has_missing(&CellType::new(labels.data_type())?, labels)? => {
+                Err(Error::usage(format!("a label of \"{name}\" is no number")))
+            }
+            Some(_) if !is_ascii(labels)? => {
+                Err(Error::usage(format!("a label of \"{name}\" is not ASCII, as TileDB's are")))
+            }
+            Some(_) => Ok(last),
+            None => {
+                let counts = counts_of(labels)?;
+                let is_counted = counts.contains(&(dimension.datatype, self.low[axis]));
+                match is_counted {
+                    true => Ok(last),
+                    false => Err(Error::usage(format!(
+                        "the labels \"{name}\" of the array count up by one, and the new ones do not go on so; leave no gap"
+                    ))),
+                }
+            }
+        }
+    }
+
+    /// Returns the encoder of an attribute.
+    fn encoder(&self, number: usize) -> Result<CellEncoder> {
+        let schema = self.array.schema();
+        let attribute = &schema.attributes[number];
+        let cell = CellType::of_attribute(&self.types[number], attribute.datatype)
+            .map_err(|error| error.about(&format!("\"{}\"", column_name(attribute))))?;
+        let padding = cell.filled(&attribute.fill)?;
+        let is_default = attribute.fill
+            == cell.attribute("", &cell.default_fill(), Pipeline { filters: vec![] })?.fill;
+        let nulls = match (attribute.nullable, cell.natural_fill()) {
+            (true, _) => Nulls::Validity,
+            (false, Some(fill)) if is_default => Nulls::Value(fill),
+            (false, None) if is_default => Nulls::Refused,
+            (false, _) => Nulls::Value(ArrayRef::clone(&padding)),
+        };
+        let of_bytes = &schema.offsets_pipeline;
+        let mut encoder = CellEncoder::new(cell, attribute, nulls, padding, of_bytes);
+        if let Some(pipeline) = &schema.validity_pipeline {
+            encoder = encoder.with_validity(pipeline);
+        }
+        Ok(encoder)
+    }
+}
+
+/// Fails for an array that is not written.
+fn check_schema(schema: &ArraySchema) -> Result<()> {
+    let refused = |what: String| Err(Error::unsupported(format!("an append to {what}")));
+    if schema.kind != ArrayKind::Dense {
+        return refused("a sparse TileDB array".to_owned());
+    }
+    if schema.version != VERSION {
+        return refused(format!(
+            "a TileDB array of format version {}; upgrade it to {VERSION} with TileDB",
+            schema.version
+        ));
+    }
+    let orders = [schema.tile_order, schema.cell_order];
+    if orders != [CellOrder::RowMajor; 2] {
+        return refused("a TileDB array that is not in row-major order".to_owned());
+    }
+    schema.attributes.iter().try_for_each(|attribute| {
+        let Attribute { name, datatype, values_per_cell, .. } = attribute;
+        let is_text = matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
+        let is_variable = *values_per_cell == ValuesPerCell::Variable;
+        let is_one = *values_per_cell == ValuesPerCell::Fixed(1);
+        if attribute.enumeration.is_some() || !(is_text && is_variable || !is_text && is_one) {
+            return refused(format!(
+                "an array whose attribute \"{name}\" has {values_per_cell} values of {datatype}, or an enumeration"
+            ));
+        }
+        let of_bytes = [Some(&schema.offsets_pipeline), schema.validity_pipeline.as_ref()];
+        let of_bytes = of_bytes.into_iter().flatten().find_map(|it| it.not_written(false));
+        match attribute.pipeline.not_written(is_text).or(of_bytes) {
+            Some(filter) => refused(format!("an array with the filter {filter} of \"{name}\"")),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Fails unless the rows have a column for each dimension and each attribute, and no other one.
+fn check_columns<'a>(
+    columns: &[&str],
+    dimensions: impl Iterator<Item = &'a str>,
+    attributes: impl Iterator<Item = &'a str>,
+) -> Result<()> {
+    let known: Vec<&str> = dimensions.chain(attributes).collect();
+    if let Some(other) = columns.iter().find(|it| !known.contains(it)) {
+        let known = known.join(", ");
+        return Err(Error::usage(format!("the array has no column \"{other}\"; it has {known}")));
+    }
+    match known.iter().find(|it| !columns.contains(it)) {
+        None => Ok(()),
+        Some(missing) => Err(Error::usage(format!(
+            "the array has the column \"{missing}\", and the rows have none; a fragment has all attributes"
+        ))),
+    }
+}
+
+/// Whether labels are ASCII texts, or no texts.
+fn is_ascii(labels: &ArrayRef) -> Result<bool> {
+    if !labels.data_type().is_string() {
+        return Ok(true);
+    }
+    let texts = cast(labels, &DataType::Utf8).map_err(failed_to("read labels"))?;
+    Ok(texts.as_string::<i32>().iter().flatten().all(str::is_ascii))
+}
+
+/// Fails for a column of a kind that is not the array's.
+fn check_kind(name: &str, new: &DataType, there: &DataType) -> Result<()> {
+    let is_number = |it: &DataType| it.is_integer() || it.is_floating();
+    let is_time = |it: &DataType| matches!(it, DataType::Date32 | DataType::Timestamp(..));
+    let is_same = new == there
+        || is_number(new) && is_number(there)
+        || is_time(new) && is_time(there)
+        || new.is_string() && there.is_string();
+    match is_same {
+        true => Ok(()),
+        false => Err(Error::usage(format!(
+            "the column \"{name}\" is of type {new}, and the array's of type {there}"
+        ))),
+    }
+}
+
+impl AppendTarget for TileDbTarget {
+    fn dimensions(&self) -> &[TargetDimension] {
+        &self.dimensions
+    }
+
+    fn writer(
+        self: Box<Self>,
+        dimensions: Vec<NewDimension>,
+        variables: Vec<NewVariable>,
+        existing: ExistingCells,
+    ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)> {
+        if existing != ExistingCells::Refuse {
+            return Err(Error::unsupported("rows for cells of a TileDB array that are there"));
+        }
+        let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
+        let new = new.collect::<Result<Vec<_>>>()?;
+        let there = self.dimensions.iter();
+        let there: Vec<_> =
+            there.map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels))).collect();
+        let AppendedLabels { axis, labels, places, added } =
+            AppendedLabels::try_new(&there, &new, existing)?;
+        let axis = axis.ok_or_else(|| Error::internal("an append without labels"))?;
+        let last = self.last_coordinate(axis, &labels[axis])?;
+        let schema = self.array.schema();
+        // The fields of a fragment have the order of the schema.
+        let position = |name: &str| {
+            let found = schema.attributes.iter().position(|it| column_name(it) == name);
+            found.ok_or_else(|| Error::internal("a variable of another name"))
+        };
+        let numbers = variables.iter().map(|it| position(&it.name));
+        let numbers = numbers.collect::<Result<Vec<usize>>>()?;
+        for (variable, number) in variables.iter().zip(&numbers) {
+            check_kind(&variable.name, &variable.data_type, &self.types[*number])?;
+        }
+        let mut region: Vec<Range<u64>> = labels.iter().map(|it| 0..it.len() as u64).collect();
+        region[axis] = added.clone();
+        let grown = AppendedAxis {
+            axis,
+            last,
+            labels: self.labels[axis].clone(),
+            all: ArrayRef::clone(&labels[axis]),
+            added,
+        };
+        let dimensions = dimensions.into_iter().zip(labels);
+        let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
+        let extents = schema.dimensions.iter().map(|it| Ok(it.tile_axis()?.extent));
+        let extents = extents.collect::<Result<Vec<u64>>>()?;
+        let array = NewArray::try_new(dimensions, variables, &extents)?.with_region(region)?;
+        // A new schema applies if it is newer than this one.
+        let time = now().max(self.array.schema_time().saturating_add(1));
+        let fragment = NewFragment::new(String::new(), fragment_name(time));
+        let encoders = numbers.iter().map(|number| {
+            Ok((*number, self.encoder(*number)?, schema.attributes[*number].nullable))
+        });
+        let encoders = encoders.collect::<Result<Vec<_>>>()?;
+        /// The most bytes of tiles that came before others.
+        const MOST_HELD: u64 = 1 << 30;
+        let mut tiles = NewTiles::try_new(array, fragment, extents, MOST_HELD)?;
+        for (number, encoder, keeps_validity) in encoders {
+            tiles.add_field(number, encoder, keeps_validity)?;
+        }
+        Ok((Box::new(TileDbAppender::new(self.array, tiles, self.low, grown, time)), places))
+    }
+}

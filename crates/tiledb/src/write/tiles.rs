@@ -1,0 +1,212 @@
+//! [`NewTiles`]: the tiles of a fragment, in the order of their numbers.
+//!
+//! ```text
+//!   tile                0 1 2 3 4 5      a file has its tiles in this order
+//!   chunks that come    0 1 3            0 and 1 are appended, 3 is held
+//!                       2                2 and 3 are appended
+//! ```
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, new_null_array};
+use gridfusion_core::format::Write;
+use gridfusion_core::grid::{ravel, unravel};
+use gridfusion_core::write::{BadCell, NewArray, NewChunk, in_threads};
+use gridfusion_core::{Error, Result};
+
+use super::fragment::{FragmentBox, NewFragment};
+use super::tile::{CellEncoder, EncodedTile, cells_of};
+use crate::bytes::DimensionSchema;
+
+/// The tiles of a fragment that is being written.
+#[derive(Debug)]
+pub(super) struct NewTiles {
+    pub(super) array: NewArray,
+    pub(super) fragment: NewFragment,
+    tile_shape: Vec<u64>,
+    /// The tiles that have cells of the fragment, along each axis.
+    within: Vec<Range<u64>>,
+    /// Tiles that came before tiles that precede them, by variable and number.
+    held: BTreeMap<(usize, u64), EncodedTile>,
+    held_bytes: u64,
+    /// The most bytes of tiles that are held.
+    max_bytes: u64,
+}
+
+impl NewTiles {
+    /// Makes a fragment without tiles. The chunks of the array are those of the tiles of this shape.
+    ///
+    /// # Errors
+    /// `Unsupported` if a tile does not fit in memory.
+    pub(super) fn try_new(
+        array: NewArray,
+        fragment: NewFragment,
+        tile_shape: Vec<u64>,
+        max_bytes: u64,
+    ) -> Result<Self> {
+        cells_of(&tile_shape)?;
+        let (within, held) = (array.chunks_of_region(), BTreeMap::new());
+        Ok(Self { array, fragment, tile_shape, within, held, held_bytes: 0, max_bytes })
+    }
+
+    /// Adds the encoder of the next variable, which is the attribute of this number. `keeps_validity` means that each tile has validity.
+    ///
+    /// # Errors
+    /// `Unsupported` if a tile does not fit in memory.
+    pub(super) fn add_field(
+        &mut self,
+        number: usize,
+        encoder: CellEncoder,
+        keeps_validity: bool,
+    ) -> Result<()> {
+        let cells = cells_of(&self.tile_shape)?;
+        self.fragment.add_field(number, encoder, cells, keeps_validity);
+        Ok(())
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.within.iter().map(|range| range.end - range.start).collect()
+    }
+
+    /// Returns the number of tiles of a variable.
+    fn count(&self) -> u64 {
+        self.counts().iter().product()
+    }
+
+    /// Encodes a chunk, and returns the number of its tile with it.
+    fn encoded(&self, chunk: &NewChunk) -> Result<(u64, EncodedTile)> {
+        let ranges = self.array.ranges_of(chunk)?;
+        let from_start = chunk.coordinates.iter().zip(&self.within);
+        let from_start = from_start.map(|(at, range)| {
+            Some(at - range.start).filter(|_| range.contains(at)).ok_or_else(|| {
+                Error::usage(format!("chunk {:?} is not one that is written", chunk.coordinates))
+            })
+        });
+        let from_start = from_start.collect::<Result<Vec<_>>>()?;
+        let encoded = self.tile(chunk.variable, &chunk.coordinates, &chunk.cells)?;
+        let name = &self.array.variables()[chunk.variable].name;
+        let encoded = encoded.map_err(|bad| self.array.bad_cell(name, &ranges, bad))?;
+        Ok((ravel(&from_start, &self.counts()), encoded))
+    }
+
+    fn tile(
+        &self,
+        variable: usize,
+        coordinates: &[u64],
+        cells: &ArrayRef,
+    ) -> Result<Result<EncodedTile, BadCell>> {
+        let in_tile = |(axis, range): (usize, Range<u64>)| {
+            let start = coordinates[axis] * self.tile_shape[axis];
+            range.start - start..range.end - start
+        };
+        let within = self.array.ranges_in(coordinates).into_iter().enumerate().map(in_tile);
+        let within: Vec<Range<u64>> = within.collect();
+        self.fragment.fields[variable].encoder.tile(cells, &within, &self.tile_shape)
+    }
+
+    /// Takes chunks, which are encoded on so many threads.
+    ///
+    /// # Errors
+    /// `Usage` for a chunk that is none of the fragment, or cannot be stored.
+    pub(super) fn write_many(&mut self, chunks: &[NewChunk], threads: usize) -> Result<Vec<Write>> {
+        let encoded = in_threads(chunks, threads, |chunk| self.encoded(chunk))?;
+        let mut writes = vec![];
+        for (chunk, (number, tile)) in chunks.iter().zip(encoded) {
+            writes.extend(self.take(chunk, number, tile)?);
+        }
+        Ok(writes)
+    }
+
+    /// Appends a tile and those that follow it, or holds it until the tiles before it have come.
+    fn take(&mut self, chunk: &NewChunk, number: u64, tile: EncodedTile) -> Result<Vec<Write>> {
+        let NewChunk { variable, coordinates, .. } = chunk;
+        let next = self.fragment.fields[*variable].tiles() as u64;
+        let bytes = tile.held_bytes();
+        if number < next || self.held.insert((*variable, number), tile).is_some() {
+            let name = &self.array.variables()[*variable].name;
+            let message = format!("chunk {coordinates:?} of \"{name}\" is written twice");
+            return Err(Error::usage(message));
+        }
+        self.held_bytes += bytes;
+        let mut writes = vec![];
+        while let Some(tile) = self.next_held(*variable) {
+            writes.extend(self.fragment.fields[*variable].append(tile)?);
+        }
+        match self.held_bytes > self.max_bytes {
+            true => Err(Error::usage(format!(
+                "more than {} bytes of chunks out of order, which are held in memory; raise 'max_bytes', or write Zarr",
+                self.max_bytes
+            ))),
+            false => Ok(writes),
+        }
+    }
+
+    /// Takes the tile that follows those that were appended, if it has come.
+    fn next_held(&mut self, variable: usize) -> Option<EncodedTile> {
+        let next = self.fragment.fields[variable].tiles() as u64;
+        let tile = self.held.remove(&(variable, next))?;
+        self.held_bytes -= tile.held_bytes();
+        Some(tile)
+    }
+
+    /// Appends all tiles that are left. Those that did not come are NULL.
+    ///
+    /// # Errors
+    /// `Usage` if one did not come, and NULL cannot be stored.
+    pub(super) fn complete(&mut self) -> Result<Vec<Write>> {
+        let mut writes = vec![];
+        for variable in 0..self.array.variables().len() {
+            for number in self.fragment.fields[variable].tiles() as u64..self.count() {
+                let tile = match self.next_held(variable) {
+                    Some(tile) => tile,
+                    None => self.nulls(variable, number)?,
+                };
+                writes.extend(self.fragment.fields[variable].append(tile)?);
+            }
+        }
+        Ok(writes)
+    }
+
+    fn nulls(&self, variable: usize, number: u64) -> Result<EncodedTile> {
+        let from_start = unravel(number, &self.counts());
+        let coordinates = from_start.iter().zip(&self.within).map(|(at, range)| at + range.start);
+        let coordinates: Vec<u64> = coordinates.collect();
+        let ranges = self.array.ranges_in(&coordinates);
+        let cells = ranges.iter().map(|range| range.end - range.start).product::<u64>();
+        let described = &self.array.variables()[variable];
+        let cells = new_null_array(&described.data_type, cells as usize);
+        let tile = self.tile(variable, &coordinates, &cells)?;
+        tile.map_err(|bad| self.array.bad_cell(&described.name, &ranges, bad))
+    }
+
+    /// Returns the box of the fragment, whose first index along each axis has these coordinates.
+    pub(super) fn covered(&self, dimensions: &[DimensionSchema], low: &[i128]) -> FragmentBox {
+        let range = |(range, low): (&Range<u64>, &i128)| {
+            (low + i128::from(range.start), low + i128::from(range.end) - 1)
+        };
+        FragmentBox {
+            datatype: dimensions[0].datatype,
+            ranges: self.array.region().iter().zip(low).map(range).collect(),
+            tiles: self.count(),
+            tile_cells: self.tile_shape.iter().product(),
+        }
+    }
+
+    /// Returns the bytes that the tiles take.
+    pub(super) fn memory(&self) -> u64 {
+        /// The bytes of a tile in the metadata of the fragment: offsets and statistics.
+        const OF_TILE: u64 = 256;
+        let tiles = self.count().saturating_mul(self.array.variables().len() as u64);
+        self.held_bytes.saturating_add(tiles.saturating_mul(OF_TILE))
+    }
+}
+
+impl EncodedTile {
+    /// Returns the bytes that the tile takes.
+    fn held_bytes(&self) -> u64 {
+        let text = self.text.as_ref().map_or(0, |text| text.stored.len());
+        let validity = self.validity.as_ref().map_or(0, Vec::len);
+        (self.values.len() + text + validity + size_of::<Self>()) as u64
+    }
+}
