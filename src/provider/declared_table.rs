@@ -6,7 +6,6 @@
 //!   SELECT, INSERT INTO, MERGE INTO                                   ──▶ the GridTable, with the columns in the order of the declaration
 //! ```
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -26,7 +25,7 @@ use super::merges::merge_plan;
 use super::opener::ArrayOpener;
 use super::table::GridTable;
 use crate::exec::{AfterWrite, NewArrayPlan};
-use crate::options::ArrayOptions;
+use crate::options::{ArrayOptions, is_of_store};
 
 /// A table whose array is made by the first rows that are inserted.
 #[derive(Debug, Clone)]
@@ -54,8 +53,23 @@ impl DeclaredTable {
         let [location] = cmd.locations.as_slice() else {
             return plan_err!("an array is written to one place");
         };
-        let options: &HashMap<String, String> = &cmd.options;
-        let new_array = NewArrayPlan::try_new(format, location, &declared, options)?;
+        // Options of object stores are not those of the array.
+        let options = cmd.options.iter().filter(|(name, _)| !is_of_store(name));
+        let options = options.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let new_array = NewArrayPlan::try_new(format, location, &declared, &options)?;
+        if let Some(name) = cmd.column_defaults.keys().next() {
+            return plan_err!(
+                "the column \"{name}\" of an array has no DEFAULT; a cell without a value is NULL"
+            );
+        }
+        let is_variable = |field: &&Arc<Field>| !new_array.is_dimension(field.name());
+        let mut variables = declared.fields().iter().filter(is_variable);
+        if let Some(field) = variables.find(|field| !field.is_nullable()) {
+            return plan_err!(
+                "the variable \"{}\" cannot be NOT NULL: a cell without a row is NULL",
+                field.name()
+            );
+        }
         if !new_array.is_place_empty(session).await? {
             return plan_err!(
                 "'{location}' is there already, and the table takes its columns from it; leave the column list out"

@@ -1,4 +1,4 @@
-//! [`cast_exactly`]: rows in the types of a table, or an error for a value that would be another one.
+//! [`cast_exactly`] and [`exactly`]: rows and expressions in the types of a table, or an error for a value that would be another one.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use arrow::util::display::array_value_to_string;
-use datafusion::common::{exec_err, internal_err};
+use datafusion::common::{DFSchema, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, cast,
 };
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
@@ -46,6 +46,16 @@ pub(super) fn cast_exactly(
     let columns = from.fields().iter().zip(schema.fields()).enumerate().map(column);
     let columns = columns.collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(ProjectionExec::try_new(columns, input)?))
+}
+
+/// Returns an expression in the type of a field, or an error for a value that would be another one.
+pub(super) fn exactly(expr: Expr, field: &Field, schema: &DFSchema) -> Result<Expr> {
+    Ok(match expr.get_type(schema)? {
+        own if own == *field.data_type() => expr,
+        // NULL and texts have no other form; texts are read.
+        DataType::Null => cast(expr, field.data_type().clone()),
+        _ => ScalarUDF::from(ExactCast::new(field)).call(vec![expr]),
+    })
 }
 
 /// A cast that fails for a value that its type lacks.
@@ -88,6 +98,10 @@ impl ScalarUDFImpl for ExactCast {
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |values: &ArrayRef, to: &DataType| cast_with_options(values, to, &options);
         let found = cast(&values, &self.to)?;
+        // A text is read, and may have several forms.
+        if values.data_type().is_string() && !self.to.is_string() {
+            return Ok(ColumnarValue::Array(found));
+        }
         let back = cast(&found, values.data_type())?;
         if back.as_ref() != values.as_ref() {
             let differs = |at: &usize| back.slice(*at, 1) != values.slice(*at, 1);

@@ -32,6 +32,7 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
+use super::exact_cast::exactly;
 use super::inserts::{insert_plan, is_of_array};
 use super::table::GridTable;
 
@@ -68,7 +69,8 @@ pub(super) async fn merge_plan(
     let joined = joined.join_on(of_target, JoinType::Left, [on])?;
 
     let written = merge.written(&clauses);
-    let values = written.iter().map(|name| merge.value(name, &clauses));
+    let schema = Arc::clone(joined.schema());
+    let values = written.iter().map(|name| merge.value(name, &clauses, &schema));
     let values = values.collect::<Result<Vec<_>>>()?;
     let applies = clauses.iter().map(|it| it.applies.clone());
     let applies = applies.reduce(Expr::or).unwrap_or_else(|| lit(false));
@@ -257,15 +259,19 @@ impl Merge<'_> {
     }
 
     /// Returns the value of a column: of the first clause that applies, which leaves other variables as they are.
-    fn value(&self, name: &str, clauses: &[Clause]) -> Result<Expr> {
+    ///
+    /// Each clause has its value in the type of the column: a common type of all might round some of them.
+    fn value(&self, name: &str, clauses: &[Clause], schema: &DFSchema) -> Result<Expr> {
+        let table = self.table.schema();
+        let field = table.field_with_name(name)?;
         let there = Expr::Column(Column::new(Some(TARGET), name));
         let mut cases: Vec<(Expr, Expr)> = vec![];
         for clause in clauses {
             let set = clause.values.iter().find(|(set, _)| set == name);
             let value = match set {
-                Some((_, value)) => value.clone(),
+                Some((_, value)) => exactly(value.clone(), field, schema)?,
                 None if clause.is_matched => there.clone(),
-                None => lit(ScalarValue::Null),
+                None => lit(ScalarValue::try_new_null(field.data_type())?),
             };
             cases.push((clause.applies.clone(), value));
         }

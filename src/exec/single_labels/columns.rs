@@ -29,9 +29,15 @@ impl Columns {
         Self(inputs.map(|input| (Arc::clone(input.schema()), labels_of(input))).collect())
     }
 
+    /// Adds the columns of a schema.
+    pub(super) fn with_schema(mut self, schema: &DFSchema) -> Self {
+        self.0.push((DFSchemaRef::new(schema.clone()), marked(schema)));
+        self
+    }
+
     /// Returns the columns of a schema.
     pub(super) fn from_schema(schema: &DFSchema) -> Self {
-        Self(vec![(DFSchemaRef::new(schema.clone()), marked(schema))])
+        Self(vec![]).with_schema(schema)
     }
 
     /// Whether an expression over columns of `schema` is a label, or is a single that is computed of labels alone, such as

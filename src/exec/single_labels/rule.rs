@@ -5,7 +5,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Join, LogicalPlan};
+use datafusion::logical_expr::{DmlStatement, Join, LogicalPlan, WriteOp};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 
@@ -28,7 +28,9 @@ impl AnalyzerRule for SingleLabelRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut has_labels = false;
         plan.apply_with_subqueries(|plan| {
-            has_labels |= plan.schema().fields().iter().any(|field| is_single_label(field));
+            let target = merged(plan)?.unwrap_or_else(DFSchema::empty);
+            let mut fields = plan.schema().fields().iter().chain(target.fields());
+            has_labels |= fields.any(|field| is_single_label(field));
             Ok(TreeNodeRecursion::Continue)
         })?;
         if !has_labels {
@@ -44,8 +46,12 @@ impl AnalyzerRule for SingleLabelRule {
 
 /// Rewrites the comparisons of a node.
 fn in_singles(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let columns = Columns::below(&plan);
+    let mut columns = Columns::below(&plan);
     let mut schema = merge_schema(&plan.inputs());
+    if let Some(target) = merged(&plan)? {
+        columns = columns.with_schema(&target);
+        schema.merge(&target);
+    }
     if let LogicalPlan::TableScan(scan) = &plan {
         let source = scan.source.schema();
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &source)?);
@@ -59,6 +65,16 @@ fn in_singles(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         LogicalPlan::Union(union) => unions::as_shown(union),
         plan => Ok(Transformed::no(plan)),
     })
+}
+
+/// Returns the columns of the table that a `MERGE` changes, which is no input of the plan.
+fn merged(plan: &LogicalPlan) -> Result<Option<DFSchema>> {
+    match plan {
+        LogicalPlan::Dml(DmlStatement {
+            table_name, target, op: WriteOp::MergeInto(_), ..
+        }) => DFSchema::try_from_qualified_schema(table_name.clone(), &target.schema()).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Rewrites the keys of a join. They stay keys, so that joins of labels stay joins by index.

@@ -265,8 +265,8 @@ async fn what_does_not_fit_is_refused_and_changes_nothing() {
             "'mode' 'append', 'dimensions' 'time, n'",
             "'n', which is no dimension of the array",
         ),
-        (fine.clone(), "'mode' 'overwrite'", "the format zarr has create and append"),
-        (fine.clone(), "'dimensions' 'time'", "make the array longer: OPTIONS (mode 'append')"),
+        (fine.clone(), "'mode' 'other'", "the format zarr has create and append and overwrite"),
+        (fine.clone(), "'dimensions' 'time'", "choose a 'mode'"),
     ];
     for (sql, options, message) in cases {
         let error = case.copy(&sql, "x.zarr", options).await.unwrap_err();

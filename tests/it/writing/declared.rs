@@ -76,17 +76,33 @@ async fn what_cannot_be_a_new_table_is_told() {
         ),
         (create(&case, "there.zarr", columns, "'dimensions' 'x'"), "leave the column list out"),
         (
-            create(&case, "x.zarr", columns, "'dimensions' 'x'").replace("ZARR", "TILEDB"),
-            "a new array of the format",
-        ),
-        (
             create(&case, "x.zarr", columns, "'dimensions' 'x'").replace("ZARR", "ARRAY"),
             "name a format for a new array",
+        ),
+        (
+            create(&case, "x.zarr", "x INT, v DOUBLE DEFAULT 5", "'dimensions' 'x'"),
+            "has no DEFAULT",
+        ),
+        (
+            create(&case, "x.zarr", "x INT, v DOUBLE NOT NULL", "'dimensions' 'x'"),
+            "cannot be NOT NULL",
         ),
     ] {
         let Err(error) = query(&case.ctx, &sql).await else { panic!("{sql}") };
         assert!(error.to_string().contains(message), "{sql}\n{error}");
     }
+    let of_times = create(
+        &case,
+        "times.zarr",
+        "time TIMESTAMP NOT NULL, v DOUBLE",
+        "'dimensions' 'time', 'aws.region' 'eu'",
+    );
+    query(&case.ctx, &of_times.replace("TABLE t ", "TABLE times ")).await.unwrap();
+    query(&case.ctx, "INSERT INTO times SELECT concat('2024-01-0', value), value FROM range(1, 4)")
+        .await
+        .unwrap();
+    let rows = rows_from(&case.ctx, "SELECT max(time), sum(v) FROM times").await;
+    assert_eq!(rows, [["2024-01-03T00:00:00", "6.0"]]);
     query(&case.ctx, &create(&case, "x.zarr", columns, "'dimensions' 'x'")).await.unwrap();
     for (sql, message) in [
         ("INSERT INTO t SELECT value + 0.5, value FROM range(2)", "0.5 of \"x\" is no Int32"),

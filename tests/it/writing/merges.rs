@@ -1,6 +1,7 @@
 //! Rows for cells that are there already: `existing`, `INSERT OVERWRITE`, `REPLACE INTO` and `MERGE INTO`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::sync::Arc;
 
 use rand::rngs::StdRng;
@@ -150,7 +151,7 @@ async fn each_call_may_fail() {
     };
     let merge = "'mode' 'append', 'existing' 'overwrite'";
     for (to, first) in [(32, 3), (28, 3)] {
-        let (mut old, mut new) = (0, 0);
+        let (mut old, mut new, mut again) = (0, 0, 0);
         for has_effect in [false, true] {
             for fails in 0.. {
                 let store = Arc::new(Failing::new(usize::MAX, has_effect));
@@ -166,10 +167,15 @@ async fn each_call_may_fail() {
                 broken_at(&store, usize::MAX);
                 let fresh = reducing(2, 16);
                 fresh.register_object_store(&url, Arc::clone(&store) as _);
-                // A row that is there, with its value.
+                // A row that is there, with its value, in a chunk whose other cells change.
                 let next =
-                    "SELECT CAST(0 AS BIGINT) AS x, CAST(1 AS BIGINT) AS y, CAST(1 AS DOUBLE) AS v";
-                query(&fresh, &copy(next, &format!("{merge}, 'unlock' 'true'"))).await.unwrap();
+                    "SELECT CAST(2 AS BIGINT) AS x, CAST(1 AS BIGINT) AS y, CAST(9 AS DOUBLE) AS v";
+                let next = copy(next, &format!("{merge}, 'unlock' 'true'"));
+                if let Err(error) = query(&fresh, &next).await {
+                    assert!(error.to_string().contains("run the statement again"), "{error}");
+                    again += 1;
+                    query(&fresh, &next).await.unwrap();
+                }
                 let of_old = sorted_rows_from(&fresh, &there).await;
                 let kept = format!(
                     "SELECT * FROM ({}) WHERE x < {first} UNION ALL ({changed})",
@@ -190,7 +196,7 @@ async fn each_call_may_fail() {
                 }
             }
         }
-        assert!(old > 10 && new > 6, "{old} {new}");
+        assert!(old > 10 && new > 6 && again > 4, "{old} {new} {again}");
     }
 }
 
@@ -295,9 +301,9 @@ async fn what_cannot_be_merged_is_refused_and_changes_nothing() {
         (format!("{using} WHEN MATCHED THEN UPDATE SET day = 7"), "\"day\" is a label"),
         (format!("{using} WHEN NOT MATCHED THEN INSERT (day, n) VALUES (1, 1)"), "INSERT lacks the label \"site\""),
         (format!("{using} WHEN MATCHED THEN UPDATE SET n = (SELECT max(n) FROM t)"), "subqueries in MERGE"),
-        (format!("{using} WHEN MATCHED THEN UPDATE SET n = s.v + 0.5"), "0.5 would read as"),
-        (format!("{using} WHEN MATCHED THEN UPDATE SET n = 0.5"), "0.5 would read as"),
-        (format!("{using} WHEN NOT MATCHED THEN INSERT (n, site, day) VALUES (1, 's0', 2.5)").replace("s.day AND", "s.day + 9 AND"), "the label day=2.5 is no Int32"),
+        (format!("{using} WHEN MATCHED THEN UPDATE SET n = s.v + 0.5"), "0.5 of \"n\" is no Int32"),
+        (format!("{using} WHEN MATCHED THEN UPDATE SET n = 0.5"), "0.5 of \"n\" is no Int32"),
+        (format!("{using} WHEN NOT MATCHED THEN INSERT (n, site, day) VALUES (1, 's0', 2.5)").replace("s.day AND", "s.day + 9 AND"), "2.5 of \"day\" is no Int32"),
         (format!("{using} WHEN MATCHED THEN UPDATE SET n = -1"), "-1 would read as NULL"),
         (
             "MERGE INTO t USING (VALUES (1), (1)) s(day) ON t.day = s.day WHEN MATCHED THEN UPDATE SET n = 5".to_owned(),
@@ -316,4 +322,117 @@ async fn what_cannot_be_merged_is_refused_and_changes_nothing() {
     // The same rows again change nothing.
     query(&case.ctx, &copy(TABLE, "'mode' 'append', 'existing' 'same'")).await.unwrap();
     assert!(files(&at) == before);
+}
+
+/// What a program that was stopped has staged takes its place; what others have staged does not.
+#[tokio::test]
+async fn staged_objects_belong_to_one_writer() {
+    let case = Case::new(reducing(2, 512)).await;
+    let rows =
+        "SELECT value AS x, CAST(value AS DOUBLE) AS v, CAST(value AS DOUBLE) AS w FROM range(6)";
+    case.copy(rows, "x.zarr", "'dimensions' 'x', 'chunks' 'x=2', 'codec' 'none'").await.unwrap();
+    let store = case.at("x.zarr");
+    let stage = |name: &str, cells: [f64; 2]| {
+        let at = store.join(".gridfusion-staged").join(name);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, cells.map(f64::to_le_bytes).concat()).unwrap();
+    };
+    let merge = "'mode' 'append', 'existing' 'overwrite'";
+    let one = "SELECT CAST(5 AS BIGINT) AS x, CAST(50 AS DOUBLE) AS v";
+    stage("failed/v/c/0", [7.0, 7.0]);
+    stage("failed/v/c/1.absent", [0.0, 0.0]);
+    case.copy(one, "x.zarr", merge).await.unwrap();
+    assert_eq!(case.read("x.zarr", "count(*), sum(v), sum(w)").await, [["6", "60.0", "15.0"]]);
+    for is_committed in [false, true] {
+        stage("mine/v/c/0", [100.0, 200.0]);
+        stage("failed/v/c/0", [7.0, 7.0]);
+        let journal = format!(
+            "{{\"id\": \"mine\", \"dimension\": \"\", \"from\": 0, \"to\": 0, \"committed\": {is_committed}}}"
+        );
+        fs::write(store.join(".gridfusion-append"), journal).unwrap();
+        let sum = if is_committed {
+            let error = case.copy(one, "x.zarr", merge).await.unwrap_err();
+            assert!(error.contains("run the statement again"), "{error}");
+            "359.0"
+        } else {
+            "60.0"
+        };
+        case.copy(one, "x.zarr", merge).await.unwrap();
+        assert_eq!(case.read("x.zarr", "count(*), sum(v), sum(w)").await, [["6", sum, "15.0"]]);
+        assert!(!store.join(".gridfusion-staged").exists());
+    }
+}
+
+/// A statement with some of the variables ends the append of all of them.
+#[tokio::test]
+async fn documents_of_other_variables_are_brought_in_line() {
+    let case = Case::new(reducing(2, 512)).await;
+    let rows = |from: i64, to: i64| {
+        format!(
+            "SELECT value AS x, CAST(value AS DOUBLE) AS v, CAST(value AS DOUBLE) AS w FROM range({from}, {to})"
+        )
+    };
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x', 'chunks' 'x=2'").await.unwrap();
+    let store = case.at("x.zarr");
+    let old = ["v", "w", "x"].map(|it| (it, fs::read(store.join(it).join("zarr.json")).unwrap()));
+    case.copy(&rows(3, 7), "x.zarr", "'mode' 'append'").await.unwrap();
+    for (name, bytes) in old {
+        fs::write(store.join(name).join("zarr.json"), bytes).unwrap();
+    }
+    let journal = "{\"dimension\": \"x\", \"from\": 3, \"to\": 7}";
+    fs::write(store.join(".gridfusion-append"), journal).unwrap();
+    let one = "SELECT CAST(5 AS BIGINT) AS x, CAST(50 AS DOUBLE) AS v";
+    case.copy(one, "x.zarr", "'mode' 'append', 'existing' 'overwrite'").await.unwrap();
+    case.copy(&rows(7, 9), "x.zarr", "'mode' 'append'").await.unwrap();
+    assert_eq!(case.read("x.zarr", "count(*), sum(v), sum(w)").await, [["9", "81.0", "36.0"]]);
+}
+
+/// Labels of single precision match as they do in joins; values keep their types, whatever other clauses set.
+#[tokio::test]
+async fn merged_values_and_labels_keep_their_types() {
+    let case = Case::new(reducing(2, 512)).await;
+    let rows = "SELECT arrow_cast(50 + value * 0.1, 'Float32') AS lat, CAST(16777217 AS INT) AS n, CAST(value AS REAL) AS t, arrow_cast(value, 'Timestamp(Second, None)') AS at FROM range(3)";
+    case.copy(rows, "x.zarr", "'dimensions' 'lat', 'fill' 'n=-1'").await.unwrap();
+    let at = case.at("x.zarr");
+    let create = format!("CREATE EXTERNAL TABLE t STORED AS ZARR LOCATION '{}'", at.display());
+    query(&case.ctx, &create).await.unwrap();
+    let all = "SELECT round(lat, 1), n, t, at FROM t ORDER BY lat";
+    for (sql, count, expected) in [
+        (
+            "MERGE INTO t USING (VALUES (50.1, 7)) s(lat, n) ON t.lat = s.lat WHEN MATCHED THEN UPDATE SET n = s.n",
+            "1",
+            [
+                "50.0 16777217 0.0 1970-01-01T00:00:00",
+                "50.1 7 1.0 1970-01-01T00:00:01",
+                "50.2 16777217 2.0 1970-01-01T00:00:02",
+            ],
+        ),
+        (
+            "MERGE INTO t USING t AS s ON t.lat = s.lat WHEN MATCHED AND t.lat > 50.1 THEN UPDATE SET n = round(t.t) WHEN MATCHED THEN UPDATE SET t = 9",
+            "3",
+            [
+                "50.0 16777217 9.0 1970-01-01T00:00:00",
+                "50.1 7 9.0 1970-01-01T00:00:01",
+                "50.2 2 2.0 1970-01-01T00:00:02",
+            ],
+        ),
+        (
+            "MERGE INTO t USING (VALUES (50.2)) s(lat) ON t.lat = s.lat WHEN MATCHED THEN UPDATE SET n = NULL, at = '2024-01-01'",
+            "1",
+            [
+                "50.0 16777217 9.0 1970-01-01T00:00:00",
+                "50.1 7 9.0 1970-01-01T00:00:01",
+                "50.2 NULL 2.0 2024-01-01T00:00:00",
+            ],
+        ),
+    ] {
+        assert_eq!(rows_from(&case.ctx, sql).await, [[count]], "{sql}");
+        let found: Vec<String> =
+            rows_from(&case.ctx, all).await.into_iter().map(|row| row.join(" ")).collect();
+        assert_eq!(found, expected, "{sql}");
+    }
+    let sql = "MERGE INTO t USING (VALUES (60)) s(lat) ON t.lat = s.lat WHEN NOT MATCHED THEN INSERT (lat, t) VALUES (s.lat, 1)";
+    assert_eq!(rows_from(&case.ctx, sql).await, [["1"]]);
+    let rows = rows_from(&case.ctx, "SELECT lat, n, t, at FROM t WHERE lat > 55").await;
+    assert_eq!(rows, [["60.0", "NULL", "1.0", "NULL"]]);
 }

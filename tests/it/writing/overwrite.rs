@@ -163,3 +163,31 @@ async fn each_call_may_fail() {
     }
     assert!(old > 5 && new >= 2 && absent > 5, "{old} {new} {absent}");
 }
+
+/// The next program is told of an array that was being replaced.
+#[tokio::test]
+async fn programs_that_were_stopped_are_told_of() {
+    let case = Case::new(reducing(2, 16)).await;
+    let store = Arc::new(InMemory::new());
+    case.ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(&store) as _);
+    let put = object_store::PutPayload::from_static(b"its objects are being deleted");
+    object_store::ObjectStoreExt::put(store.as_ref(), &"x.zarr/.gridfusion-replaced".into(), put)
+        .await
+        .unwrap();
+    let error = query(&case.ctx, &copy(NEW, "mem://bucket/x.zarr", "'mode' 'append'")).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("a program was stopped while it replaced the array"), "{error}");
+    let place = case.at("x.zarr").display().to_string();
+    query(&case.ctx, &copy(OLD, &place, "'dimensions' 'x'")).await.unwrap();
+    fs::rename(case.at("x.zarr"), case.at("x.zarr.gridfusion-old")).unwrap();
+    let error = query(&case.ctx, &copy(NEW, &place, "'dimensions' 'x'")).await.unwrap_err();
+    assert!(error.to_string().contains("whose old array is"), "{error}");
+    // A live program has the lock of the array.
+    let lock = fs::File::create(case.at("x.zarr.gridfusion-old/.gridfusion-lock")).unwrap();
+    lock.lock().unwrap();
+    let error = query(&case.ctx, &copy(NEW, &place, OVERWRITE)).await.unwrap_err();
+    assert!(error.to_string().contains("another program writes here"), "{error}");
+    drop(lock);
+    query(&case.ctx, &copy(NEW, &place, OVERWRITE)).await.unwrap();
+    assert_eq!(case.read("x.zarr", "count(*)").await, [["4"]]);
+}

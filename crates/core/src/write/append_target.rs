@@ -6,6 +6,7 @@ use arrow::array::ArrayRef;
 
 use super::{ArrayWriter, NewDimension, NewVariable};
 use crate::error::Result;
+use crate::format::Write;
 
 /// The fate of cells that are in an array already, and that rows have values for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,15 @@ pub struct TargetDimension {
 pub trait AppendTarget: Debug + Send + Sync {
     /// Returns the dimensions, the slowest first.
     fn dimensions(&self) -> &[TargetDimension];
+
+    /// Ends what a program began that was stopped: returns writes that are applied first, before the array is opened again. Also returns
+    /// whether they change cells that a query may have read by now.
+    ///
+    /// # Errors
+    /// `Usage` if the array cannot be mended.
+    fn repair(&mut self) -> Result<(Vec<Write>, bool)> {
+        Ok((vec![], false))
+    }
 
     /// Returns the writer of rows with these dimensions, in the order of the target's, and variables: the columns of the rows. Also returns
     /// the index of each of their labels along its dimension.

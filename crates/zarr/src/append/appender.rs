@@ -1,8 +1,10 @@
 //! [`ZarrAppender`]: the writes of an append.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, UInt64Array, new_null_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -18,7 +20,7 @@ use super::journal::{JOURNAL, Journal};
 use super::object_cells::{NewCells, Sources, for_each_row, lens};
 use super::shape_in_document::with_length;
 use super::staged::StagedObjects;
-use super::target::{DOCUMENT, ZarrTarget, axis_of};
+use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget, axis_of};
 use super::variable::TargetVariable;
 
 /// Writes rows of an array into the store that has it.
@@ -34,9 +36,19 @@ pub(super) struct ZarrAppender {
     named: Vec<BooleanBuffer>,
     /// The variables and coordinates of the chunks that were written.
     written: BTreeSet<(usize, Vec<u64>)>,
+    /// Tells the staged objects from those of other writers.
+    id: String,
     staged: StagedObjects,
     /// Whether the journal was written.
     has_begun: bool,
+}
+
+/// Returns a text that no other writer has.
+fn new_id() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    SystemTime::now().hash(&mut hasher);
+    std::process::id().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// An object of a variable: its name, and its bytes if it is stored.
@@ -69,8 +81,10 @@ impl ZarrAppender {
             named.finish()
         };
         let named = places.iter().zip(array.grid().shape()).map(named).collect();
-        let (written, staged) = Default::default();
-        Self { target, array, longer, existing, named, written, staged, has_begun: false }
+        let id = new_id();
+        let staged = StagedObjects::new(id.clone());
+        let written = BTreeSet::new();
+        Self { target, array, longer, existing, named, written, id, staged, has_begun: false }
     }
 
     fn variable(&self, number: usize) -> Result<&TargetVariable> {
@@ -80,11 +94,12 @@ impl ZarrAppender {
     }
 
     fn journal(&self, is_committed: bool) -> Journal {
+        let id = self.id.clone();
         let (dimension, Range { start: from, end: to }) = match &self.longer {
             Some((axis, added)) => (self.target.dimensions[*axis].name.clone(), added.clone()),
             None => (String::new(), 0..0),
         };
-        Journal { dimension, from, to, is_committed }
+        Journal { id, dimension, from, to, is_committed }
     }
 
     /// Returns the numbers of the cells of a chunk that are written; `None` for all of them.
@@ -279,22 +294,20 @@ impl ZarrAppender {
         NewChunk { variable, coordinates, cells, given }
     }
 
-    /// Returns the writes before those of objects: the end of an append that was stopped, and the journal of this one.
-    fn begin(&mut self) -> Result<Vec<Write>> {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return Ok(vec![]);
+    /// Returns the write before those of objects: the journal.
+    fn begin(&mut self) -> Vec<Write> {
+        match std::mem::replace(&mut self.has_begun, true) {
+            true => vec![],
+            false => vec![Write::Overwrite(vec![self.journal(false).content()])],
         }
-        let mut writes = self.target.repair()?;
-        writes.push(Write::Overwrite(vec![self.journal(false).content()]));
-        Ok(writes)
     }
 
     /// Returns the writes of objects, after the journal.
     ///
     /// # Errors
-    /// As [`ZarrTarget::repair`].
+    /// `Usage` for more changed objects than the next program mends.
     fn writes(&mut self, objects: Vec<Object>) -> Result<Vec<Write>> {
-        let mut writes = self.begin()?;
+        let mut writes = self.begin();
         let (mut added, mut replaced, mut absent) = (vec![], vec![], vec![]);
         for Object { name, bytes, cells } in objects {
             match (cells, bytes) {
@@ -303,6 +316,11 @@ impl ZarrAppender {
                 (OldCells::None, Some(bytes)) => added.push(Content::new(name, bytes)),
                 (_, None) => absent.push(name),
             }
+        }
+        if self.staged.len() > MOST_LEFT {
+            return Err(Error::usage(format!(
+                "cells of more than {MOST_LEFT} objects would change at once; change a part of them"
+            )));
         }
         if !absent.is_empty() {
             writes.push(Write::Delete(absent));
@@ -357,7 +375,7 @@ impl ArrayWriter for ZarrAppender {
         let of = |variable: &TargetVariable| {
             let boxes = self.array.grid().chunk_shape().zip(variable.object_shape());
             let objects = boxes.map(|(whole, edge)| whole.div_ceil(*edge)).product::<u64>();
-            variable.object_memory().saturating_mul(objects)
+            variable.object_memory(self.existing).saturating_mul(objects)
         };
         self.target.variables.iter().map(of).max().unwrap_or(0)
     }

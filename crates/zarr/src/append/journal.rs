@@ -10,6 +10,8 @@ pub(super) const JOURNAL: &str = ".gridfusion-append";
 /// An append: a dimension, its length before, and after. If no dimension becomes longer, its name is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Journal {
+    /// Tells the writer's staged objects from those of others.
+    pub(super) id: String,
     pub(super) dimension: String,
     pub(super) from: u64,
     pub(super) to: u64,
@@ -25,10 +27,11 @@ impl Journal {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let parsed = || {
             let read: Value = serde_json::from_slice(bytes).ok()?;
+            let id = read["id"].as_str().unwrap_or_default().to_owned();
             let dimension = read["dimension"].as_str()?.to_owned();
             let (from, to) = (read["from"].as_u64()?, read["to"].as_u64()?);
             let is_committed = read["committed"].as_bool().unwrap_or_default();
-            (from <= to).then_some(Self { dimension, from, to, is_committed })
+            (from <= to).then_some(Self { id, dimension, from, to, is_committed })
         };
         let not_one =
             || Error::usage("this is no journal of an append; remove it").in_file(JOURNAL);
@@ -36,9 +39,8 @@ impl Journal {
     }
 
     pub(super) fn content(&self) -> Content {
-        let Self { dimension, from, to, is_committed } = self;
-        let text =
-            json!({"dimension": dimension, "from": from, "to": to, "committed": is_committed});
+        let Self { id, dimension, from, to, is_committed } = self;
+        let text = json!({"id": id, "dimension": dimension, "from": from, "to": to, "committed": is_committed});
         Content::new(JOURNAL, text.to_string())
     }
 

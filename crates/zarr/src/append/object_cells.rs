@@ -10,11 +10,15 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{concat, take};
 use gridfusion_core::Result;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::grid::unravel;
 use gridfusion_core::write::cells_of_box;
+
+/// No cell.
+const FILL: u64 = u64::MAX;
 
 /// Stored cells for some places of a box.
 pub(super) struct NewCells {
@@ -28,8 +32,8 @@ pub(super) struct NewCells {
 
 /// The sources of an object's cells.
 pub(super) struct Sources {
-    /// Per cell of the object, row by row, its index among its old cells, followed by the new ones; `None` for the fill value.
-    indices: Vec<Option<u64>>,
+    /// Per cell of the object, row by row, its index among its old cells, followed by the new ones; [`FILL`] for the fill value.
+    indices: Vec<u64>,
     /// The new cells that are old ones, too: the index among the old cells of the object, and that of the new cell.
     pub(super) both: Vec<(u64, u64)>,
     /// The new cells that are no old ones.
@@ -100,7 +104,7 @@ impl NewCells {
                     (None, Some(_)) => sources.added += 1,
                     _ => {}
                 }
-                sources.indices.push(new.map(|new| of_old + new).or(old));
+                sources.indices.push(new.map(|new| of_old + new).or(old).unwrap_or(FILL));
             }
         });
         sources
@@ -129,8 +133,10 @@ impl Sources {
         // Without old cells, no index is one of them.
         let behind = if old.is_some() { 0 } else { self.old };
         let all = concat(&parts).map_err(&failed)?;
-        let indices: UInt64Array =
-            self.indices.into_iter().map(|at| at.map(|at| at - behind)).collect();
+        let mut indices = self.indices;
+        let is_cell = NullBuffer::from_iter(indices.iter().map(|at| *at != FILL));
+        indices.iter_mut().for_each(|at| *at = if *at == FILL { 0 } else { *at - behind });
+        let indices = UInt64Array::new(indices.into(), Some(is_cell));
         take(&all, &indices, None).map_err(failed)
     }
 }

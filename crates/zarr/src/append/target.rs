@@ -29,7 +29,7 @@ use super::variable::{TargetVariable, plain};
 use crate::store::ZarrReader;
 
 /// The most objects that a program that was stopped may have left.
-const MOST_LEFT: usize = 1 << 20;
+pub(super) const MOST_LEFT: usize = 1 << 20;
 
 /// The document of a group, or of an array.
 pub(super) const DOCUMENT: &str = "zarr.json";
@@ -106,8 +106,10 @@ pub struct ZarrTarget {
     pub(super) variables: Vec<TargetVariable>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
-    /// The objects that it has staged.
-    pub(super) staged: StagedObjects,
+    /// The objects that it has staged, and those of programs before.
+    staged: StagedObjects,
+    /// The documents of other arrays over the dimension that it made longer.
+    others: Vec<(String, Bytes)>,
 }
 
 impl ZarrTarget {
@@ -170,8 +172,13 @@ impl ZarrTarget {
         for variable in labels.iter().chain(&variables) {
             variable.check_cells().map_err(|error| objects.named(error))?;
         }
-        let staged = StagedObjects::from_names(&staged);
-        let target = Self { root, metadata, dimensions, labels, variables, left, staged };
+        let id = left.as_ref().map_or("", |left| &left.id);
+        let staged = StagedObjects::from_names(id, &staged);
+        let others = match &left {
+            Some(left) => documents_beside(&objects, &metadata, &left.dimension, columns).await?,
+            None => vec![],
+        };
+        let target = Self { root, metadata, dimensions, labels, variables, left, staged, others };
         target.check_documents().map_err(|error| objects.named(error))?;
         Ok(target)
     }
@@ -198,40 +205,43 @@ impl ZarrTarget {
         Ok(())
     }
 
-    /// Returns the writes that end the append of a program that was stopped: staged objects take their places, or are forgotten, documents get
-    /// the length that they lack, and objects behind the array are deleted. The documents of this target have the length from then on.
-    ///
-    /// # Errors
-    /// `Usage` if the journal names more objects than a program writes.
-    pub(super) fn repair(&mut self) -> Result<Vec<Write>> {
-        let Some(left) = self.left.take() else { return Ok(vec![]) };
-        let staged = std::mem::take(&mut self.staged);
-        let mut writes = match self.is_committed(&left) {
-            true => staged.in_place(),
-            false => vec![staged.forgotten()],
-        };
-        let (mut documents, mut objects) = (vec![], vec![]);
-        for variable in self.labels.iter_mut().chain(&mut self.variables) {
-            let name = variable.name().to_owned();
-            let metadata = &self.metadata[&name];
+    /// Returns the documents of arrays that lack the length that the root has.
+    fn documents_of(&self, left: &Journal) -> Result<Vec<Content>> {
+        let own = self.labels.iter().chain(&self.variables);
+        let own = own.map(|variable| (variable.name(), &variable.document));
+        let others = self.others.iter().map(|(name, document)| (name.as_str(), document));
+        let mut documents = vec![];
+        for (name, document) in own.chain(others) {
+            let metadata = &self.metadata[name];
             let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
             let len = metadata["shape"][axis].as_u64().unwrap_or_default();
-            if parse(&variable.document)?["shape"][axis].as_u64() != Some(len) {
-                variable.document = with_length(&variable.document, &[], axis, len)?;
-                let object = format!("{name}/{DOCUMENT}");
-                documents.push(Content::new(object, variable.document.clone()));
+            if parse(document)?["shape"][axis].as_u64() != Some(len) {
+                let bytes = with_length(document, &[], axis, len)?;
+                documents.push(Content::new(format!("{name}/{DOCUMENT}"), bytes));
             }
+        }
+        Ok(documents)
+    }
+
+    /// Returns the names of objects behind the array.
+    ///
+    /// # Errors
+    /// `Usage` if the journal names more of them than a program writes.
+    fn objects_of(&self, left: &Journal) -> Result<Vec<Arc<str>>> {
+        let mut objects = vec![];
+        for variable in self.labels.iter().chain(&self.variables) {
+            let metadata = &self.metadata[variable.name()];
+            let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
             let most = MOST_LEFT.saturating_sub(objects.len());
             objects.extend(variable.objects_behind(axis, left.to, most).ok_or_else(|| {
-                let Journal { dimension, from, to, .. } = &left;
+                let Journal { dimension, from, to, .. } = left;
                 Error::usage(format!(
                     "it tells of {dimension} from {from} to {to}, which are too many objects; remove it if no program appends"
                 ))
                 .in_file(JOURNAL)
             })?);
         }
-        writes.extend([Write::Replace(documents), Write::Delete(objects)]);
-        Ok(writes)
+        Ok(objects)
     }
 
     /// Whether a program that was stopped had made its append visible.
@@ -306,12 +316,31 @@ impl AppendTarget for ZarrTarget {
         &self.dimensions
     }
 
+    /// Staged objects take their places, or are forgotten. Documents get the length that they lack, and objects behind the array are deleted.
+    fn repair(&mut self) -> Result<(Vec<Write>, bool)> {
+        let Some(left) = self.left.take() else { return Ok((vec![], false)) };
+        let staged = std::mem::take(&mut self.staged);
+        let is_committed = self.is_committed(&left);
+        let changes_cells = is_committed && staged.has_own();
+        let mut writes = if is_committed { staged.in_place() } else { vec![] };
+        writes.push(staged.forgotten());
+        writes.push(Write::Replace(self.documents_of(&left)?));
+        writes.push(Write::Delete(self.objects_of(&left)?));
+        writes.push(Write::Delete(vec![JOURNAL.into()]));
+        Ok((writes, changes_cells))
+    }
+
     fn writer(
         self: Box<Self>,
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,
         existing: ExistingCells,
     ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)> {
+        if self.left.is_some() {
+            let message =
+                "a program was stopped while it wrote; apply the writes of `repair` first";
+            return Err(Error::usage(message).in_file(JOURNAL));
+        }
         let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
         let new = new.collect::<Result<Vec<_>>>()?;
         let there =
@@ -377,6 +406,23 @@ fn common_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>, array: &[u64]) -> V
     }
     // A box that is longer than the array has all objects along the axis.
     common.iter().zip(array).map(|(len, array)| (*len).min((*array).max(1))).collect()
+}
+
+/// Returns the documents of arrays over a dimension that are no columns.
+async fn documents_beside(
+    objects: &Objects,
+    metadata: &BTreeMap<String, Value>,
+    dimension: &str,
+    columns: &[&str],
+) -> Result<Vec<(String, Bytes)>> {
+    let is_beside = |(name, metadata): &(&String, &Value)| {
+        !columns.contains(&name.as_str()) && axis_of(metadata, dimension).is_some()
+    };
+    let names: Vec<String> =
+        metadata.iter().filter(is_beside).map(|(name, _)| name.clone()).collect();
+    let at = |name: &String| Location::new(format!("{name}/{DOCUMENT}"), ByteRange::Whole);
+    let documents = objects.read(&names.iter().map(at).collect::<Vec<_>>()).await?;
+    Ok(names.into_iter().zip(documents).collect())
 }
 
 /// Returns the metadata of all arrays, by path.

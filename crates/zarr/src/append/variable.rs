@@ -21,7 +21,7 @@ use gridfusion_core::array::{
 };
 use gridfusion_core::grid::{AxisSelection, ChunkGrid, ChunkTask, unravel};
 use gridfusion_core::tile::{Request, Tile, leave_out_absent};
-use gridfusion_core::write::cells_of_chunks;
+use gridfusion_core::write::{ExistingCells, cells_of_chunks};
 use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
@@ -153,11 +153,13 @@ impl TargetVariable {
     }
 
     /// The bytes that putting an object together takes: its cells as they are read, together and encoded.
-    pub(super) fn object_memory(&self) -> u64 {
+    pub(super) fn object_memory(&self, existing: ExistingCells) -> u64 {
         /// The bytes of a text, as far as they are known.
         const TEXT: usize = 16;
+        // The bytes that tell where a cell comes from.
+        let source = if existing == ExistingCells::Refuse { 9 } else { 33 };
         let width = self.cell.stored.bits().primitive_width().unwrap_or(TEXT) as u64;
-        self.object_shape.iter().product::<u64>().saturating_mul(4 * width)
+        self.object_shape.iter().product::<u64>().saturating_mul(4 * width + source)
     }
 
     /// Returns the names of objects that begin behind the end of an axis, and before an index; `None` if they are more than `most`.

@@ -114,6 +114,11 @@ impl NewArrayPlan {
         Ok(Self { target, options, location, schema })
     }
 
+    /// Whether a column is a dimension.
+    pub fn is_dimension(&self, name: &str) -> bool {
+        self.options.dimensions.iter().flatten().any(|it| it == name)
+    }
+
     fn config(&self) -> Result<FileSinkConfig> {
         sink_config(&self.location, self.target.name(), Arc::clone(&self.schema))
     }

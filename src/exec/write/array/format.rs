@@ -27,6 +27,7 @@ use super::append::AfterWrite;
 use super::dimensions::{DimensionColumn, dimension_columns};
 use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
+use super::replacement::explained;
 use super::sink::ArraySink;
 use super::targets::{TargetFormat, targets};
 
@@ -123,7 +124,10 @@ impl WrittenFormat {
             config.output_schema.fields().iter().map(|it| it.name().as_str()).collect();
         let (folder, _) = place.existing()?;
         let objects = Arc::new(Objects::many_rewritten(folder));
-        let array = self.target.open(objects, &columns).await?;
+        let array = match self.target.open(objects, &columns).await {
+            Ok(array) => array,
+            Err(error) => return Err(explained(&place, error).await),
+        };
         let dimension = |it: &TargetDimension| {
             let column = columns.iter().position(|column| *column == it.name);
             let order = SortOptions { descending: it.descends, nulls_first: false };

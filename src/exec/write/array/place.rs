@@ -14,6 +14,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, ObjectStoreExt};
 
+use super::replacement::left_beside;
 use super::targets::TargetFormat;
 use crate::exec::config::GridfusionConfig;
 
@@ -134,6 +135,12 @@ impl TargetPlace {
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self) -> Result<()> {
         let Self { name, object, .. } = self;
+        if let Some(old) = self.local.as_deref().and_then(left_beside) {
+            return exec_err!(
+                "a program was stopped while it replaced '{name}', whose old array is '{}'; rename that, or remove it",
+                old.display()
+            );
+        }
         match self.found().await? {
             None => Ok(()),
             Some(_) if !object.is_empty() => exec_err!(

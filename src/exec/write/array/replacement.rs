@@ -15,11 +15,14 @@ use std::{fs, io};
 
 use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{exec_datafusion_err, exec_err};
-use datafusion::error::Result;
+use datafusion::common::{exec_datafusion_err, exec_err, plan_datafusion_err};
+use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use gridfusion_core::format::{ByteRange, Location};
-use gridfusion_core::io::{ExistingObject, Folder, MAX_CONCURRENT_IO, StoreFolder, WritableFolder};
+use gridfusion_core::io::{
+    ExistingObject, Folder, FolderEntry, LocalFolder, MAX_CONCURRENT_IO, StoreFolder,
+    WritableFolder,
+};
 use gridfusion_core::tile::{Objects, WriteSession};
 
 use super::place::TargetPlace;
@@ -58,33 +61,47 @@ impl Replacement {
         target: &dyn TargetFormat,
         unlocks: bool,
     ) -> Result<Option<Self>> {
-        let marks = target.marks();
-        if let Some(path) = &place.local {
-            restore(path)?;
-        } else if let Some(stopped) = progress_of(place).await? {
-            let (above, name) = place.above()?;
-            let has_deleted = *stopped == *MOVING.as_bytes();
-            move_objects(&above, &name, &place.beside(NEW)?, marks, has_deleted).await?;
+        if let Some(path) = place.local.as_ref().filter(|path| !path.exists()) {
+            restore(path, unlocks).await?;
+            if !path.exists() {
+                return Ok(None);
+            }
         }
-        let there = place.folder.list("").await?;
-        let Some(first) = there.first() else { return Ok(None) };
-        if !there.iter().any(|it| marks.contains(&it.name.as_str())) {
-            return exec_err!(
-                "'{}' has '{}', and is no {} array: only an array is overwritten",
-                place.name,
-                first.name,
-                target.name()
-            );
+        // Nothing that the session knows of the folder counts here.
+        let (there, writable) = place.existing()?;
+        if there.list("").await?.is_empty() {
+            return Ok(None);
         }
-        let (above, name) = place.above()?;
-        let folder = Arc::new(place.beside(NEW)?);
-        let (_, writable) = place.existing()?;
+        check_array(place, target, there.as_ref()).await?;
         let mut session = WriteSession::new(writable);
         lock(&mut session, unlocks).await?;
-        // A program that was stopped may have left some.
+        match Self::locked(place, target, there).await {
+            Ok((above, name, folder)) => {
+                let (local, marks) = (place.local.clone(), target.marks());
+                Ok(Some(Self { above, name, folder, local, marks, session }))
+            }
+            Err(error) => {
+                session.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Goes on where a program was stopped, and removes what it has left beside the array.
+    async fn locked(
+        place: &TargetPlace,
+        target: &dyn TargetFormat,
+        there: Arc<dyn Folder>,
+    ) -> Result<(Arc<StoreFolder>, String, Arc<StoreFolder>)> {
+        let (above, name) = place.above()?;
+        let folder = Arc::new(place.beside(NEW)?);
+        if let Some(stopped) = progress_of(&there).await? {
+            let has_deleted = *stopped == *MOVING.as_bytes();
+            move_objects(&above, &name, &folder, target.marks(), has_deleted).await?;
+        }
+        check_array(place, target, there.as_ref()).await?;
         delete_all(&folder, folder.some_below("", usize::MAX).await?).await?;
-        let local = place.local.clone();
-        Ok(Some(Self { above, name, folder, local, marks, session }))
+        Ok((above, name, folder))
     }
 
     /// Puts the new array into the place of the old one.
@@ -115,7 +132,7 @@ async fn move_objects(
     marks: &'static [&'static str],
     has_deleted: bool,
 ) -> Result<()> {
-    let is_mark = |object: &String| marks.contains(&object.as_str());
+    let is_mark = |object: &String| object.split('/').next().is_some_and(|it| marks.contains(&it));
     let is_of_writers = |object: &str| [PROGRESS, LOCK].contains(&object);
     let below = |object: &str| format!("{name}/{object}");
     let progress = async |text: &'static str| {
@@ -145,10 +162,42 @@ async fn move_objects(
 }
 
 /// Returns the text that tells how far a program came that was stopped.
-async fn progress_of(place: &TargetPlace) -> Result<Option<Bytes>> {
-    let objects = Objects::many_rewritten(Arc::clone(&place.folder) as _);
+async fn progress_of(folder: &Arc<dyn Folder>) -> Result<Option<Bytes>> {
+    let objects = Objects::many_rewritten(Arc::clone(folder));
     let at = Location::new(PROGRESS, ByteRange::Whole);
     Ok(objects.read_if_present(&[at]).await?.into_iter().flatten().next())
+}
+
+/// Returns the error for a place without an array, if that is so because a program was stopped.
+pub(super) async fn explained(place: &TargetPlace, error: DataFusionError) -> DataFusionError {
+    let Ok((folder, _)) = place.existing() else { return error };
+    match progress_of(&folder).await {
+        Ok(Some(_)) => plan_datafusion_err!(
+            "a program was stopped while it replaced the array at '{}'; replace it again, with mode 'overwrite'",
+            place.name
+        ),
+        _ => error,
+    }
+}
+
+/// Fails if the folder is no array, and none that was being replaced.
+async fn check_array(
+    place: &TargetPlace,
+    target: &dyn TargetFormat,
+    folder: &dyn Folder,
+) -> Result<()> {
+    let there = folder.list("").await?;
+    let is_known =
+        |it: &&FolderEntry| it.name == PROGRESS || target.marks().contains(&it.name.as_str());
+    if there.iter().any(|it| is_known(&it)) {
+        return Ok(());
+    }
+    let other = there.iter().find(|it| it.name != LOCK).map_or("", |it| &it.name);
+    exec_err!(
+        "'{}' has '{other}', and is no {} array: only an array is overwritten",
+        place.name,
+        target.name()
+    )
 }
 
 async fn delete_all(folder: &StoreFolder, objects: Vec<String>) -> Result<()> {
@@ -164,17 +213,44 @@ fn beside(path: &LocalPath, ending: &str) -> PathBuf {
 }
 
 /// Gives an array its name again, if a program was stopped between two renames.
-fn restore(path: &LocalPath) -> io::Result<()> {
+async fn restore(path: &LocalPath, unlocks: bool) -> Result<()> {
     let old = beside(path, OLD);
-    match !path.exists() && old.exists() {
-        true => fs::rename(old, path),
-        false => Ok(()),
+    if !old.exists() {
+        return Ok(());
     }
+    // A program that is not stopped has the lock of this folder.
+    let mut session = WriteSession::new(Arc::new(LocalFolder::open(&old, false)?));
+    lock(&mut session, unlocks).await?;
+    let renamed = fs::rename(&old, path);
+    session.release().await?;
+    Ok(renamed?)
+}
+
+/// Returns the folder of an array that a program was about to replace, if the array itself is gone.
+pub(super) fn left_beside(path: &LocalPath) -> Option<PathBuf> {
+    let old = beside(path, OLD);
+    (!path.exists() && old.exists()).then_some(old)
+}
+
+/// Writes all files below a folder to the disk.
+fn sync_all(folder: &LocalPath) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => sync_all(&entry.path())?,
+            false => fs::File::open(entry.path())?.sync_all()?,
+        }
+    }
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    Ok(())
 }
 
 /// Renames two folders, and removes the old one.
 fn swap(path: &LocalPath) -> io::Result<()> {
     let (new, old) = (beside(path, NEW), beside(path, OLD));
+    // The old array goes, so the new one must not be in memory only.
+    sync_all(&new)?;
     // A program that was stopped may have left it.
     if old.exists() {
         fs::remove_dir_all(&old)?;

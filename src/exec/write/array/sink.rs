@@ -8,16 +8,16 @@ use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use datafusion::common::{exec_err, plan_err};
+use datafusion::common::{ScalarValue, exec_err, plan_err};
 use datafusion::datasource::physical_plan::FileSinkConfig;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::io::{Folder, StoreFolder};
+use gridfusion_core::io::StoreFolder;
 use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{
     ArrayWriter, Attributes, ExistingCells, NewArray, NewDimension, NewVariable,
@@ -116,12 +116,14 @@ impl ArraySink {
         if sink.options.mode == WriteMode::Append {
             return Ok(sink);
         }
-        // Types and encodings that cannot be written fail before the query runs.
-        let empty = sink
-            .dimensions
-            .iter()
-            .map(|it| new_empty_array(sink.config.output_schema().field(it.column).data_type()));
-        sink.writer(empty.collect(), "")?;
+        // Types and encodings that cannot be written fail before the query runs. A label stands for those to come.
+        let any = sink.dimensions.iter().map(|it| {
+            let data_type = sink.config.output_schema().field(it.column).data_type();
+            ScalarValue::new_default(data_type)
+                .and_then(|label| label.to_array())
+                .unwrap_or_else(|_| new_empty_array(data_type))
+        });
+        sink.writer(any.collect(), "")?;
         Ok(sink)
     }
 
@@ -232,9 +234,8 @@ impl ArraySink {
         let (session, runtime) = (context.session_config(), context.runtime_env());
         let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
         if self.options.mode == WriteMode::Append {
-            let (folder, writable) = place.existing()?;
-            let mut session = WriteSession::new(writable);
-            let appended = self.append(data, folder, &mut session, context).await;
+            let mut session = WriteSession::new(place.existing()?.1);
+            let appended = self.append(data, &place, &mut session, context).await;
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
@@ -267,7 +268,8 @@ impl ArraySink {
         let writer = self.writer(labels, object)?;
         self.check_cells(writer.array(), rows)?;
         let mut session = WriteSession::new(folder);
-        let replaces = self.options.mode == WriteMode::Overwrite;
+        // A folder has no array by now, and two writers may be making one.
+        let replaces = self.options.mode == WriteMode::Overwrite && self.target.is_one_file();
         let store = NewStore::new(writer, places, replaces, &self.metrics, context);
         let written = store.write(stored, &mut session, context).await;
         ended(written.map(|()| rows), session).await
@@ -294,15 +296,26 @@ impl ArraySink {
     async fn append(
         &self,
         data: SendableRecordBatchStream,
-        folder: Arc<dyn Folder>,
+        place: &TargetPlace,
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<u64> {
         lock(session, self.options.unlocks).await?;
-        let objects = Arc::new(Objects::many_rewritten(folder));
+        let objects =
+            || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));
         let columns: Vec<&str> =
             self.schema().fields().iter().map(|it| it.name().as_str()).collect();
-        let array = self.target.open(objects, &columns).await?;
+        let mut array = self.target.open(objects()?, &columns).await?;
+        let (repair, changes_cells) = array.repair()?;
+        if !repair.is_empty() {
+            session.write(repair).await?;
+            if changes_cells {
+                return exec_err!(
+                    "another program was stopped while it changed cells of the array; all of its cells are in place now, so run the statement again"
+                );
+            }
+            array = self.target.open(objects()?, &columns).await?;
+        }
         let planned =
             self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));
         let found = array.dimensions().iter().map(|it| (&it.name, it.descends));
