@@ -1,4 +1,4 @@
-//! Measures `COPY … TO` arrays beside the work that nobody can spare: reading the rows, sorting them, compressing the chunks, writing the bytes.
+//! Measures `COPY … TO` arrays beside the work that each program has: reading the rows, sorting them, compressing the chunks, writing the bytes.
 //!
 //! The field has 1000 days × 165 latitudes × 144 longitudes of f32 (95 MB), in chunks of 25 days. `writing_peer.py` measures xarray with Dask
 //! on the same stores, with two threads. `GRIDFUSION_BENCH_LARGE=1` makes the field 1 GB, and `GRIDFUSION_BENCH_SMALL=1` shrinks it for a

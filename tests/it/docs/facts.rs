@@ -1,13 +1,14 @@
 //! Facts that pages, help and comments repeat: formats, functions, endings, options, features and limits. Each is compared
 //! with the one place in the sources that has it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use gridfusion::built_in_formats;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, built_in_formats};
 
 use crate::docs::style::checked_files;
-use crate::support::shipped;
+use crate::support::{query, shipped};
 
 fn read(path: &str) -> String {
     fs::read_to_string(shipped(path)).unwrap()
@@ -54,10 +55,26 @@ fn programs(folder: &str) -> BTreeSet<String> {
     files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
+/// The modes in which `COPY` writes each format.
+fn modes() -> BTreeMap<&'static str, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ctx = SessionContext::new();
+    ctx.enable_gridfusion();
+    let modes = ["zarr", "netcdf", "tet", "tiledb"].map(|name| {
+        let sql = format!("COPY (SELECT 1 AS v) TO 'x' STORED AS {name} OPTIONS ('mode' 'none')");
+        let error = runtime.block_on(query(&ctx, &sql)).unwrap_err().to_string();
+        let (_, modes) = error.split_once(&format!("the format {name} has ")).unwrap();
+        let modes = modes.lines().next().unwrap().split(" and ").map(|it| format!("`{it}`"));
+        (name, modes.collect::<Vec<_>>().join(", "))
+    });
+    modes.into_iter().collect()
+}
+
 #[test]
 fn the_table_of_formats() {
     let formats = built_in_formats();
     let list = |names: Vec<String>| names.join(", ");
+    let modes = modes();
     let row = |format: &dyn gridfusion::ArrayFormat| {
         let title = match format.title() {
             ending if ending.starts_with('.') => format!("`{ending}`"),
@@ -67,14 +84,15 @@ fn the_table_of_formats() {
         let read = std::iter::once(format!("`read_{}`", format.name()));
         let endings = format.endings().iter().map(|it| format!("`{}`", it.ending));
         format!(
-            "| {title} | {} | `{}` | {} |\n",
+            "| {title} | {} | `{}` | {} | {} |\n",
             list(read.chain(facts).collect()),
             format.name().to_uppercase(),
             list(endings.collect()),
+            modes.get(format.name()).map_or("", String::as_str),
         )
     };
     let rows: Vec<String> = formats.iter().map(|format| row(&**format)).collect();
-    let head = "| format | table functions | `STORED AS` | names end with |";
+    let head = "| format | table functions | `STORED AS` | names end with | modes of `COPY` |";
     settle_table("docs/opening-data.md", head, &rows);
 }
 

@@ -1,4 +1,4 @@
-//! Zarr stores that `COPY` writes, as zarr-python and xarray read them.
+//! Zarr stores and TileDB arrays that `COPY` writes, as zarr-python, xarray and TileDB-Py read them.
 
 use std::path::Path;
 use std::process::Command;
@@ -55,13 +55,67 @@ async fn xarray_reads_what_copy_writes() {
     assert!(text.contains("7 stores"), "{text}");
 }
 
+/// Arrays of all kinds, as TileDB-Py reads them: cells, labels, and what TileDB makes of our statistics.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_READERS_PYTHON: a Python with tiledb, pandas and pyarrow"]
+async fn tiledb_reads_what_copy_writes() {
+    let ctx = reducing(2, 1000);
+    let options = ArrayOptions::default();
+    let stations = shipped("examples/data/stations.tet");
+    ctx.register_array_schema("stations", &stations, options.clone()).await.unwrap();
+    ctx.register_array("air", shipped("examples/data/air.nc"), options).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |number: usize, ending: &str| {
+        folder.path().join(format!("{number}.{ending}")).display().to_string()
+    };
+    let queries = [
+        (STORES[0].0, "'chunks' 'time=2,lat=4,lon=5'"),
+        (STORES[1].0, "'filters' 'byteshuffle, gzip=9, sha256'"),
+        (STORES[2].0, "'chunks' 'lat=5,lon=10', 'codec' 'bzip2'"),
+        (STORES[3].0, "'filters' 'double_delta, bit_width_reduction, zstd'"),
+        (
+            "SELECT x, y, v, i, t, b FROM (VALUES (3, 'b', 1.5, 2, 'text', true), (1, 'a', NULL, NULL, NULL, NULL), (3, 'a', 2.5, 7, '', false)) v(x, y, v, i, t, b)",
+            "'dimensions' 'x, y'",
+        ),
+        (STORES[5].0, "'dimensions' 'x', 'filters' 'rle'"),
+        (
+            "SELECT arrow_cast(255 - value, 'UInt8') AS x, value * 1.5 AS v FROM range(6)",
+            "'dimensions' 'x', 'chunks' 'x=4'",
+        ),
+        (
+            "SELECT time, station, value FROM stations.temperature WHERE time < TIMESTAMP '2024-01-03'",
+            "'chunks' 'time=7,station=4', 'can_grow' 'true'",
+        ),
+    ];
+    for (number, (sql, options)) in queries.iter().enumerate() {
+        query(
+            &ctx,
+            &format!(
+                "COPY ({sql}) TO '{}' STORED AS TILEDB OPTIONS ({options})",
+                at(number, "tdb")
+            ),
+        )
+        .await
+        .unwrap();
+        query(&ctx, &format!("COPY ({sql}) TO '{}'", at(number, "parquet"))).await.unwrap();
+    }
+    let all = queries[7].0.replace("01-03", "01-04");
+    let more = all.replace("WHERE", "WHERE time >= TIMESTAMP '2024-01-03' AND");
+    query(&ctx, &format!("COPY ({more}) TO '{}' OPTIONS ('mode' 'append')", at(7, "tdb")))
+        .await
+        .unwrap();
+    query(&ctx, &format!("COPY ({all}) TO '{}'", at(7, "parquet"))).await.unwrap();
+    let text = python("read_tiledb.py", &[], folder.path());
+    assert!(text.contains("8 arrays"), "{text}");
+}
+
 /// Runs a script with these words and a folder, and returns what it prints.
 fn python(script: &str, words: &[&str], folder: &Path) -> String {
     let mut command = Command::new(variable("GRIDFUSION_READERS_PYTHON"));
     command.arg(shipped(&format!("tests/data/foreign/{script}"))).args(words).arg(folder);
     let outcome = command.output().unwrap();
     let [text, errors] = [&outcome.stdout, &outcome.stderr].map(|it| String::from_utf8_lossy(it));
-    assert!(outcome.status.success(), "{text}{errors}");
+    assert!(outcome.status.success(), "{}: {text}{errors}", outcome.status);
     text.into_owned()
 }
 

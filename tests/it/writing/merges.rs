@@ -324,7 +324,7 @@ async fn what_cannot_be_merged_is_refused_and_changes_nothing() {
     assert!(files(&at) == before);
 }
 
-/// What a program that was stopped has staged takes its place; what others have staged does not.
+/// Objects that a stopped program has staged take their places, and those of others do not.
 #[tokio::test]
 async fn staged_objects_belong_to_one_writer() {
     let case = Case::new(reducing(2, 512)).await;

@@ -107,7 +107,9 @@ async fn what_has_no_place_in_netcdf_is_refused_and_leaves_nothing() {
 async fn options_of_all_formats_are_on_the_page() {
     let page = std::fs::read_to_string(crate::support::shipped("docs/writing.md")).unwrap();
     let case = Case::new(reducing(1, 512)).await;
-    for (name, format) in [("x.zarr", "Zarr"), ("x.nc", "NetCDF"), ("x.tet", ".tet")] {
+    for (name, format) in
+        [("x.zarr", "Zarr"), ("x.nc", "NetCDF"), ("x.tet", ".tet"), ("x.tdb", "TileDB")]
+    {
         let error = case.copy(SITES, name, "'no' 'x'").await.unwrap_err();
         let options = error.trim().rsplit_once("its options are ").unwrap().1.split(", ");
         let options: Vec<&str> = options.collect();

@@ -49,8 +49,15 @@ impl Axes {
         if lens.is_empty() {
             return Err(Error::unsupported("a TileDB array without dimensions"));
         }
-        let counts = array.dimensions().iter().map(|it| counts_of(&it.labels));
-        let counts = counts.collect::<Result<Vec<_>>>()?;
+        // TileDB 2.30 does not come to an end where the last coordinate is the greatest of its type.
+        let ends = |(datatype, low): &(Datatype, i128), len: u64| {
+            low + i128::from(len) <= greatest(*datatype)
+        };
+        let counts = array.dimensions().iter().zip(lens).map(|(it, len)| {
+            let counts = counts_of(&it.labels)?.into_iter();
+            Ok(counts.filter(|it| ends(it, *len)).collect())
+        });
+        let counts = counts.collect::<Result<Vec<Vec<_>>>>()?;
         let is_common = |datatype: &Datatype| {
             counts.iter().all(|them| them.iter().any(|(known, _)| known == datatype))
         };
@@ -99,12 +106,12 @@ fn dimension(
     DimensionSchema { name, datatype, domain, pipeline: Pipeline { filters: vec![] } }
 }
 
-/// Returns the greatest extent, not above `extent`, with which the last tile ends within the type.
+/// Returns the greatest extent, not above `extent`, with which the last tile ends before the greatest coordinate of the type.
 fn fitting_extent(datatype: Datatype, low: i128, len: u64, extent: u64) -> u64 {
     let most = greatest(datatype);
     let fits = |extent: &u64| {
         let end = low + i128::from(len.div_ceil(*extent)) * i128::from(*extent) - 1;
-        end <= most && i128::from(*extent) <= most
+        end < most && i128::from(*extent) <= most
     };
     (1..=extent.clamp(1, len.max(1))).rev().find(fits).unwrap_or(1)
 }
@@ -267,12 +274,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tile_ends_within_the_type() {
-        assert_eq!(fitting_extent(Datatype::Int8, -128, 256, 200), 64);
-        assert_eq!(fitting_extent(Datatype::UInt8, 250, 6, 4), 3);
+    fn the_last_tile_ends_before_the_end_of_the_type() {
+        assert_eq!(fitting_extent(Datatype::Int8, -128, 255, 200), 85);
+        assert_eq!(fitting_extent(Datatype::UInt8, 250, 5, 4), 1);
         assert_eq!(fitting_extent(Datatype::UInt64, 0, 10, 4), 4);
         assert_eq!(fitting_extent(Datatype::Int32, 0, 3, 100), 3);
         let high = i128::from(u64::MAX);
-        assert_eq!(fitting_extent(Datatype::UInt64, high - 4, 5, 3), 1);
+        assert_eq!(fitting_extent(Datatype::UInt64, high - 4, 4, 3), 2);
     }
 }

@@ -168,7 +168,7 @@ impl NewField {
         block.0
     }
 
-    /// Returns the bytes of the least or the greatest number. Those of a tile without numbers are the opposite ends of the type.
+    /// Returns the bytes of the least or the greatest number. A tile without numbers has the opposite ends of the type.
     fn bound(&self, bounds: Option<(ZoneBound, ZoneBound)>, is_least: bool) -> Vec<u8> {
         let Some(element) = self.encoder.cell.element else { return vec![] };
         let size = element.size() as usize;

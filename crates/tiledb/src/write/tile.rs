@@ -40,7 +40,7 @@ pub(super) enum Nulls {
     Value(ArrayRef),
     /// In a file of validity.
     Validity,
-    /// Not at all.
+    /// NULL is refused.
     Refused,
 }
 

@@ -150,7 +150,7 @@ impl NewTiles {
         Some(tile)
     }
 
-    /// Appends all tiles that are left. Those that did not come are NULL.
+    /// Appends all tiles that are left. Cells that did not come are NULL.
     ///
     /// # Errors
     /// `Usage` if one did not come, and NULL cannot be stored.
