@@ -256,7 +256,7 @@ impl ZarrAppender {
         let stored = variable
             .stored(&new, |at| format!("the label {}", start + at as u64))
             .map_err(|error| error.about(&format!("the labels of {name}")))?;
-        let new = NewCells::new(vec![start..end], stored, None);
+        let new = NewCells::new(std::iter::once(start..end).collect(), stored, None);
         self.cut(variable, &new, &[end], runtime)
     }
 
