@@ -44,6 +44,13 @@ fn store(endpoint: &str, bucket: &str) -> Arc<dyn ObjectStore> {
 }
 
 impl Bucket {
+    /// Asserts that no writer has left an object of its own.
+    async fn assert_nothing_left(&self) {
+        let left = self.store.list(None).map_ok(|it| it.location.to_string());
+        let left: Vec<String> = left.try_collect().await.unwrap();
+        assert!(!left.iter().any(|it| it.contains(".gridfusion")), "{left:?}");
+    }
+
     fn new(what: &str) -> Self {
         let endpoint = endpoint();
         // A server keeps the buckets of earlier runs.
@@ -212,7 +219,40 @@ async fn stores_become_longer() {
     assert!(error.contains("process 7 appends"), "{error}");
     let unlocked = append.replace("'append')", "'append', 'unlock' 'true')");
     query(&bucket.session(), &unlocked).await.unwrap();
-    let left = bucket.store.list(None).map_ok(|it| it.location.to_string());
-    let left: Vec<String> = left.try_collect().await.unwrap();
-    assert!(!left.iter().any(|it| it.contains(".gridfusion")), "{left:?}");
+    bucket.assert_nothing_left().await;
+}
+
+/// Cells change, and other arrays take the place of a store, in S3 as on a disk.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_S3_ENDPOINT: a server that speaks S3"]
+async fn stores_change() {
+    let bucket = Bucket::new("change");
+    for (place, format) in [("a/x.zarr", "ZARR"), ("a/x.tdb", "TILEDB")] {
+        let place = bucket.location(place);
+        let copy = |rows: &str, options: &str| {
+            format!("COPY ({rows}) TO '{place}' STORED AS {format} OPTIONS ({options})")
+        };
+        let rows = |until: i64| {
+            format!("SELECT value AS x, CAST(value AS DOUBLE) AS v FROM range({until})")
+        };
+        let sum = format!("SELECT sum(v) FROM read_array('{place}')");
+        query(&bucket.session(), &copy(&rows(9), "'dimensions' 'x', 'chunks' 'x=2'"))
+            .await
+            .unwrap();
+        let session = bucket.session();
+        assert_eq!(cell(&session, &sum).await, "36.0");
+        if format == "ZARR" {
+            let more =
+                "SELECT value AS x, CAST(1000 * (value % 2) AS DOUBLE) AS v FROM range(4, 11)";
+            let merge = copy(more, "'mode' 'append', 'existing' 'overwrite'");
+            query(&session, &merge).await.unwrap();
+            assert_eq!(cell(&session, &sum).await, "3006.0");
+            bucket.assert_nothing_left().await;
+        }
+        let overwrite = "'mode' 'overwrite', 'dimensions' 'x', 'chunks' 'x=3'";
+        query(&session, &copy(&rows(5), overwrite)).await.unwrap();
+        assert_eq!(cell(&session, &sum).await, "10.0");
+        assert_eq!(cell(&bucket.session(), &sum).await, "10.0");
+        bucket.assert_nothing_left().await;
+    }
 }

@@ -261,6 +261,9 @@ async fn statements_change_cells() {
         ],
     )
     .await;
+    let plan = rows_from(&case.ctx, "EXPLAIN INSERT OVERWRITE t SELECT * FROM t").await;
+    let plan = plan.concat().concat();
+    assert!(plan.contains("mode=append, existing=clear, dimensions=[day, site]"), "{plan}");
     // An alias, columns of two tables with one name, and a match by one label only.
     check(
         "MERGE INTO t AS a USING (VALUES (2, 0.5), (3, 0.25)) AS s(day, v) ON a.day = s.day \

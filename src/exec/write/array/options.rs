@@ -55,6 +55,11 @@ impl WriteMode {
     }
 }
 
+/// Returns the word for the fate of cells that are there already.
+pub(super) fn word_for(existing: ExistingCells) -> &'static str {
+    EXISTING.iter().find(|it| it.1 == existing).map_or("", |it| it.0)
+}
+
 /// The options of a new array.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WriteOptions {

@@ -27,7 +27,7 @@ use super::append::AfterWrite;
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
 use super::new_store::NewStore;
-use super::options::{WriteMode, WriteOptions};
+use super::options::{WriteMode, WriteOptions, word_for};
 use super::place::TargetPlace;
 use super::replacement::Replacement;
 use super::stored_rows::StoredRows;
@@ -418,6 +418,9 @@ impl DisplayAs for ArraySink {
         write!(f, "ArraySink: format={}", self.target.name())?;
         if self.options.mode != WriteMode::Create {
             write!(f, ", mode={}", self.options.mode)?;
+        }
+        if self.options.existing != ExistingCells::Refuse {
+            write!(f, ", existing={}", word_for(self.options.existing))?;
         }
         write!(f, ", dimensions=[{dimensions}], variables=[{variables}]")
     }
