@@ -42,6 +42,8 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| failed(&path, error))
 }
 
+/// The beginning of the names of folders that writers make for themselves.
+const HIDDEN: &str = ".gridfusion-";
 /// The end of the names of drafts.
 const DRAFT: &str = ".draft";
 
@@ -115,18 +117,28 @@ fn remove_empty_folders(file: &Path, most: usize) {
     }
 }
 
-/// Removes all drafts below a folder.
+/// Removes all drafts below a folder, and hidden folders that are empty then: only writers have made such.
 fn remove_drafts(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type()?.is_dir() {
             remove_drafts(&entry.path())?;
+            if is_hidden(&entry.path()) {
+                // Fails if something else is in it.
+                let _ = fs::remove_dir(entry.path());
+            }
         } else if name.starts_with('.') && name.ends_with(DRAFT) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Whether a folder, or one that it is in, has a name that writers choose.
+fn is_hidden(folder: &Path) -> bool {
+    let mut parts = folder.components();
+    parts.any(|part| part.as_os_str().to_string_lossy().starts_with(HIDDEN))
 }
 
 /// Removes a file that is of no more use, and logs a warning if that fails.
