@@ -1,7 +1,11 @@
 //! `INSERT INTO` the tables of Zarr stores.
 
+use std::fs;
+
 use datafusion::dataframe::DataFrameWriteOptions;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+use serde_json::json;
 
 use super::append::files;
 use super::zarr::Case;
@@ -105,4 +109,77 @@ async fn what_has_no_place_is_refused_and_changes_nothing() {
         assert!(files(&case.at("x.zarr")) == before, "{sql}");
     }
     assert_eq!(rows_from(&case.ctx, ALL).await, [["6", "6", "15.0", "15", "1"]]);
+}
+
+/// Adds an array over a part of the dimensions to a store, and makes it a coordinate of `t`.
+fn add_coordinate(case: &Case, name: &str, shape: &[u64], dimensions: &[&str], cells: &[f64]) {
+    let store = case.at("x.zarr");
+    let read = |path: &str| -> serde_json::Value {
+        serde_json::from_slice(&fs::read(store.join(path)).unwrap()).unwrap()
+    };
+    let mut array = read("t/zarr.json");
+    array["data_type"] = json!("float64");
+    array["fill_value"] = json!("NaN");
+    array["shape"] = json!(shape);
+    array["dimension_names"] = json!(dimensions);
+    array["chunk_grid"]["configuration"]["chunk_shape"] = json!(shape);
+    array["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    array["attributes"] = json!({});
+    let chunk = format!("{name}/c{}", "/0".repeat(shape.len()));
+    fs::create_dir_all(store.join(&chunk).parent().unwrap()).unwrap();
+    fs::write(store.join(chunk), cells.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>())
+        .unwrap();
+    fs::write(store.join(name).join("zarr.json"), array.to_string()).unwrap();
+    let (mut root, mut of_t) = (read("zarr.json"), read("t/zarr.json"));
+    let known = of_t["attributes"]["coordinates"].as_str().unwrap_or_default();
+    of_t["attributes"]["coordinates"] = json!(format!("{known} {name}"));
+    let all = &mut root["consolidated_metadata"]["metadata"];
+    all[name] = array;
+    all["t"] = of_t.clone();
+    fs::write(store.join("t/zarr.json"), of_t.to_string()).unwrap();
+    fs::write(store.join("zarr.json"), root.to_string()).unwrap();
+}
+
+/// Coordinates over a part of the dimensions stay as they are.
+#[tokio::test]
+async fn stores_may_have_coordinates_of_fewer_dimensions() {
+    let case = Case::new(reducing(2, 512)).await;
+    let sql = "SELECT CAST(value / 3 AS INT) AS day, concat('s', value % 3) AS site, CAST(value AS REAL) AS t FROM range(6)";
+    case.copy(sql, "x.zarr", "'dimensions' 'day, site'").await.unwrap();
+    add_coordinate(&case, "height", &[], &[], &[2.0]);
+    add_coordinate(&case, "lon", &[3], &["site"], &[10.0, 11.0, 12.0]);
+    let at = case.at("x.zarr");
+    let create = format!("CREATE EXTERNAL TABLE t STORED AS ZARR LOCATION '{}'", at.display());
+    query(&case.ctx, &create).await.unwrap();
+    query(&case.ctx, "INSERT INTO t (day, site, t) VALUES (2, 's1', 7), (2, 's2', 8)")
+        .await
+        .unwrap();
+    let all = "SELECT day, site, t, height, lon FROM t WHERE day > 0 ORDER BY day, site";
+    let rows: Vec<String> =
+        rows_from(&case.ctx, all).await.into_iter().map(|row| row.join(" ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "1 s0 3.0 2.0 10.0",
+            "1 s1 4.0 2.0 11.0",
+            "1 s2 5.0 2.0 12.0",
+            "2 s0 NULL 2.0 10.0",
+            "2 s1 7.0 2.0 11.0",
+            "2 s2 8.0 2.0 12.0"
+        ]
+    );
+    query(&case.ctx, "MERGE INTO t USING (VALUES (2)) s(day) ON t.day = s.day WHEN MATCHED THEN UPDATE SET t = 0").await.unwrap();
+    assert_eq!(rows_from(&case.ctx, "SELECT sum(t) FROM t").await, [["15.0"]]);
+    let before = files(&at);
+    let insert = "INSERT INTO t (day, site, t, height) VALUES (3, 's1', 7, 2)";
+    let error = query(&case.ctx, insert).await.unwrap_err().to_string();
+    assert!(error.contains("a value of \"height\", which has fewer dimensions"), "{error}");
+    assert!(files(&at) == before);
+    add_coordinate(&case, "week", &[3], &["day"], &[1.0, 1.0, 1.0]);
+    let before = files(&at);
+    query(&case.ctx, &create.replace("TABLE t", "TABLE u")).await.unwrap();
+    let insert = "INSERT INTO u (day, site, t) VALUES (3, 's1', 7)";
+    let error = query(&case.ctx, insert).await.unwrap_err().to_string();
+    assert!(error.contains("because \"week\" has this dimension"), "{error}");
+    assert!(files(&at) == before);
 }

@@ -87,6 +87,24 @@ impl ZarrAppender {
         Self { target, array, longer, existing, named, written, id, staged, has_begun: false }
     }
 
+    /// Whether a variable has a part of the dimensions only.
+    fn is_lesser(&self, variable: usize) -> bool {
+        self.target.lesser.contains(&self.array.variables()[variable].name)
+    }
+
+    /// Fails if rows have a value for an array that has fewer dimensions. `INSERT` makes NULL of columns that it leaves out.
+    fn check_left_out(&self, chunk: &NewChunk, ranges: &[Range<u64>]) -> Result<()> {
+        let name = &self.array.variables()[chunk.variable].name;
+        let cells = &chunk.cells;
+        match (0..cells.len()).find(|at| cells.is_valid(*at)) {
+            None => Ok(()),
+            Some(at) => Err(Error::usage(format!(
+                "the cell {} has a value of \"{name}\", which has fewer dimensions in the array, and stays as it is; leave the column out",
+                self.array.labels_of(ranges, at)
+            ))),
+        }
+    }
+
     fn variable(&self, number: usize) -> Result<&TargetVariable> {
         let name = &self.array.variables()[number].name;
         let found = self.target.variables.iter().find(|it| it.name() == name);
@@ -135,6 +153,9 @@ impl ZarrAppender {
     /// Returns the objects of a chunk.
     fn objects(&self, chunk: &NewChunk, runtime: &Handle) -> Result<Vec<Object>> {
         let ranges = self.array.ranges_of(chunk)?;
+        if self.is_lesser(chunk.variable) {
+            return self.check_left_out(chunk, &ranges).map(|()| vec![]);
+        }
         let variable = self.variable(chunk.variable)?;
         let numbers = self.numbers(&ranges, chunk.given.as_ref());
         let cells = match &numbers {
@@ -266,6 +287,7 @@ impl ZarrAppender {
         let numbers = self.array.chunks_of_region();
         let lens: Vec<u64> = numbers.iter().map(|range| range.end - range.start).collect();
         let all = (0..self.array.variables().len())
+            .filter(|variable| !self.is_lesser(*variable))
             .flat_map(|variable| (0..lens.iter().product()).map(move |number| (variable, number)));
         let chunk = |(variable, number)| {
             let at = unravel(number, &lens).into_iter().zip(&numbers);

@@ -104,6 +104,8 @@ pub struct ZarrTarget {
     /// The variables with the labels of each dimension.
     pub(super) labels: Vec<TargetVariable>,
     pub(super) variables: Vec<TargetVariable>,
+    /// The columns that are arrays over a part of the dimensions. They stay as they are.
+    pub(super) lesser: Vec<String>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
     /// The objects that it has staged, and those of programs before.
@@ -138,14 +140,18 @@ impl ZarrTarget {
             return Err(objects.named(Error::usage(message).in_file(STAGED)));
         }
         let metadata = consolidated(&root).map_err(|error| objects.named(error))?;
-        let (dimensions, variables) =
-            roles(&metadata, columns).map_err(|error| objects.named(error))?;
+        let roles = roles(&metadata, columns).map_err(|error| objects.named(error))?;
+        let Roles { dimensions, variables, lesser } = roles;
         let reader = ZarrReader::read(Arc::clone(&objects), &Documents::default()).await?;
         let arrays = reader.arrays().to_vec();
         let store: Arc<dyn VariableStore> = Arc::new(reader);
         let view = HierarchyView::new(&ResolvedOptions::default(), &ReadOptions::default());
         let group = HierarchyGroup::new(objects.name(), store, view)?;
         let names: Vec<&String> = dimensions.iter().chain(&variables).collect();
+        let others = match &left {
+            Some(left) => documents_beside(&objects, &metadata, &left.dimension, &names).await?,
+            None => vec![],
+        };
         let documents = names.iter().map(|name| at(format!("{name}/{DOCUMENT}")));
         let documents = objects.read(&documents.collect::<Vec<_>>()).await?;
         let paths: Vec<String> = names.iter().map(|name| (*name).clone()).collect();
@@ -174,11 +180,8 @@ impl ZarrTarget {
         }
         let id = left.as_ref().map_or("", |left| &left.id);
         let staged = StagedObjects::from_names(id, &staged);
-        let others = match &left {
-            Some(left) => documents_beside(&objects, &metadata, &left.dimension, columns).await?,
-            None => vec![],
-        };
-        let target = Self { root, metadata, dimensions, labels, variables, left, staged, others };
+        let target =
+            Self { root, metadata, dimensions, labels, variables, lesser, left, staged, others };
         target.check_documents().map_err(|error| objects.named(error))?;
         Ok(target)
     }
@@ -266,6 +269,9 @@ impl ZarrTarget {
         };
         match self.metadata.iter().find(has_it) {
             None => Ok(()),
+            Some((other, _)) if self.lesser.contains(other) => Err(Error::unsupported(format!(
+                "an append along {dimension}, because \"{other}\" has this dimension, and not all of the others"
+            ))),
             Some((other, _)) => Err(Error::usage(format!(
                 "the store has \"{other}\" over {dimension}, too, and the rows have no column for it; select it as well"
             ))),
@@ -352,7 +358,7 @@ impl AppendTarget for ZarrTarget {
         if let Some((axis, _)) = longer {
             self.check_others(&self.dimensions[axis].name)?;
         }
-        for new in &variables {
+        for new in variables.iter().filter(|new| !self.lesser.contains(&new.name)) {
             let variable = self.variables.iter().find(|it| it.name() == new.name);
             let variable = variable.ok_or_else(|| Error::internal("a variable of another name"))?;
             variable.check_column(&new.data_type, new.attributes.get("units"))?;
@@ -408,15 +414,15 @@ fn common_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>, array: &[u64]) -> V
     common.iter().zip(array).map(|(len, array)| (*len).min((*array).max(1))).collect()
 }
 
-/// Returns the documents of arrays over a dimension that are no columns.
+/// Returns the documents of arrays over a dimension, besides those that are known.
 async fn documents_beside(
     objects: &Objects,
     metadata: &BTreeMap<String, Value>,
     dimension: &str,
-    columns: &[&str],
+    known: &[&String],
 ) -> Result<Vec<(String, Bytes)>> {
     let is_beside = |(name, metadata): &(&String, &Value)| {
-        !columns.contains(&name.as_str()) && axis_of(metadata, dimension).is_some()
+        !known.contains(name) && axis_of(metadata, dimension).is_some()
     };
     let names: Vec<String> =
         metadata.iter().filter(is_beside).map(|(name, _)| name.clone()).collect();
@@ -463,13 +469,19 @@ pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
     metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
 }
 
-/// Returns the dimensions of the variables among the columns, in the order of the arrays, and the variables.
-fn roles(
-    metadata: &BTreeMap<String, Value>,
-    columns: &[&str],
-) -> Result<(Vec<String>, Vec<String>)> {
+/// The arrays that columns are.
+struct Roles {
+    /// The dimensions of the variables, in their order.
+    dimensions: Vec<String>,
+    variables: Vec<String>,
+    /// Arrays over a part of the dimensions, which tables repeat for each cell.
+    lesser: Vec<String>,
+}
+
+/// Returns the arrays that columns are.
+fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Result<Roles> {
     let arrays = || metadata.keys().cloned().collect::<Vec<_>>().join(", ");
-    let (mut dimensions, mut variables): (Option<Vec<String>>, Vec<String>) = (None, vec![]);
+    let mut found = vec![];
     for column in columns {
         let Some(array) = metadata.get(*column) else {
             let arrays = arrays();
@@ -477,27 +489,34 @@ fn roles(
                 "the store has no array for the column \"{column}\"; it has {arrays}"
             )));
         };
-        let Some(names) = names_of(array).filter(|names| !names.is_empty()) else {
+        let Some(names) = names_of(array) else {
             return Err(Error::usage(format!("the dimensions of \"{column}\" have no names")));
         };
         if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
             return Err(Error::usage(format!("\"{column}\" has a dimension twice")));
         }
-        if names == [*column] {
-            continue;
+        if names != [*column] {
+            found.push((*column, names));
         }
-        match &dimensions {
-            Some(others) if *others != names => {
+    }
+    let most = found.iter().map(|(_, names)| names.len()).max().filter(|most| *most > 0);
+    let whole = found.iter().find(|(_, names)| Some(names.len()) == most);
+    let dimensions = whole.map(|(_, names)| names.clone());
+    let (mut variables, mut lesser) = (vec![], vec![]);
+    for (column, names) in &found {
+        let Some((first, all)) = whole else { continue };
+        let mut rest = all.iter();
+        match (names == all, names.iter().all(|name| rest.any(|it| it == name))) {
+            (true, _) => variables.push((*column).to_owned()),
+            (false, true) => lesser.push((*column).to_owned()),
+            (false, false) => {
                 return Err(Error::usage(format!(
-                    "\"{column}\" has the dimensions {}, and \"{}\" has {}; append variables of the same dimensions",
+                    "\"{column}\" has the dimensions {}, and \"{first}\" has {}; append variables of the same dimensions",
                     names.join(", "),
-                    variables[0],
-                    others.join(", ")
+                    all.join(", ")
                 )));
             }
-            _ => dimensions = Some(names),
         }
-        variables.push((*column).to_owned());
     }
     let Some(dimensions) = dimensions else {
         return Err(Error::usage(format!("no column is a variable; the store has {}", arrays())));
@@ -512,8 +531,9 @@ fn roles(
             )));
         }
     }
-    match columns.iter().find(|it| !variables.iter().chain(&dimensions).any(|name| name == *it)) {
-        None => Ok((dimensions, variables)),
+    let known = || variables.iter().chain(&dimensions).chain(&lesser);
+    match columns.iter().find(|it| !known().any(|name| name == *it)) {
+        None => Ok(Roles { dimensions, variables, lesser }),
         Some(other) => Err(Error::usage(format!(
             "the column \"{other}\" is a coordinate of another dimension than {}",
             dimensions.join(", ")
