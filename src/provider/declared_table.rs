@@ -72,9 +72,11 @@ impl DeclaredTable {
         }
         if !new_array.is_place_empty(session).await? {
             return plan_err!(
-                "'{location}' is there already, and the table takes its columns from it; leave the column list out"
+                "'{location}' is there, and a {} table takes its columns from the stored arrays; leave the column list out",
+                format.to_uppercase()
             );
         }
+        new_array.check()?;
         let opened = Arc::default();
         let (location, format) = (location.clone(), format.to_owned());
         Ok(Self { location, format, declared, new_array, opened })

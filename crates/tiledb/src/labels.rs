@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::read::ArrayReader;
 use gridfusion_core::tile::{Objects, drive};
-use gridfusion_core::{Error, Result};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 use crate::bytes::{ArrayKind, DimensionLabel, OpenArray, OpenOptions, TileDbArray};
 use crate::reader::TileDbReader;
@@ -64,7 +64,16 @@ pub(crate) async fn axis_labels(
         if dimension.name != index_name(&label.name) || !is_below(&label.uri) || !label.relative {
             continue;
         }
-        let read = read(label, objects, options).await;
+        // Labels hold for all cells, whenever these were written.
+        let options = OpenOptions { start: 0, ..options.clone() };
+        let read = match read(label, objects, &options).await {
+            // Without them, the coordinates are there.
+            Err(error) if matches!(error.kind(), ErrorKind::Usage | ErrorKind::Unsupported) => {
+                log::warn!("the labels \"{}\" are not shown: {error}", label.name);
+                Ok(None)
+            }
+            read => read,
+        };
         let about = |error: Error| error.about(&format!("the labels \"{}\"", label.name));
         found[label.dimension] = read.map_err(about).transpose();
     }

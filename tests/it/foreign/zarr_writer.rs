@@ -83,6 +83,10 @@ async fn tiledb_reads_what_copy_writes() {
             "'dimensions' 'x', 'chunks' 'x=4'",
         ),
         (
+            "SELECT arrow_cast(value, 'UInt8') AS x, value * 1.5 AS v FROM range(100)",
+            "'dimensions' 'x', 'chunks' 'x=4', 'can_grow' 'true'",
+        ),
+        (
             "SELECT time, station, value FROM stations.temperature WHERE time < TIMESTAMP '2024-01-03'",
             "'chunks' 'time=7,station=4', 'can_grow' 'true'",
         ),
@@ -99,14 +103,14 @@ async fn tiledb_reads_what_copy_writes() {
         .unwrap();
         query(&ctx, &format!("COPY ({sql}) TO '{}'", at(number, "parquet"))).await.unwrap();
     }
-    let all = queries[7].0.replace("01-03", "01-04");
+    let all = queries[8].0.replace("01-03", "01-04");
     let more = all.replace("WHERE", "WHERE time >= TIMESTAMP '2024-01-03' AND");
-    query(&ctx, &format!("COPY ({more}) TO '{}' OPTIONS ('mode' 'append')", at(7, "tdb")))
+    query(&ctx, &format!("COPY ({more}) TO '{}' OPTIONS ('mode' 'append')", at(8, "tdb")))
         .await
         .unwrap();
-    query(&ctx, &format!("COPY ({all}) TO '{}'", at(7, "parquet"))).await.unwrap();
+    query(&ctx, &format!("COPY ({all}) TO '{}'", at(8, "parquet"))).await.unwrap();
     let text = python("read_tiledb.py", &[], folder.path());
-    assert!(text.contains("8 arrays"), "{text}");
+    assert!(text.contains("9 arrays"), "{text}");
 }
 
 /// Runs a script with these words and a folder, and returns what it prints.

@@ -277,7 +277,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('timestamp' 'yesterday')
         Error during planning: option 'timestamp' is 'yesterday', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'
     CREATE EXTERNAL TABLE t (a INT) STORED AS TET LOCATION 'examples/data/stations.tet'
-        Error during planning: a TET table takes its columns from the stored arrays; leave the column list out
+        Error during planning: 'examples/data/stations.tet' is there, and a TET table takes its columns from the stored arrays; leave the column list out
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true

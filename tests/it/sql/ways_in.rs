@@ -273,7 +273,7 @@ async fn external_tables_as_in_datafusion() {
     for (what, rest, expected) in [
         ("EXTERNAL TABLE x (a INT)", "", "leave the column list out"),
         ("EXTERNAL TABLE x", "PARTITIONED BY (a)", "a TET table has no PARTITIONED BY"),
-        ("EXTERNAL TABLE x (a INT)", "WITH ORDER (a)", "leave the column list out"),
+        ("EXTERNAL TABLE x (a INT)", "WITH ORDER (a)", "a TET table has no WITH ORDER"),
         ("UNBOUNDED EXTERNAL TABLE x", elevation, "a TET table has no UNBOUNDED"),
         ("EXTERNAL TABLE x", "OPTIONS (dataset 'time', 'tet.dataset' 'time')", "given twice"),
         ("EXTERNAL TABLE x", "OPTIONS ('tiledb.io' 'mmap')", "unknown option 'tiledb.io'"),

@@ -88,6 +88,9 @@ impl Axes {
 /// Coordinates for labels that may be appended.
 const ROOM: u64 = 1 << 40;
 
+/// The tiles whose coordinates may have their labels in one tile.
+const TILES_OF_LABELS: u128 = 1 << 16;
+
 /// Returns a dimension of `len` coordinates from `low` on, and `room` more if the type has them.
 fn dimension(
     name: String,
@@ -98,10 +101,18 @@ fn dimension(
     room: u64,
 ) -> DimensionSchema {
     let extent = fitting_extent(datatype, low, len, extent);
-    // The last tile ends within the type.
-    let tiles = (greatest(datatype) - low + 1) / i128::from(extent);
+    // The last tile ends before the greatest coordinate of the type.
+    let tiles = (greatest(datatype) - low) / i128::from(extent);
     let most = (tiles * i128::from(extent)).max(i128::from(len));
-    let high = low + i128::from(len.saturating_add(room)).min(most) - 1;
+    // Tiles of labels have many of them if the room is a multiple of many tiles.
+    let whole = match room {
+        0 => i128::from(len),
+        _ => {
+            let tiles = u128::from(extent) * TILES_OF_LABELS;
+            (u128::from(len) + u128::from(room)).next_multiple_of(tiles) as i128
+        }
+    };
+    let high = low + whole.min(most) - 1;
     let domain = DimensionDomain::Integer { low, high, extent: Some(i128::from(extent)) };
     DimensionSchema { name, datatype, domain, pipeline: Pipeline { filters: vec![] } }
 }
@@ -117,7 +128,7 @@ fn fitting_extent(datatype: Datatype, low: i128, len: u64, extent: u64) -> u64 {
 }
 
 /// Returns the greatest coordinate of a type.
-fn greatest(datatype: Datatype) -> i128 {
+pub(super) fn greatest(datatype: Datatype) -> i128 {
     (1 << (8 * datatype.size() as u32 - u32::from(datatype.is_signed()))) - 1
 }
 

@@ -38,8 +38,11 @@ pub(super) fn label_array(
         // As many labels as possible, if the last tile ends where the domain does.
         let most = LABELS.min(labels.len() as i128).max(1);
         let own = extent.unwrap_or(1);
-        let tiles = (most / own).max(1);
-        *extent = Some(if (*high - *low + 1) % (tiles * own) == 0 { tiles * own } else { own });
+        let fits = |tiles: &i128| (*high - *low + 1) % (tiles * own) == 0;
+        let all = (most / own).max(1);
+        let halves = std::iter::successors(Some(1 << all.ilog2()), |it| Some(it / 2));
+        let tiles = std::iter::once(all).chain(halves.take_while(|it| *it > 0)).find(fits);
+        *extent = Some(tiles.unwrap_or(1) * own);
     }
     let schema = dense_schema(vec![index], vec![attribute], vec![], None, of_bytes);
     let root = format!("{}/", label.uri);

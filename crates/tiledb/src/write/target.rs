@@ -25,7 +25,7 @@ use gridfusion_core::write::{
 use gridfusion_core::{Error, Result};
 
 use super::appender::{AppendedAxis, TileDbAppender};
-use super::axis::{counts_of, has_missing};
+use super::axis::{counts_of, greatest, has_missing};
 use super::cell_type::CellType;
 use super::fragment::NewFragment;
 use super::names::{fragment_name, now};
@@ -175,6 +175,13 @@ impl TileDbTarget {
                 labels.len()
             )));
         }
+        if last >= greatest(dimension.datatype) {
+            return Err(Error::unsupported(format!(
+                "{} labels \"{name}\" would end with the greatest coordinate of {}, and TileDB cannot read such an array",
+                labels.len(),
+                dimension.datatype
+            )));
+        }
         match &self.labels[axis] {
             _ if labels.len() as u64 > MOST_LABELS => Err(Error::unsupported(format!(
                 "{} labels \"{name}\", and at most {MOST_LABELS} are appended to",
@@ -209,11 +216,11 @@ impl TileDbTarget {
         let padding = cell.filled(&attribute.fill)?;
         let is_default = attribute.fill
             == cell.attribute("", &cell.default_fill(), Pipeline { filters: vec![] })?.fill;
-        let nulls = match (attribute.nullable, cell.natural_fill()) {
-            (true, _) => Nulls::Validity,
-            (false, Some(fill)) if is_default => Nulls::Value(fill),
-            (false, None) if is_default => Nulls::Refused,
-            (false, _) => Nulls::Value(ArrayRef::clone(&padding)),
+        let (nulls, padding) = match (attribute.nullable, cell.natural_fill()) {
+            (true, _) => (Nulls::Validity, padding),
+            (false, Some(fill)) => (Nulls::Value(ArrayRef::clone(&fill)), fill),
+            (false, None) if is_default => (Nulls::Refused, padding),
+            (false, None) => (Nulls::Fill(ArrayRef::clone(&padding)), padding),
         };
         let of_bytes = &schema.offsets_pipeline;
         let mut encoder = CellEncoder::new(cell, attribute, nulls, padding, of_bytes);
@@ -235,6 +242,9 @@ fn check_schema(schema: &ArraySchema) -> Result<()> {
             "a TileDB array of format version {}; upgrade it to {VERSION} with TileDB",
             schema.version
         ));
+    }
+    if let Some((name, _)) = schema.enumeration_files.first() {
+        return refused(format!("a TileDB array with the enumeration \"{name}\""));
     }
     let orders = [schema.tile_order, schema.cell_order];
     if orders != [CellOrder::RowMajor; 2] {
@@ -292,6 +302,7 @@ fn check_kind(name: &str, new: &DataType, there: &DataType) -> Result<()> {
     let is_number = |it: &DataType| it.is_integer() || it.is_floating();
     let is_time = |it: &DataType| matches!(it, DataType::Date32 | DataType::Timestamp(..));
     let is_same = new == there
+        || new.is_null()
         || is_number(new) && is_number(there)
         || is_time(new) && is_time(there)
         || new.is_string() && there.is_string();

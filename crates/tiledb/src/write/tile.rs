@@ -25,6 +25,8 @@ use crate::verify::TileSum;
 #[derive(Debug)]
 pub(super) struct CellEncoder {
     pub(super) cell: CellType,
+    /// Whether texts are ASCII.
+    is_ascii: bool,
     nulls: Nulls,
     /// The value of cells beyond the array, and below NULL.
     padding: ArrayRef,
@@ -38,6 +40,8 @@ pub(super) struct CellEncoder {
 pub(super) enum Nulls {
     /// As this value.
     Value(ArrayRef),
+    /// As this value, which is an ordinary one for the program that chose it.
+    Fill(ArrayRef),
     /// In a file of validity.
     Validity,
     /// NULL is refused.
@@ -87,7 +91,8 @@ impl CellEncoder {
         let offsets = encoder(of_bytes, Datatype::UInt64);
         let (values, text) = if cell.is_text() { (offsets, own) } else { (own.clone(), own) };
         let validity = encoder(of_bytes, Datatype::UInt8);
-        Self { cell, nulls, padding, values, text, validity }
+        let is_ascii = attribute.datatype == Datatype::StringAscii;
+        Self { cell, is_ascii, nulls, padding, values, text, validity }
     }
 
     /// Sets the filters of validity.
@@ -111,11 +116,16 @@ impl CellEncoder {
         };
         let fill = match &self.nulls {
             Nulls::Value(fill) => Some(fill),
+            Nulls::Fill(fill) => Some(fill).filter(|_| cells.null_count() > 0),
             Nulls::Validity | Nulls::Refused => None,
         };
         let is_checked = !matches!(self.nulls, Nulls::Validity);
         if is_checked && let Err(bad) = self.cell.bits().check(&cells, fill) {
             return Ok(Err(bad));
+        }
+        if let Some(at) = self.first_not_ascii(&cells) {
+            let reason = "it is not ASCII, as the texts of the attribute are";
+            return Ok(Err(BadCell { at, reason }));
         }
         let padded = in_tile(&cells, within, tile_shape)?;
         let nulls = if is_checked { 0 } else { cells.null_count() as u64 };
@@ -139,6 +149,12 @@ impl CellEncoder {
         Ok(Ok(EncodedTile { values, text: None, validity, statistics }))
     }
 
+    /// Returns the first text that an attribute of ASCII texts cannot have.
+    fn first_not_ascii(&self, cells: &ArrayRef) -> Option<usize> {
+        let texts = cells.as_string_opt::<i32>().filter(|_| self.is_ascii)?;
+        texts.iter().position(|text| text.is_some_and(|text| !text.is_ascii()))
+    }
+
     /// Returns the validity of a tile without NULL.
     ///
     /// # Errors
@@ -151,7 +167,7 @@ impl CellEncoder {
     fn texts(&self, cells: &ArrayRef) -> Result<(Vec<u8>, EncodedText)> {
         let texts = cells.as_string::<i32>();
         let fill = match &self.nulls {
-            Nulls::Value(fill) => fill.as_string::<i32>().value(0),
+            Nulls::Value(fill) | Nulls::Fill(fill) => fill.as_string::<i32>().value(0),
             Nulls::Validity | Nulls::Refused => "",
         };
         let (mut content, mut ends) = (vec![], Vec::with_capacity(texts.len()));

@@ -89,7 +89,7 @@ impl NewArrayPlan {
     /// Reads the options of a new array with these columns, in the format with this name.
     ///
     /// # Errors
-    /// If the format is not written, or an option is wrong. The dimensions must be named.
+    /// If the format is not written, or an option is unknown.
     pub fn try_new(
         format: &str,
         location: &str,
@@ -97,21 +97,28 @@ impl NewArrayPlan {
         options: &HashMap<String, String>,
     ) -> Result<Self> {
         let Some(target) = targets().into_iter().find(|it| it.name() == format) else {
-            return not_impl_err!("a new array of the format {format}");
+            return plan_err!(
+                "a table of the format {format} takes its columns from the stored arrays; leave the column list out"
+            );
         };
         let options = WriteOptions::try_new(options, target)?;
-        let Some(dimensions) = &options.dimensions else {
+        let (location, schema) = (location.to_owned(), Arc::clone(schema));
+        Ok(Self { target, options, location, schema })
+    }
+
+    /// Fails unless the dimensions are named, and are columns.
+    pub fn check(&self) -> Result<()> {
+        let Some(dimensions) = &self.options.dimensions else {
             return plan_err!("a new table needs its dimensions: OPTIONS (dimensions 'time, lat')");
         };
-        let lacks = |name: &&String| schema.index_of(name).is_err();
+        let lacks = |name: &&String| self.schema.index_of(name).is_err();
         if let Some(name) = dimensions.iter().find(lacks) {
             return plan_err!("'dimensions' names '{name}', which is no column of the table");
         }
-        if options.mode != WriteMode::Create {
-            return plan_err!("the option 'mode' is for COPY; INSERT INTO appends");
+        match self.options.mode {
+            WriteMode::Create => Ok(()),
+            _ => plan_err!("the option 'mode' is for COPY; INSERT INTO appends"),
         }
-        let (location, schema) = (location.to_owned(), Arc::clone(schema));
-        Ok(Self { target, options, location, schema })
     }
 
     /// Whether a column is a dimension.
