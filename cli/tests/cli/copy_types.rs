@@ -267,3 +267,30 @@ fn foreign_programs_read_every_type() {
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
     assert!(outcome.status.success(), "{text}{}", String::from_utf8_lossy(&outcome.stderr));
 }
+
+/// Types that Parquet lacks are cast, and rows keep the order of all keys.
+#[test]
+fn rows_that_are_cast_stay_sorted() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "SELECT arrow_cast(value / 40 * 3600, 'Timestamp(Second, None)') AS at, (value * 7) % 40 AS y, value AS v FROM range(4000)";
+    for order in [
+        "SELECT at, y, v FROM (ROWS) ORDER BY at, y",
+        "SELECT at, y, v FROM (ROWS) ORDER BY at DESC, y DESC",
+        "SELECT y, at FROM (ROWS) ORDER BY at, v DESC",
+        "SELECT at, y FROM (ROWS) ORDER BY at, v DESC LIMIT 1000 OFFSET 10",
+        "SELECT at AS later, y FROM (ROWS) ORDER BY at, y",
+    ] {
+        let sql = order.replace("ROWS", rows);
+        let file = folder.path().join("x.parquet");
+        drop(fs::remove_file(&file));
+        let csv = |sql: &str| {
+            let outcome = run(&["-q", "--format", "csv", "-c", sql]);
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{sql}");
+            outcome.stdout
+        };
+        csv(&format!("COPY ({sql}) TO '{}'", file.display()));
+        let setting = "SET datafusion.execution.target_partitions = 1";
+        let read = csv(&format!("{setting}; SELECT * FROM '{}'", file.display()));
+        assert_eq!(read, csv(&sql), "{order}");
+    }
+}

@@ -6,7 +6,9 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::FieldMetadata;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion::logical_expr::{
+    Expr, Limit, LogicalPlan, LogicalPlanBuilder, Projection, Sort, cast,
+};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::parquet_types::parquet_type;
@@ -40,10 +42,28 @@ impl AnalyzerRule for ParquetTypesRule {
 }
 
 /// Returns the rows with types that Parquet has; `None` if they have them already.
+///
+/// Casts go below a sort, which orders their results as it orders the columns: above it, DataFusion 55 may leave out keys of the sort.
 fn readable(input: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let schema = input.schema();
     if schema.fields().iter().all(|field| parquet_type(field.data_type()).is_none()) {
         return Ok(None);
+    }
+    let below = match input {
+        LogicalPlan::Sort(Sort { input, .. }) | LogicalPlan::Limit(Limit { input, .. }) => {
+            Some(input)
+        }
+        LogicalPlan::Projection(Projection { input, expr, .. }) => {
+            let are_columns = expr.iter().all(|it| matches!(it, Expr::Column(_)));
+            let is_sorted = matches!(&**input, LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
+            Some(input).filter(|_| are_columns && is_sorted)
+        }
+        _ => None,
+    };
+    if let Some(below) = below
+        && let Some(cast) = readable(below)?
+    {
+        return input.with_new_exprs(input.expressions(), vec![cast]).map(Some);
     }
     let column = |at: usize| {
         let (relation, field) = schema.qualified_field(at);
