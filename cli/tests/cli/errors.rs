@@ -126,7 +126,7 @@ fn comparisons_name_the_column() {
 #[test]
 fn unknown_types_of_files_list_the_known_ones() {
     let writable =
-        "; the types that can be written are arrow, csv, json, netcdf, parquet, tet, zarr";
+        "; the types that can be written are arrow, csv, json, netcdf, parquet, tet, tiledb, zarr";
     for (sql, expected) in [
         ("COPY temperature TO 'x.xyz'", format!("there is no file type 'xyz'{writable}")),
         (
