@@ -52,7 +52,7 @@ pub(super) fn cast_exactly(
 pub(super) fn exactly(expr: Expr, field: &Field, schema: &DFSchema) -> Result<Expr> {
     Ok(match expr.get_type(schema)? {
         own if own == *field.data_type() => expr,
-        // NULL and texts have no other form; texts are read.
+        // NULL is NULL in each type.
         DataType::Null => cast(expr, field.data_type().clone()),
         _ => ScalarUDF::from(ExactCast::new(field)).call(vec![expr]),
     })

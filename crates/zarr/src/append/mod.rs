@@ -4,6 +4,7 @@
 //!   .gridfusion-append            what is about to be appended, until it is done
 //!   t2m/c/3/0   t2m/c/4/0         the object at the end with old and new cells, and new objects
 //!   time/c/0                      labels
+//!   .gridfusion-staged/ID/…       objects whose old cells change, until the lengths are there
 //!   zarr.json                     all new lengths: readers see the new rows from here on       ◀ published
 //!   t2m/zarr.json  time/zarr.json the same lengths, for readers that do not look at the root
 //! ```

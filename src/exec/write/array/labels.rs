@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
-use arrow::compute::SortOptions;
+use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
+use arrow::compute::{SortOptions, partition, take};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::exec_err;
@@ -49,8 +49,23 @@ impl Labels {
                 self.name
             );
         }
-        let rows = self.converter.convert_columns(std::slice::from_ref(column))?;
-        (0..column.len()).map(|at| Ok(Some(self.number_of(&rows, at)?))).collect()
+        // The outer dimensions of rows in order have runs of one label, which is looked up once.
+        let runs = partition(std::slice::from_ref(column))?.ranges();
+        let rows = if 2 * runs.len() <= column.len() {
+            let firsts = UInt64Array::from_iter_values(runs.iter().map(|run| run.start as u64));
+            take(column, &firsts, None)?
+        } else {
+            ArrayRef::clone(column)
+        };
+        let rows = self.converter.convert_columns(&[rows])?;
+        if rows.num_rows() == column.len() {
+            return (0..column.len()).map(|at| Ok(Some(self.number_of(&rows, at)?))).collect();
+        }
+        let mut numbers = Vec::with_capacity(column.len());
+        for (at, run) in runs.iter().enumerate() {
+            numbers.resize(run.end, self.number_of(&rows, at)?);
+        }
+        Ok(numbers.into())
     }
 
     fn number_of(&mut self, rows: &Rows, at: usize) -> Result<u32> {

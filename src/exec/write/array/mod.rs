@@ -21,7 +21,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `format` | the file formats that `COPY` asks for |
-//! | `append` | rows that are inserted into the table of an array |
+//! | `append` | plans for the rows that are inserted into a table |
 //! | `targets` | the formats of arrays |
 //! | `place` | the folder or file that is written |
 //! | `replacement` | a folder that takes the place of an array |

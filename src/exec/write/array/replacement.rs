@@ -120,6 +120,13 @@ impl Replacement {
 
     /// Gives up; the array that is there stays.
     pub(super) async fn abort(self) {
+        // Its objects are gone by now, and a store has no empty folders.
+        if let Some(new) = self.local.as_deref().map(|path| beside(path, NEW))
+            && let Err(error) = fs::remove_dir_all(&new)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            log::warn!("cannot remove the folder {}: {error}", new.display());
+        }
         self.session.abort().await;
     }
 }

@@ -81,7 +81,7 @@ pub(super) struct ArraySink {
     variables: Vec<usize>,
     options: WriteOptions,
     target: &'static dyn TargetFormat,
-    /// Work that follows when rows have been appended.
+    /// Work that follows when rows have been written.
     after: Option<Arc<dyn AfterWrite>>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -127,7 +127,7 @@ impl ArraySink {
         Ok(sink)
     }
 
-    /// Sets the work that follows when rows have been appended.
+    /// Sets the work that follows when rows have been written.
     pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterWrite>>) -> Self {
         Self { after, ..self }
     }

@@ -4,7 +4,7 @@
 //!   array_schema.rs   a file of __schema, which contains the next three
 //!   domain.rs         its dimensions: ranges of coordinates, and their tiles
 //!   attribute.rs      its attributes: types, fill values and filters
-//!   label.rs          its dimension labels, which are only listed
+//!   label.rs          its dimension labels
 //!   enumeration.rs    a file of __schema/__enumerations
 //! ```
 
