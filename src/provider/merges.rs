@@ -10,30 +10,26 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{
-    Column, DFSchema, JoinType, ScalarValue, TableReference, internal_err, not_impl_err, plan_err,
+    Column, DFSchema, JoinType, ScalarValue, TableReference, not_impl_err, plan_err,
 };
-use datafusion::config::ConfigOptions;
 use datafusion::datasource::{TableType, provider_as_source};
 use datafusion::error::Result;
 use datafusion::logical_expr::dml::{
     InsertOp, MergeIntoAction, MergeIntoClause, MergeIntoClauseKind,
 };
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, WriteOp, lit, when,
-};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit, when};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use super::exact_cast::exactly;
-use super::inserts::{insert_plan, is_of_array};
+use super::inserts::insert_plan;
+use super::merged_types::as_asked;
 use super::table::GridTable;
 
 /// The names of both sides of the join. Columns of the source have numbers, because their names may repeat.
@@ -77,87 +73,6 @@ pub(super) async fn merge_plan(
     let rows = joined.filter(applies)?.project(values)?.build()?;
     let rows = session.create_physical_plan(&rows).await?;
     insert_plan(table, session, rows, InsertOp::Replace).await
-}
-
-/// An analyzer rule, before the coercion of types, that marks the values that `MERGE` writes: DataFusion casts them to the types of the table,
-/// which may round them. The writer refuses values that the array cannot hold.
-#[derive(Debug)]
-pub(super) struct MergedTypesRule;
-
-impl AnalyzerRule for MergedTypesRule {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let asked = ScalarUDF::from(AskedValue::default());
-        let marked = plan.transform_down(|node| match node {
-            LogicalPlan::Dml(mut dml) if is_of_array(&dml) => {
-                let WriteOp::MergeInto(op) = &mut dml.op else {
-                    return Ok(Transformed::no(LogicalPlan::Dml(dml)));
-                };
-                for clause in &mut op.clauses {
-                    let values: Vec<&mut Expr> = match &mut clause.action {
-                        MergeIntoAction::Update(values) => {
-                            values.iter_mut().map(|(_, value)| value).collect()
-                        }
-                        MergeIntoAction::Insert { values, .. } => values.iter_mut().collect(),
-                        MergeIntoAction::Delete => vec![],
-                    };
-                    for value in values {
-                        *value = asked.call(vec![std::mem::take(value)]);
-                    }
-                }
-                Ok(Transformed::yes(LogicalPlan::Dml(dml)))
-            }
-            node => Ok(Transformed::no(node)),
-        })?;
-        Ok(marked.data)
-    }
-
-    fn name(&self) -> &'static str {
-        "gridfusion_merged_types"
-    }
-}
-
-/// Returns a value as the statement has it, without the cast around it.
-fn as_asked(value: Expr) -> Result<Expr> {
-    let asked = |expr: &Expr| match expr {
-        Expr::ScalarFunction(it) if it.func.inner().is::<AskedValue>() => it.args.first().cloned(),
-        _ => None,
-    };
-    let inner = |expr: Expr| {
-        let found = match &expr {
-            Expr::Cast(cast) => asked(&cast.expr),
-            other => asked(other),
-        };
-        Ok(found.map_or_else(|| Transformed::no(expr), Transformed::yes))
-    };
-    Ok(value.transform_down(inner)?.data)
-}
-
-/// A function around a value that is written as it is. No plan has it in the end; it is volatile, so that no rule computes the cast around it.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct AskedValue(Signature);
-
-impl Default for AskedValue {
-    fn default() -> Self {
-        Self(Signature::any(1, Volatility::Volatile))
-    }
-}
-
-impl ScalarUDFImpl for AskedValue {
-    fn name(&self) -> &str {
-        "as_asked"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.0
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        types.first().cloned().map_or_else(|| internal_err!("no value"), Ok)
-    }
-
-    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        internal_err!("a value of MERGE in another statement")
-    }
 }
 
 /// A clause: the rows that it applies to, and the values of columns.

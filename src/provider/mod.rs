@@ -15,7 +15,7 @@
 //! | `inserts` | `INSERT INTO` |
 //! | `dataframe` | a method of a `DataFrame` that writes an array |
 //! | `declared_table`, `exact_cast` | tables of arrays that are yet to be made |
-//! | `merges` | `MERGE INTO` |
+//! | `merges`, `merged_types` | `MERGE INTO` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
@@ -39,6 +39,7 @@ mod files;
 mod grid_catalog;
 mod inserts;
 mod lazy_schema;
+mod merged_types;
 mod merges;
 mod named_arguments;
 mod nearest_rule;

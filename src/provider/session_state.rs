@@ -9,7 +9,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
 use super::ArrayTableFactory;
 use super::inserts::InsertedTypesRule;
-use super::merges::MergedTypesRule;
+use super::merged_types::MergedTypesRule;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;

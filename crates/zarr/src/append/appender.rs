@@ -17,10 +17,11 @@ use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
 use super::journal::{JOURNAL, Journal};
+use super::metadata::axis_of;
 use super::object_cells::{NewCells, Sources, for_each_row, lens};
 use super::shape_in_document::with_length;
 use super::staged::StagedObjects;
-use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget, axis_of};
+use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
 
 /// Writes rows of an array into the store that has it.

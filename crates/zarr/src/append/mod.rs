@@ -19,6 +19,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `target` | the store, its arrays, and what fits them |
+//! | `metadata` | the arrays that columns are |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
 //! | `appender` | the writer |
 //! | `object_cells` | old and new cells of an object |
@@ -28,6 +29,7 @@
 
 mod appender;
 mod journal;
+mod metadata;
 mod object_cells;
 mod shape_in_document;
 mod staged;

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use super::appender::ZarrAppender;
 use super::journal::{JOURNAL, Journal};
+use super::metadata::{Roles, axis_of, consolidated, parse, roles, without_members_of_groups};
 use super::shape_in_document::with_length;
 use super::staged::{STAGED, StagedObjects};
 use super::variable::{TargetVariable, plain};
@@ -130,15 +131,7 @@ impl ZarrTarget {
             return Err(objects.named(Error::usage(message)));
         };
         let left = left.map(|bytes| Journal::parse(&bytes)).transpose()?;
-        let staged = match &left {
-            Some(_) => objects.some_below(STAGED, MOST_LEFT + 1).await?,
-            None => vec![],
-        };
-        if staged.len() > MOST_LEFT {
-            let message =
-                "too many objects that a program was to replace; remove it if no program writes";
-            return Err(objects.named(Error::usage(message).in_file(STAGED)));
-        }
+        let staged = staged(&objects, left.as_ref()).await?;
         let metadata = consolidated(&root).map_err(|error| objects.named(error))?;
         let roles = roles(&metadata, columns).map_err(|error| objects.named(error))?;
         let Roles { dimensions, variables, lesser } = roles;
@@ -178,8 +171,6 @@ impl ZarrTarget {
         for variable in labels.iter().chain(&variables) {
             variable.check_cells().map_err(|error| objects.named(error))?;
         }
-        let id = left.as_ref().map_or("", |left| &left.id);
-        let staged = StagedObjects::from_names(id, &staged);
         let target =
             Self { root, metadata, dimensions, labels, variables, lesser, left, staged, others };
         target.check_documents().map_err(|error| objects.named(error))?;
@@ -414,6 +405,18 @@ fn common_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>, array: &[u64]) -> V
     common.iter().zip(array).map(|(len, array)| (*len).min((*array).max(1))).collect()
 }
 
+/// Finds the objects that a program staged before it was stopped.
+async fn staged(objects: &Objects, left: Option<&Journal>) -> Result<StagedObjects> {
+    let Some(left) = left else { return Ok(StagedObjects::default()) };
+    let names = objects.some_below(STAGED, MOST_LEFT + 1).await?;
+    if names.len() > MOST_LEFT {
+        let message =
+            "too many objects that a program was to replace; remove it if no program writes";
+        return Err(objects.named(Error::usage(message).in_file(STAGED)));
+    }
+    Ok(StagedObjects::from_names(&left.id, &names))
+}
+
 /// Returns the documents of arrays over a dimension, besides those that are known.
 async fn documents_beside(
     objects: &Objects,
@@ -429,114 +432,4 @@ async fn documents_beside(
     let at = |name: &String| Location::new(format!("{name}/{DOCUMENT}"), ByteRange::Whole);
     let documents = objects.read(&names.iter().map(at).collect::<Vec<_>>()).await?;
     Ok(names.into_iter().zip(documents).collect())
-}
-
-/// Returns the metadata of all arrays, by path.
-fn consolidated(root: &[u8]) -> Result<BTreeMap<String, Value>> {
-    let root = parse(root)?;
-    let Some(all) = root["consolidated_metadata"]["metadata"].as_object() else {
-        return Err(Error::unsupported(
-            "an append to a store without consolidated metadata, in which the new lengths of arrays appear at once; run \
-             zarr.consolidate_metadata",
-        ));
-    };
-    let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
-    Ok(arrays.map(|(name, metadata)| (name.clone(), metadata.clone())).collect())
-}
-
-fn parse(document: &[u8]) -> Result<Value> {
-    let parsed = serde_json::from_slice(document);
-    parsed.map_err(|error| {
-        Error::unsupported(format!("an append to a store whose zarr.json is no JSON: {error}"))
-    })
-}
-
-/// Consolidated metadata may repeat that an array has none.
-fn without_members_of_groups(mut metadata: Value) -> Value {
-    if let Some(members) = metadata.as_object_mut() {
-        members.remove("consolidated_metadata");
-    }
-    metadata
-}
-
-fn names_of(metadata: &Value) -> Option<Vec<String>> {
-    let names = metadata["dimension_names"].as_array()?;
-    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
-}
-
-/// Returns the axis of a dimension in an array.
-pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
-    metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
-}
-
-/// The arrays that columns are.
-struct Roles {
-    /// The dimensions of the variables, in their order.
-    dimensions: Vec<String>,
-    variables: Vec<String>,
-    /// Arrays over a part of the dimensions, which tables repeat for each cell.
-    lesser: Vec<String>,
-}
-
-/// Returns the arrays that columns are.
-fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Result<Roles> {
-    let arrays = || metadata.keys().cloned().collect::<Vec<_>>().join(", ");
-    let mut found = vec![];
-    for column in columns {
-        let Some(array) = metadata.get(*column) else {
-            let arrays = arrays();
-            return Err(Error::usage(format!(
-                "the store has no array for the column \"{column}\"; it has {arrays}"
-            )));
-        };
-        let Some(names) = names_of(array) else {
-            return Err(Error::usage(format!("the dimensions of \"{column}\" have no names")));
-        };
-        if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
-            return Err(Error::usage(format!("\"{column}\" has a dimension twice")));
-        }
-        if names != [*column] {
-            found.push((*column, names));
-        }
-    }
-    let most = found.iter().map(|(_, names)| names.len()).max().filter(|most| *most > 0);
-    let whole = found.iter().find(|(_, names)| Some(names.len()) == most);
-    let dimensions = whole.map(|(_, names)| names.clone());
-    let (mut variables, mut lesser) = (vec![], vec![]);
-    for (column, names) in &found {
-        let Some((first, all)) = whole else { continue };
-        let mut rest = all.iter();
-        match (names == all, names.iter().all(|name| rest.any(|it| it == name))) {
-            (true, _) => variables.push((*column).to_owned()),
-            (false, true) => lesser.push((*column).to_owned()),
-            (false, false) => {
-                return Err(Error::usage(format!(
-                    "\"{column}\" has the dimensions {}, and \"{first}\" has {}; append variables of the same dimensions",
-                    names.join(", "),
-                    all.join(", ")
-                )));
-            }
-        }
-    }
-    let Some(dimensions) = dimensions else {
-        return Err(Error::usage(format!("no column is a variable; the store has {}", arrays())));
-    };
-    for dimension in &dimensions {
-        let has_labels =
-            metadata.get(dimension).and_then(names_of).is_some_and(|it| it == [dimension.as_str()]);
-        if !has_labels || !columns.contains(&dimension.as_str()) {
-            return Err(Error::usage(format!(
-                "the dimension \"{dimension}\" needs {}",
-                if has_labels { "a column with its labels" } else { "labels in the store" }
-            )));
-        }
-    }
-    let known = || variables.iter().chain(&dimensions).chain(&lesser);
-    match columns.iter().find(|it| !known().any(|name| name == *it)) {
-        None => Ok(Roles { dimensions, variables, lesser }),
-        Some(other) => Err(Error::usage(format!(
-            "the column \"{other}\" is a coordinate of another dimension than {}",
-            dimensions.join(", ")
-        ))),
-    }
 }

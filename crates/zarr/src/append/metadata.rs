@@ -1,0 +1,116 @@
+//! The consolidated metadata of a store, and the arrays in it that the columns of rows are.
+
+use std::collections::BTreeMap;
+
+use gridfusion_core::{Error, Result};
+use serde_json::Value;
+
+/// Returns the metadata of all arrays, by path.
+pub(super) fn consolidated(root: &[u8]) -> Result<BTreeMap<String, Value>> {
+    let root = parse(root)?;
+    let Some(all) = root["consolidated_metadata"]["metadata"].as_object() else {
+        return Err(Error::unsupported(
+            "an append to a store without consolidated metadata, in which the new lengths of arrays appear at once; run \
+             zarr.consolidate_metadata",
+        ));
+    };
+    let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
+    Ok(arrays.map(|(name, metadata)| (name.clone(), metadata.clone())).collect())
+}
+
+pub(super) fn parse(document: &[u8]) -> Result<Value> {
+    let parsed = serde_json::from_slice(document);
+    parsed.map_err(|error| {
+        Error::unsupported(format!("an append to a store whose zarr.json is no JSON: {error}"))
+    })
+}
+
+/// Consolidated metadata may repeat that an array has none.
+pub(super) fn without_members_of_groups(mut metadata: Value) -> Value {
+    if let Some(members) = metadata.as_object_mut() {
+        members.remove("consolidated_metadata");
+    }
+    metadata
+}
+
+fn names_of(metadata: &Value) -> Option<Vec<String>> {
+    let names = metadata["dimension_names"].as_array()?;
+    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the axis of a dimension in an array.
+pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
+    metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
+}
+
+/// The arrays that columns are.
+pub(super) struct Roles {
+    /// The dimensions of the variables, in their order.
+    pub(super) dimensions: Vec<String>,
+    pub(super) variables: Vec<String>,
+    /// Arrays over a part of the dimensions, which tables repeat for each cell.
+    pub(super) lesser: Vec<String>,
+}
+
+/// Returns the arrays that columns are.
+pub(super) fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Result<Roles> {
+    let arrays = || metadata.keys().cloned().collect::<Vec<_>>().join(", ");
+    let mut found = vec![];
+    for column in columns {
+        let Some(array) = metadata.get(*column) else {
+            let arrays = arrays();
+            return Err(Error::usage(format!(
+                "the store has no array for the column \"{column}\"; it has {arrays}"
+            )));
+        };
+        let Some(names) = names_of(array) else {
+            return Err(Error::usage(format!("the dimensions of \"{column}\" have no names")));
+        };
+        if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+            return Err(Error::usage(format!("\"{column}\" has a dimension twice")));
+        }
+        if names != [*column] {
+            found.push((*column, names));
+        }
+    }
+    let most = found.iter().map(|(_, names)| names.len()).max().filter(|most| *most > 0);
+    let whole = found.iter().find(|(_, names)| Some(names.len()) == most);
+    let dimensions = whole.map(|(_, names)| names.clone());
+    let (mut variables, mut lesser) = (vec![], vec![]);
+    for (column, names) in &found {
+        let Some((first, all)) = whole else { continue };
+        let mut rest = all.iter();
+        match (names == all, names.iter().all(|name| rest.any(|it| it == name))) {
+            (true, _) => variables.push((*column).to_owned()),
+            (false, true) => lesser.push((*column).to_owned()),
+            (false, false) => {
+                return Err(Error::usage(format!(
+                    "\"{column}\" has the dimensions {}, and \"{first}\" has {}; append variables of the same dimensions",
+                    names.join(", "),
+                    all.join(", ")
+                )));
+            }
+        }
+    }
+    let Some(dimensions) = dimensions else {
+        return Err(Error::usage(format!("no column is a variable; the store has {}", arrays())));
+    };
+    for dimension in &dimensions {
+        let has_labels =
+            metadata.get(dimension).and_then(names_of).is_some_and(|it| it == [dimension.as_str()]);
+        if !has_labels || !columns.contains(&dimension.as_str()) {
+            return Err(Error::usage(format!(
+                "the dimension \"{dimension}\" needs {}",
+                if has_labels { "a column with its labels" } else { "labels in the store" }
+            )));
+        }
+    }
+    let known = || variables.iter().chain(&dimensions).chain(&lesser);
+    match columns.iter().find(|it| !known().any(|name| name == *it)) {
+        None => Ok(Roles { dimensions, variables, lesser }),
+        Some(other) => Err(Error::usage(format!(
+            "the column \"{other}\" is a coordinate of another dimension than {}",
+            dimensions.join(", ")
+        ))),
+    }
+}
