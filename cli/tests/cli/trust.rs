@@ -456,3 +456,41 @@ fn appends_stay_in_the_root() {
     assert_eq!(fs::read_dir(outside.join("c")).unwrap().count(), 3);
     assert!(fs::read(outside.join("zarr.json")).unwrap() == before);
 }
+
+/// A store that a link shows in the root is neither replaced nor changed, and no new array appears beside the root.
+#[test]
+fn other_writes_stay_in_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let [root, outside] = ["root", "outside.zarr"].map(|it| folder.path().join(it));
+    fs::create_dir(&root).unwrap();
+    let rows = "SELECT value AS x, value AS v FROM range(3)";
+    let copy = |place: &Path, options: &str| {
+        format!("COPY ({rows}) TO '{}' OPTIONS ({options})", place.display())
+    };
+    let made = run(&["-q", "-c", &copy(&outside, "dimensions 'x'")]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let link = root.join("x.zarr");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let before = fs::read(outside.join("zarr.json")).unwrap();
+    let [other, new] = ["other.zarr", "new.zarr"].map(|it| folder.path().join(it));
+    let declared = format!(
+        "CREATE EXTERNAL TABLE t (x INT, v INT) STORED AS ZARR LOCATION '{}' OPTIONS (dimensions 'x'); INSERT INTO t VALUES (1, 1)",
+        new.display()
+    );
+    let root = root.to_str().unwrap();
+    let sql = |sql: &str| run(&["--root", root, "-q", "-c", sql]);
+    for outcome in [
+        sql(&copy(&link, "dimensions 'x', mode 'overwrite'")),
+        sql(&copy(&link, "mode 'append', existing 'overwrite'")),
+        sql(&copy(&other, "dimensions 'x', mode 'overwrite'")),
+        sql(&declared),
+        run(&["convert", "--root", root, outside.to_str().unwrap(), "y.zarr"]),
+    ] {
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        assert!(outcome.stderr.contains("outside of"), "{outcome:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(root).unwrap().count(), 1);
+    assert!(fs::read(outside.join("zarr.json")).unwrap() == before);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 3);
+}
