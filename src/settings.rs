@@ -157,6 +157,8 @@ switches! {
         "finds the rows that match a cell by the place of its labels instead of by hashing";
     enable_grid_windows, formerly "grid_windows":
         "runs windows whose frames move along a dimension on the array instead of over sorted rows";
+    enable_copies:
+        "writes the cells of an array as another one chunk by chunk instead of row by row";
 }
 
 /// Declares the other settings: kind, name, default, least number, field, meaning.

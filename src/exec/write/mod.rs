@@ -16,6 +16,7 @@ mod text_rule;
 mod text_sink;
 mod times;
 
+pub(crate) use array::copy_arrays;
 pub use array::{
     AfterWrite, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows, writes_array,
 };

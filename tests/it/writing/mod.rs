@@ -2,6 +2,7 @@
 
 mod append;
 mod append_faults;
+mod copies;
 mod declared;
 mod faults;
 mod inserts;

@@ -17,11 +17,15 @@
 //! | `stored_type` | the types of stored cells |
 //! | `threads` | work on several chunks |
 //! | `boxes` | boxes of cells out of larger ones |
+//! | `chunk_buffers` | chunks that are put together from boxes |
+//! | `cell_buffer` | the cells of one of these chunks |
 
 mod append_target;
 mod appended_labels;
 mod array_writer;
 mod boxes;
+mod cell_buffer;
+mod chunk_buffers;
 mod new_array;
 mod stored_type;
 mod threads;
@@ -30,6 +34,7 @@ pub use append_target::{AppendTarget, ExistingCells, TargetDimension};
 pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};
+pub use chunk_buffers::{BoxAxis, ChunkBuffers};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};
 pub use threads::in_threads;

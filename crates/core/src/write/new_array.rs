@@ -207,12 +207,14 @@ impl NewArray {
 
     /// Returns the indices of a chunk that are written, along each axis.
     pub fn ranges_in(&self, coordinates: &[u64]) -> Vec<Range<u64>> {
-        let within = |(axis, written): (usize, &Range<u64>)| {
-            let range = self.grid.axis_range(axis, coordinates[axis]);
-            let start = range.start.max(written.start);
-            start..range.end.min(written.end).max(start)
-        };
-        self.region.iter().enumerate().map(within).collect()
+        coordinates.iter().enumerate().map(|(axis, chunk)| self.range_in(axis, *chunk)).collect()
+    }
+
+    /// Returns the indices along an axis that are written of chunks with this coordinate.
+    pub(super) fn range_in(&self, axis: usize, chunk: u64) -> Range<u64> {
+        let (range, written) = (self.grid.axis_range(axis, chunk), &self.region[axis]);
+        let start = range.start.max(written.start);
+        start..range.end.min(written.end).max(start)
     }
 
     /// Returns the coordinates of the chunks that have cells of the region, as ranges along each axis.

@@ -30,10 +30,13 @@
 //! | `sink` | the operator's sink |
 //! | `labels` | the labels of a dimension |
 //! | `new_store` | the loop over rows of chunks |
+//! | `row_slabs` | rows of chunks out of rows |
+//! | `copy` | rows of chunks out of an array, without rows |
 //! | `stored_rows` | rows that wait for the shape |
 //! | `slab` | a row of chunks |
 
 mod append;
+mod copy;
 mod dimensions;
 mod format;
 mod labels;
@@ -41,11 +44,13 @@ mod new_store;
 mod options;
 mod place;
 mod replacement;
+mod row_slabs;
 mod sink;
 mod slab;
 mod stored_rows;
 mod targets;
 
 pub use append::{AfterWrite, NewArrayPlan, append_plan};
+pub(crate) use copy::copy_arrays;
 pub use format::{ArrayFormatFactory, is_taken_for_rows};
 pub use sink::writes_array;

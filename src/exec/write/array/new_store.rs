@@ -1,34 +1,38 @@
-//! [`NewStore`]: writes stored rows as a store or a file, one row of chunks after the other.
+//! [`NewStore`]: writes rows of chunks as a store or a file, one after the other.
 
 use std::num::NonZero;
-use std::ops::Range;
-use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::UInt32Type;
+use async_trait::async_trait;
 use datafusion::common::exec_datafusion_err;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
-use datafusion::physical_plan::spill::get_record_batch_memory_size;
-use futures::TryStreamExt;
 use gridfusion_core::format::{Publish, Write};
 use gridfusion_core::tile::WriteSession;
-use gridfusion_core::write::ArrayWriter;
-
-use super::slab::Slab;
-use super::stored_rows::StoredRows;
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
 
 /// The bytes of chunks that are encoded together, if each takes much more than its rows.
 const GROUP_BYTES: u64 = 256 << 20;
 
+/// The cells of some rows of chunks, of which a thread that may compute for long makes the chunks.
+pub(super) type CutChunks = Box<dyn FnOnce(&NewArray) -> Result<Vec<NewChunk>> + Send>;
+
+/// The cells of a new array, in the order of its rows of chunks.
+#[async_trait]
+pub(super) trait ChunkRows: Send {
+    /// Returns the next cells, and reserves the memory that they and their chunks take. `None` at the end.
+    async fn next(
+        &mut self,
+        array: &NewArray,
+        reservation: &MemoryReservation,
+    ) -> Result<Option<CutChunks>>;
+}
+
 /// A store or a file that is being written.
 pub(super) struct NewStore {
     writer: Box<dyn ArrayWriter>,
-    /// Per dimension, the index of each number of a label.
-    places: Arc<Vec<Vec<u64>>>,
     /// Whether the array takes the place of one that is there.
     replaces: bool,
     /// The memory of the writer.
@@ -46,7 +50,6 @@ struct Counts {
 impl NewStore {
     pub(super) fn new(
         writer: Box<dyn ArrayWriter>,
-        places: Vec<Vec<u64>>,
         replaces: bool,
         metrics: &ExecutionPlanMetricsSet,
         context: &TaskContext,
@@ -59,22 +62,22 @@ impl NewStore {
         };
         let consumer = MemoryConsumer::new("an array that is put together in memory");
         let held = consumer.register(context.memory_pool());
-        Self { writer, places: Arc::new(places), replaces, held, counts }
+        Self { writer, replaces, held, counts }
     }
 
-    /// Writes all rows, and makes the array visible. The caller aborts the session if that fails.
+    /// Writes all cells, and makes the array visible. The caller aborts the session if that fails.
     ///
     /// # Errors
     /// For rows that are no cells of their own, and for those that cannot be written.
     pub(super) async fn write(
         self,
-        rows: StoredRows,
+        rows: Box<dyn ChunkRows>,
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<()> {
         let replaces = self.replaces;
         self.hold()?;
-        let written = self.write_slabs(rows, session, context).await?;
+        let written = self.write_rows(rows, session, context).await?;
         let (mut written, (rest, publish)) = written.encode(|writer| Ok(writer.finish()?)).await?;
         written.count(&rest);
         session.write(rest).await?;
@@ -100,64 +103,30 @@ impl NewStore {
         })
     }
 
-    async fn write_slabs(
+    async fn write_rows(
         mut self,
-        rows: StoredRows,
+        mut rows: Box<dyn ChunkRows>,
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<Self> {
         let consumer = MemoryConsumer::new("a row of chunks of a new array");
         let reservation = consumer.register(context.memory_pool());
-        let mut rows = rows.into_stream()?;
-        let mut slab: Option<Slab> = None;
-        while let Some(batch) = rows.try_next().await? {
-            for (number, part) in self.slabs_of(&batch) {
-                if let Some(complete) = slab.take_if(|it| it.number() != number) {
-                    self = self.write_slab(complete, session, &reservation).await?;
-                }
-                let open = match &mut slab {
-                    Some(open) => open,
-                    None => {
-                        reserve(&reservation, Slab::memory(self.writer.array(), number))?;
-                        slab.insert(Slab::try_new(self.writer.array(), number)?)
-                    }
-                };
-                let part = batch.slice(part.start, part.len());
-                // The rows, and one column of them together.
-                reserve(&reservation, 2 * get_record_batch_memory_size(&part) as u64)?;
-                open.push(self.writer.array(), part, &self.places)?;
-            }
+        while let Some(cut) = rows.next(self.writer.array(), &reservation).await? {
+            self = self.write_chunks(cut, session, &reservation).await?;
+            reservation.free();
+            self.hold()?;
         }
-        match slab {
-            Some(last) => self.write_slab(last, session, &reservation).await,
-            None => Ok(self),
-        }
+        Ok(self)
     }
 
-    /// Returns the rows of a batch by the row of chunks that they are in.
-    fn slabs_of(&self, batch: &RecordBatch) -> Vec<(u64, Range<usize>)> {
-        let numbers = batch.column(0).as_primitive::<UInt32Type>().values();
-        let grid = self.writer.array().grid();
-        let slab = |number: &u32| grid.chunk_of(0, self.places[0][*number as usize]);
-        let runs = numbers.chunk_by(|a, b| slab(a) == slab(b));
-        let mut start = 0;
-        let run = |run: &[u32]| {
-            let range = start..start + run.len();
-            start = range.end;
-            (slab(&run[0]), range)
-        };
-        runs.map(run).collect()
-    }
-
-    async fn write_slab(
+    async fn write_chunks(
         self,
-        slab: Slab,
+        cut: CutChunks,
         session: &mut WriteSession,
         reservation: &MemoryReservation,
     ) -> Result<Self> {
         let (threads, group) = self.at_once(reservation)?;
-        let cut = move |writer: &mut dyn ArrayWriter| slab.chunks(writer.array());
-        let (mut written, chunks) = self.encode(cut).await?;
+        let (mut written, chunks) = self.encode(|writer| cut(writer.array())).await?;
         let mut chunks = chunks.into_iter().peekable();
         while chunks.peek().is_some() {
             let some: Vec<_> = chunks.by_ref().take(group).collect();
@@ -169,8 +138,6 @@ impl NewStore {
             written.count(&writes);
             session.write(writes).await?;
         }
-        reservation.free();
-        written.hold()?;
         Ok(written)
     }
 
@@ -227,7 +194,8 @@ impl NewStore {
     }
 }
 
-fn reserve(reservation: &MemoryReservation, bytes: u64) -> Result<()> {
+/// Reserves memory for cells.
+pub(super) fn reserve(reservation: &MemoryReservation, bytes: u64) -> Result<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     reservation.try_grow(bytes).map_err(|error| {
         error.context(

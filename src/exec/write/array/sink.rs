@@ -24,12 +24,14 @@ use gridfusion_core::write::{
 };
 
 use super::append::AfterWrite;
+use super::copy::{CopiedArray, GridCellsExec, Sections};
 use super::dimensions::DimensionColumn;
 use super::labels::Labels;
-use super::new_store::NewStore;
+use super::new_store::{ChunkRows, NewStore};
 use super::options::{WriteMode, WriteOptions, word_for};
 use super::place::TargetPlace;
 use super::replacement::Replacement;
+use super::row_slabs::RowSlabs;
 use super::stored_rows::StoredRows;
 use super::targets::TargetFormat;
 use crate::array::COUNTED_TIMES;
@@ -67,13 +69,37 @@ struct RowsAndLabels {
     labels: Vec<ArrayRef>,
     /// Per dimension, the place of each number of a label.
     places: Vec<Vec<u64>>,
-    stored: StoredRows,
+    cells: Cells,
     rows: u64,
     /// The memory of labels.
     _reservation: MemoryReservation,
 }
 
+/// The cells that are written.
+enum Cells {
+    /// Those of rows.
+    Rows(StoredRows),
+    /// Those of an array.
+    Copied(GridCellsExec),
+}
+
+impl Cells {
+    /// Returns the cells in the order of an array of this shape, in which `places` are the indices of the labels of each dimension.
+    fn in_order(
+        self,
+        places: Vec<Vec<u64>>,
+        shape: &[u64],
+        context: &Arc<TaskContext>,
+    ) -> Result<Box<dyn ChunkRows>> {
+        Ok(match self {
+            Self::Rows(rows) => Box::new(RowSlabs::new(rows.into_stream()?, places)),
+            Self::Copied(cells) => Box::new(Sections::new(&cells, places, shape, context)),
+        })
+    }
+}
+
 /// Writes rows, sorted by the dimensions, as a new array.
+#[derive(Clone)]
 pub(super) struct ArraySink {
     config: FileSinkConfig,
     dimensions: Vec<DimensionColumn>,
@@ -81,6 +107,8 @@ pub(super) struct ArraySink {
     variables: Vec<usize>,
     options: WriteOptions,
     target: &'static dyn TargetFormat,
+    /// The cells to write instead of those of rows.
+    copied: Option<GridCellsExec>,
     /// Work that follows when rows have been written.
     after: Option<Arc<dyn AfterWrite>>,
     metrics: ExecutionPlanMetricsSet,
@@ -111,8 +139,8 @@ impl ArraySink {
             return plan_err!("a dimension is named twice: {}", of_dimensions.join(", "));
         }
         options.check_names(&of_dimensions, &of_variables)?;
-        let metrics = Default::default();
-        let sink = Self { config, dimensions, variables, options, target, after: None, metrics };
+        let (copied, after, metrics) = (None, None, Default::default());
+        let sink = Self { config, dimensions, variables, options, target, copied, after, metrics };
         if sink.options.mode == WriteMode::Append {
             return Ok(sink);
         }
@@ -130,6 +158,19 @@ impl ArraySink {
     /// Sets the work that follows when rows have been written.
     pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterWrite>>) -> Self {
         Self { after, ..self }
+    }
+
+    /// Finds the array whose cells are all that the sink writes; `None` if there is none.
+    pub(super) fn copied_from(
+        &self,
+        input: &Arc<dyn ExecutionPlan>,
+    ) -> Result<Option<CopiedArray>> {
+        CopiedArray::find(input, &self.dimensions, &self.variables)
+    }
+
+    /// Returns the sink that writes these cells instead of those of rows.
+    pub(super) fn copying(&self, cells: GridCellsExec) -> Self {
+        Self { copied: Some(cells), metrics: Default::default(), ..self.clone() }
     }
 
     fn field(&self, column: usize) -> &FieldRef {
@@ -189,6 +230,27 @@ impl ArraySink {
         chunk
     }
 
+    /// Returns the cells and labels of the array that is copied, or else of the rows.
+    async fn cells(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &TaskContext,
+    ) -> Result<RowsAndLabels> {
+        let Some(cells) = &self.copied else { return self.read(data, context).await };
+        let copied = cells.copied();
+        let reservation = labels_consumer().register(context.memory_pool());
+        let bytes =
+            |labels: &ArrayRef| labels.get_array_memory_size() + size_of::<u64>() * labels.len();
+        reservation.try_grow(copied.labels.iter().map(bytes).sum())?;
+        Ok(RowsAndLabels {
+            labels: copied.labels.clone(),
+            places: copied.places.clone(),
+            rows: copied.cells(),
+            cells: Cells::Copied(cells.clone()),
+            _reservation: reservation,
+        })
+    }
+
     /// Reads all rows, and numbers their labels.
     async fn read(
         &self,
@@ -201,8 +263,7 @@ impl ArraySink {
         let fields = (0..self.dimensions.len()).map(number).chain(values).collect::<Vec<_>>();
         let numbered = Arc::new(Schema::new(fields));
         let mut stored = StoredRows::new(Arc::clone(&numbered), &self.metrics, context);
-        let consumer = MemoryConsumer::new("labels of a new array");
-        let reservation = consumer.register(context.memory_pool());
+        let reservation = labels_consumer().register(context.memory_pool());
         let mut labels = vec![];
         for dimension in &self.dimensions {
             let name = self.field(dimension.column).name();
@@ -222,7 +283,8 @@ impl ArraySink {
         }
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places) = ordered.into_iter().unzip();
-        Ok(RowsAndLabels { labels, places, stored, rows, _reservation: reservation })
+        let cells = Cells::Rows(stored);
+        Ok(RowsAndLabels { labels, places, cells, rows, _reservation: reservation })
     }
 
     /// Writes rows to the place, as the mode tells.
@@ -257,10 +319,10 @@ impl ArraySink {
         data: SendableRecordBatchStream,
         folder: Arc<StoreFolder>,
         object: &str,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let RowsAndLabels { labels, places, stored, rows, _reservation } =
-            self.read(data, context).await?;
+        let RowsAndLabels { labels, places, cells, rows, _reservation } =
+            self.cells(data, context).await?;
         // A table without rows is no array yet: nothing is known of its labels.
         if rows == 0 && self.after.is_some() {
             return Ok(0);
@@ -270,8 +332,9 @@ impl ArraySink {
         let mut session = WriteSession::new(folder);
         // A folder has no array by now, and two writers may be making one.
         let replaces = self.options.mode == WriteMode::Overwrite && self.target.is_one_file();
-        let store = NewStore::new(writer, places, replaces, &self.metrics, context);
-        let written = store.write(stored, &mut session, context).await;
+        let cells = cells.in_order(places, writer.array().grid().shape(), context)?;
+        let store = NewStore::new(writer, replaces, &self.metrics, context);
+        let written = store.write(cells, &mut session, context).await;
         ended(written.map(|()| rows), session).await
     }
 
@@ -280,7 +343,7 @@ impl ArraySink {
         &self,
         data: SendableRecordBatchStream,
         replacement: Replacement,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let folder = Arc::clone(&replacement.folder);
         match self.create(data, folder, "", context).await {
@@ -298,7 +361,7 @@ impl ArraySink {
         data: SendableRecordBatchStream,
         place: &TargetPlace,
         session: &mut WriteSession,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<u64> {
         lock(session, self.options.unlocks).await?;
         let objects =
@@ -322,8 +385,8 @@ impl ArraySink {
         if !planned.eq(found) {
             return exec_err!("the array was replaced since the statement was planned; try again");
         }
-        let RowsAndLabels { labels, places, stored, rows, _reservation } =
-            self.read(data, context).await?;
+        let RowsAndLabels { labels, places, cells, rows, _reservation } =
+            self.cells(data, context).await?;
         if rows == 0 {
             session.release().await?;
             return Ok(0);
@@ -340,8 +403,9 @@ impl ArraySink {
             places.into_iter().map(|place| of_labels[place as usize]).collect()
         };
         let places = places.into_iter().zip(&of_labels).map(at).collect();
-        let store = NewStore::new(writer, places, false, &self.metrics, context);
-        store.write(stored, session, context).await?;
+        let cells = cells.in_order(places, writer.array().grid().shape(), context)?;
+        let store = NewStore::new(writer, false, &self.metrics, context);
+        store.write(cells, session, context).await?;
         Ok(rows)
     }
 
@@ -357,6 +421,10 @@ impl ArraySink {
         }
         Ok(())
     }
+}
+
+fn labels_consumer() -> MemoryConsumer {
+    MemoryConsumer::new("labels of a new array")
 }
 
 /// Locks an array for this writer.
