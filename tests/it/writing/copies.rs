@@ -37,6 +37,7 @@ fn random_query(case: &Case, rng: &mut StdRng) -> (String, Vec<String>, String) 
         ("value + 1 AS more", "more=77"),
         ("value > 1 IS TRUE AS great", ""),
         ("7 AS seven", ""),
+        ("concat('v', value) AS text", ""),
     ];
     let mut columns = dimensions.clone();
     let chosen: Vec<_> = variables.choose_multiple(rng, 2).collect();
@@ -185,18 +186,19 @@ async fn parts_of_arrays_are_inserted_without_rows() {
 #[tokio::test]
 async fn plans_that_need_rows_keep_them() {
     let places = Places::new(reducing(2, 512)).await;
+    let limited = Places::new(limited(2, 512, 64 << 20)).await;
     let to = places.at("x.zarr");
     let copied = [
         "SELECT time, lat, lon, t2m FROM air",
         "SELECT lon, time, t2m - 273.15 AS celsius, lat FROM air ORDER BY celsius",
         "SELECT lat, lon, t2m, tp FROM air WHERE time = TIMESTAMP '2023-05-01'",
+        "SELECT time, lat, lon, concat('a', t2m) AS text FROM air",
         "SELECT -lat AS south, lon, time, t2m * cos(radians(lat)) AS weighted FROM air",
     ];
     let by_rows = [
         "SELECT time, lat, lon, t2m FROM air WHERE t2m > 280",
         "SELECT time, lat, lon, t2m FROM air LIMIT 100",
         "SELECT time, lat, lon, random() AS t2m FROM air",
-        "SELECT time, lat, lon, concat('a', t2m) AS text FROM air",
         "SELECT time, lat, lon, avg(t2m) AS t2m FROM air GROUP BY time, lat, lon",
         "SELECT date_trunc('year', time) AS time, lat, lon, t2m FROM air",
         "SELECT time, lat, lon, t2m FROM air UNION ALL SELECT time, lat, lon, t2m FROM air",
@@ -214,6 +216,8 @@ async fn plans_that_need_rows_keep_them() {
             names.join(",")
         );
         assert_eq!(copies(&places.ctx, &copy).await, expected, "{sql}");
+        let may_be_copied = expected && !sql.contains("text");
+        assert_eq!(copies(&limited.ctx, &copy).await, may_be_copied, "{sql}, limited");
     }
 }
 

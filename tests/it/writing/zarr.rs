@@ -329,8 +329,9 @@ async fn rows_spill() {
         rows_from(&ctx, &sums).await,
         [["1000000", "249999750000.0", "499999500000", "0.0", "1000000"]]
     );
+    let wide = format!("SELECT *, n + 1 AS a, n + 2 AS b, n + 3 AS c FROM ({sql})");
     let error =
-        case.copy(sql, "t.zarr", "'dimensions' 'x, y', 'chunks' 'x=1000'").await.unwrap_err();
+        case.copy(&wide, "t.zarr", "'dimensions' 'x, y', 'chunks' 'x=1000'").await.unwrap_err();
     assert!(error.contains("a row of chunks does not fit in memory"), "{error}");
     assert_eq!(objects(&case.at("t.zarr")), 0);
 }

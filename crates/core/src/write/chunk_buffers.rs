@@ -15,23 +15,19 @@
 use std::ops::Range;
 
 use arrow::array::ArrayRef;
-use arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
-use arrow::datatypes::DataType;
-use arrow::util::bit_util;
 
-use super::cell_buffer::{CellBuffer, Piece, Run, width_of};
+use super::cell_buffer::{CellBuffer, GivenCells, Piece, Run};
 use super::{NewArray, NewChunk};
 use crate::error::{Error, Result};
-use crate::grid::{AxisSelection, for_each_run, unravel};
+use crate::grid::unravel;
 
-/// The chunks of all variables in some rows of chunks, whose cells come in boxes.
+/// The chunks of all variables in some rows of chunks, whose cells come in boxes or as rows.
 ///
 /// ```
 /// use std::sync::Arc;
 ///
 /// use arrow::array::{ArrayRef, AsArray, Float64Array, Int32Array};
 /// use arrow::datatypes::{DataType, Int32Type};
-/// use gridfusion_core::grid::AxisSelection;
 /// use gridfusion_core::write::{BoxAxis, ChunkBuffers, NewArray, NewDimension, NewVariable};
 ///
 /// # fn main() -> gridfusion_core::Result<()> {
@@ -54,8 +50,7 @@ use crate::grid::{AxisSelection, for_each_run, unravel};
 /// let axes = [BoxAxis { axis: 1, indices: &[1, 0] }, BoxAxis { axis: 0, indices: &[0, 1] }];
 /// let mut chunks = ChunkBuffers::try_new(&array, 0..2)?;
 /// chunks.put(&axes, &[cells])?;
-/// let all = [AxisSelection::all(2), AxisSelection::all(2)];
-/// let chunks = chunks.finish(&all)?;
+/// let chunks = chunks.finish()?;
 /// let cells: Vec<_> = chunks.iter().map(|it| it.cells.as_primitive::<Int32Type>().values().to_vec()).collect();
 /// assert_eq!(cells, [[3, 1], [4, 2]]);
 /// # Ok(())
@@ -66,8 +61,17 @@ pub struct ChunkBuffers {
     axes: Vec<ChunkAxis>,
     /// The chunks per axis.
     counts: Vec<u64>,
+    /// The cells that are there, of each chunk.
+    given: Vec<GivenCells>,
     /// Per variable, the cells of each chunk.
     buffers: Vec<Vec<CellBuffer>>,
+}
+
+/// Rows of an array: a column per variable, in the order of an array's variables.
+#[derive(Debug)]
+pub struct CellRows {
+    pieces: Vec<Piece>,
+    len: usize,
 }
 
 /// An axis of a box of cells.
@@ -104,17 +108,9 @@ struct PlaceRun {
 }
 
 impl ChunkBuffers {
-    /// Whether chunks of a type can be put together: all of its cells have one width.
-    #[must_use]
-    pub fn takes(data_type: &DataType) -> bool {
-        width_of(data_type).is_some()
-    }
-
     /// Makes the chunks of the array that have one of these coordinates along the first axis.
-    ///
-    /// # Errors
-    /// `Internal` for variables of other types than those that buffers [take](Self::takes).
-    pub fn try_new(array: &NewArray, rows: Range<u64>) -> Result<Self> {
+    #[must_use]
+    pub fn new(array: &NewArray, rows: Range<u64>) -> Self {
         let mut coordinates = array.chunks_of_region();
         if let Some(first) = coordinates.first_mut() {
             *first = rows;
@@ -129,25 +125,35 @@ impl ChunkBuffers {
             let at = unravel(number, &counts).into_iter().zip(&axes);
             at.map(|(chunk, axis)| axis.len_of(chunk as usize)).product::<usize>()
         };
-        let chunks = counts.iter().product();
-        let of_variable = |data_type: &DataType| {
-            (0..chunks).map(|number| CellBuffer::try_new(data_type, len(number))).collect()
-        };
-        let buffers = array.variables().iter().map(|it| of_variable(&it.data_type));
-        let buffers = buffers.collect::<Result<_>>()?;
-        Ok(Self { axes, counts, buffers })
+        let lens: Vec<usize> = (0..counts.iter().product()).map(len).collect();
+        let buffers = array.variables().iter().map(|variable| {
+            lens.iter().map(|len| CellBuffer::new(&variable.data_type, *len)).collect()
+        });
+        let buffers = buffers.collect();
+        Self {
+            given: lens.iter().map(|len| GivenCells::new(*len)).collect(),
+            axes,
+            counts,
+            buffers,
+        }
+    }
+
+    /// Returns the coordinates of the chunks along the first axis.
+    pub fn rows(&self) -> Range<u64> {
+        let first = self.axes.first().map_or(0, |axis| axis.first);
+        first..first + self.counts.first().copied().unwrap_or(1)
     }
 
     /// Copies the cells of a box to their places: a column per variable, row by row along the axes, the slowest first.
     ///
     /// # Errors
-    /// `Internal` if an index belongs to other chunks, or there are not as many cells as the box has.
+    /// `Internal` if an index belongs to other chunks, if there are not as many cells as the box has, or a cell is there already.
     pub fn put(&mut self, axes: &[BoxAxis<'_>], columns: &[ArrayRef]) -> Result<()> {
         let cells: usize = axes.iter().map(|it| it.indices.len()).product();
-        if columns.len() != self.buffers.len() || columns.iter().any(|it| it.len() != cells) {
-            return Err(Error::internal(format!("columns of other lengths than {cells}")));
+        let rows = CellRows::try_new(columns)?;
+        if rows.len != cells {
+            return Err(Error::internal(format!("{} cells for a box of {cells}", rows.len)));
         }
-        let pieces = columns.iter().map(Piece::try_new).collect::<Result<Vec<_>>>()?;
         let places = |it: &BoxAxis<'_>| self.axes[it.axis].places(it.indices);
         let places = axes.iter().map(places).collect::<Result<Vec<_>>>()?;
         // Only the axes in front of the last one are stepped along index by index.
@@ -168,15 +174,53 @@ impl ChunkBuffers {
                     *at = run.first;
                 }
                 let from = row * inner + run.positions.start;
-                self.copy(&at, last, &pieces, from, run.positions.len());
+                if self.copy(&at, last, &rows, from, run.positions.len())?.is_some() {
+                    return Err(Error::internal("two boxes have the same cell"));
+                }
             }
             step(&mut positions, outer);
         }
         Ok(())
     }
 
-    /// Copies a run of cells of all variables along an axis.
-    fn copy(&mut self, at: &[Place], along: usize, pieces: &[Piece], from: usize, len: usize) {
+    /// Copies rows whose cells lie side by side along the last axis. The first one belongs to the cell with these indices. Returns the
+    /// first row whose cell is there already, if there is one.
+    ///
+    /// # Errors
+    /// `Internal` if a cell belongs to other chunks.
+    pub fn put_rows(
+        &mut self,
+        rows: &CellRows,
+        run: Range<usize>,
+        first: &[u64],
+    ) -> Result<Option<usize>> {
+        let place = |(axis, index): (&ChunkAxis, &u64)| axis.place(*index);
+        let mut at = self.axes.iter().zip(first).map(place).collect::<Result<Vec<_>>>()?;
+        let (Some(axis), Some(index)) = (self.axes.len().checked_sub(1), first.last()) else {
+            return self.copy(&at, 0, rows, run.start, run.len());
+        };
+        let mut from = run.start;
+        while from < run.end {
+            let place = self.axes[axis].place(index + (from - run.start) as u64)?;
+            at[axis] = place;
+            let len = (self.axes[axis].len_of(place.chunk) - place.at).min(run.end - from);
+            if let Some(repeated) = self.copy(&at, axis, rows, from, len)? {
+                return Ok(Some(from + repeated));
+            }
+            from += len;
+        }
+        Ok(None)
+    }
+
+    /// Copies a run of cells of all variables along an axis. Returns the position of the first one that is there already, if there is one.
+    fn copy(
+        &mut self,
+        at: &[Place],
+        along: usize,
+        rows: &CellRows,
+        from: usize,
+        len: usize,
+    ) -> Result<Option<usize>> {
         let (mut chunk, mut cell, mut stride) = (0, 0, 1);
         for (number, (axis, place)) in self.axes.iter().zip(at).enumerate() {
             let len = axis.len_of(place.chunk);
@@ -186,31 +230,44 @@ impl ChunkBuffers {
                 stride *= len;
             }
         }
-        for (buffers, piece) in self.buffers.iter_mut().zip(pieces) {
-            buffers[chunk].copy(piece, from, Run { at: cell, stride, len });
+        let run = Run { at: cell, stride, len };
+        for (buffers, piece) in self.buffers.iter_mut().zip(&rows.pieces) {
+            buffers[chunk].copy(piece, from, run)?;
         }
+        Ok(self.given[chunk].set(run))
     }
 
-    /// Returns the chunks, variable by variable for each of the coordinates. `given` has the indices along each axis that cells were put to.
+    /// Returns the chunks, variable by variable. Cells that were not put are NULL.
     ///
     /// # Errors
-    /// `Internal` errors only.
-    pub fn finish(self, given: &[AxisSelection]) -> Result<Vec<NewChunk>> {
-        let Self { axes, counts, buffers } = self;
+    /// If Arrow cannot put the cells of a chunk together.
+    pub fn finish(self) -> Result<Vec<NewChunk>> {
+        let Self { axes, counts, given, buffers } = self;
+        let given: Vec<_> = given.into_iter().map(GivenCells::finish).collect();
         let mut chunks = vec![];
         for (variable, buffers) in buffers.into_iter().enumerate() {
-            for (number, cells) in buffers.into_iter().enumerate() {
-                let at = unravel(number as u64, &counts);
-                let range = |(axis, at): (&ChunkAxis, &u64)| axis.ranges[*at as usize].clone();
-                let ranges = axes.iter().zip(&at).map(range);
-                let within = given.iter().zip(ranges).map(|(axis, range)| axis.within(range));
-                let given = cells_given(&within.collect::<Vec<_>>());
+            for ((number, cells), given) in (0_u64..).zip(buffers).zip(&given) {
                 let cells = cells.finish(given.as_ref())?;
-                let coordinates = axes.iter().zip(at).map(|(axis, at)| axis.first + at).collect();
-                chunks.push(NewChunk { variable, coordinates, cells, given });
+                let at = axes.iter().zip(unravel(number, &counts));
+                let coordinates = at.map(|(axis, at)| axis.first + at).collect();
+                chunks.push(NewChunk { variable, coordinates, cells, given: given.clone() });
             }
         }
         Ok(chunks)
+    }
+}
+
+impl CellRows {
+    /// Takes columns, one per variable.
+    ///
+    /// # Errors
+    /// `Internal` if they differ in length.
+    pub fn try_new(columns: &[ArrayRef]) -> Result<Self> {
+        let len = columns.first().map_or(0, |it| it.len());
+        if columns.iter().any(|it| it.len() != len) {
+            return Err(Error::internal("columns of cells that differ in length"));
+        }
+        Ok(Self { pieces: columns.iter().map(Piece::new).collect(), len })
     }
 }
 
@@ -220,16 +277,17 @@ impl ChunkAxis {
         (range.end - range.start) as usize
     }
 
+    fn place(&self, index: u64) -> Result<Place> {
+        let chunk = self.ranges.partition_point(|range| range.end <= index);
+        match self.ranges.get(chunk).filter(|range| range.contains(&index)) {
+            Some(range) => Ok(Place { chunk, at: (index - range.start) as usize }),
+            None => Err(Error::internal(format!("index {index} is in none of the chunks"))),
+        }
+    }
+
     /// Returns the place of each index.
     fn places(&self, indices: &[u64]) -> Result<Vec<Place>> {
-        let place = |index: &u64| {
-            let chunk = self.ranges.partition_point(|range| range.end <= *index);
-            match self.ranges.get(chunk).filter(|range| range.contains(index)) {
-                Some(range) => Ok(Place { chunk, at: (index - range.start) as usize }),
-                None => Err(Error::internal(format!("index {index} is in none of the chunks"))),
-            }
-        };
-        indices.iter().map(place).collect()
+        indices.iter().map(|index| self.place(*index)).collect()
     }
 }
 
@@ -256,24 +314,14 @@ fn runs_of(places: &[Place]) -> Vec<PlaceRun> {
     places.chunk_by(follows).map(run).collect()
 }
 
-/// Returns a bit per cell of a box, which is set if each axis has its index; `None` if all are.
-fn cells_given(axes: &[AxisSelection]) -> Option<NullBuffer> {
-    if axes.iter().all(AxisSelection::is_all) {
-        return None;
-    }
-    let cells: usize = axes.iter().map(|axis| axis.len() as usize).product();
-    let mut bits = MutableBuffer::from_len_zeroed(cells.div_ceil(8));
-    for_each_run(axes, |run| run.for_each(|at| bit_util::set_bit(&mut bits, at as usize)));
-    Some(NullBuffer::new(BooleanBuffer::new(bits.into(), 0, cells)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
-    use arrow::array::{Array, AsArray, BooleanArray, Float64Array, Int16Array, Int32Array};
-    use arrow::datatypes::{Float64Type, Int16Type};
+    use arrow::array::{Array, BooleanArray, Float64Array, Int16Array, Int32Array, StringArray};
+    use arrow::datatypes::DataType;
+    use arrow::util::display::array_value_to_string;
     use rand::rngs::SmallRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
@@ -281,10 +329,11 @@ mod tests {
     use super::super::{NewDimension, NewVariable};
     use super::*;
 
-    /// A cell of each variable of the test.
-    type Cells = (Option<i16>, Option<bool>, Option<f64>);
+    /// A cell of each variable of the test, as text; NULL is empty.
+    type Cells = [String; 4];
 
-    const TYPES: [DataType; 3] = [DataType::Int16, DataType::Boolean, DataType::Float64];
+    const TYPES: [DataType; 4] =
+        [DataType::Int16, DataType::Boolean, DataType::Float64, DataType::Utf8];
 
     fn array(rng: &mut SmallRng, rank: usize) -> NewArray {
         let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..8)).collect();
@@ -310,39 +359,56 @@ mod tests {
         NewArray::try_new(dimensions, variables, &chunks).unwrap().with_region(region).unwrap()
     }
 
-    /// Returns the columns of random cells, some of which are NULL.
+    /// Returns columns of random cells, some of which are NULL.
     fn columns(rng: &mut SmallRng, cells: usize) -> (Vec<Cells>, Vec<ArrayRef>) {
         let nulls = if rng.random() { 0.3 } else { 0.0 };
-        let cells: Vec<Cells> = (0..cells)
-            .map(|_| {
-                let mut is_there = || !rng.random_bool(nulls);
-                let there = [is_there(), is_there(), is_there()];
-                let values: (i16, bool, f64) = rng.random();
-                (
-                    there[0].then_some(values.0),
-                    there[1].then_some(values.1),
-                    there[2].then_some(values.2),
-                )
-            })
-            .collect();
         // The first cell belongs to an array of which the column is a slice.
-        let padded = || std::iter::once((None, None, None)).chain(cells.iter().copied());
-        let columns: [ArrayRef; 3] = [
-            Arc::new(Int16Array::from_iter(padded().map(|it| it.0))),
-            Arc::new(BooleanArray::from_iter(padded().map(|it| it.1))),
-            Arc::new(Float64Array::from_iter(padded().map(|it| it.2))),
+        let numbers: [Vec<Option<u16>>; 4] = std::array::from_fn(|_| {
+            (0..=cells).map(|_| (!rng.random_bool(nulls)).then(|| rng.random())).collect()
+        });
+        let [a, b, c, d] = &numbers;
+        let columns: [ArrayRef; 4] = [
+            Arc::new(Int16Array::from_iter(a.iter().map(|it| it.map(|it| it as i16)))),
+            Arc::new(BooleanArray::from_iter(b.iter().map(|it| it.map(|it| it % 2 == 0)))),
+            Arc::new(Float64Array::from_iter(c.iter().map(|it| it.map(|it| f64::from(it) / 8.0)))),
+            Arc::new(StringArray::from_iter(d.iter().map(|it| it.map(|it| format!("t{it}"))))),
         ];
-        let columns = columns.iter().map(|it| it.slice(1, cells.len())).collect();
-        (cells, columns)
+        let columns = columns.map(|it| it.slice(1, cells));
+        let texts =
+            |at| columns.each_ref().map(|column| array_value_to_string(column, at).unwrap());
+        ((0..cells).map(texts).collect(), columns.to_vec())
     }
 
-    /// Returns a cell of a column of the test, as one of `Cells`.
-    fn shown(cells: &ArrayRef, variable: usize, at: usize) -> Option<String> {
-        cells.is_valid(at).then(|| match variable {
-            0 => cells.as_primitive::<Int16Type>().value(at).to_string(),
-            1 => cells.as_boolean().value(at).to_string(),
-            _ => cells.as_primitive::<Float64Type>().value(at).to_string(),
-        })
+    /// Compares chunks with the cells that were put into them.
+    fn check(array: &NewArray, chunks: &[NewChunk], expected: &HashMap<Vec<u64>, Cells>) {
+        let mut found = 0;
+        for chunk in chunks {
+            let ranges = array.ranges_of(chunk).unwrap();
+            let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+            for at in 0..chunk.cells.len() {
+                let positions = ranges.iter().zip(unravel(at as u64, &lens));
+                let index: Vec<u64> = positions.map(|(range, at)| range.start + at).collect();
+                let cell = expected.get(&index).map(|cells| cells[chunk.variable].as_str());
+                let is_given = chunk.given.as_ref().is_none_or(|given| given.is_valid(at));
+                assert_eq!(is_given, cell.is_some(), "{index:?}");
+                let text = array_value_to_string(&chunk.cells, at).unwrap();
+                assert_eq!(text, cell.unwrap_or_default(), "{index:?}");
+                found += usize::from(is_given);
+            }
+        }
+        assert_eq!(found, TYPES.len() * expected.len());
+    }
+
+    /// Returns some of the rows of chunks, and the indices along each axis, of which some are left out.
+    fn indices(rng: &mut SmallRng, array: &NewArray) -> (Range<u64>, Vec<Vec<u64>>) {
+        let first = array.chunks_of_region()[0].clone();
+        let start = rng.random_range(first.clone());
+        let rows = start..rng.random_range(start + 1..=first.end);
+        let mut ranges = array.region().to_vec();
+        ranges[0] = array.range_in(0, rows.start).start..array.range_in(0, rows.end - 1).end;
+        let kept = if rng.random() { 0.8 } else { 1.0 };
+        let indices = ranges.into_iter().map(|it| it.filter(|_| rng.random_bool(kept)).collect());
+        (rows, indices.collect())
     }
 
     #[test]
@@ -351,75 +417,95 @@ mod tests {
         for case in 0..400 {
             let rank = 1 + case % 4;
             let array = array(&mut rng, rank);
-            let first = array.chunks_of_region()[0].clone();
-            let start = rng.random_range(first.clone());
-            let rows = start..rng.random_range(start + 1..=first.end);
-            // Boxes have all indices of the outer axes, and the others in two parts.
-            let mut axes: Vec<usize> = (0..rank).collect();
-            axes.shuffle(&mut rng);
-            let mut indices: Vec<Vec<u64>> = vec![vec![]; rank];
-            for axis in 0..rank {
-                let range = array.region()[axis].clone();
-                let slab = array.range_in(0, rows.start).start..array.range_in(0, rows.end - 1).end;
-                indices[axis] = if axis == 0 { slab } else { range }.collect();
-                if rng.random() {
-                    indices[axis].retain(|_| rng.random_bool(0.8));
-                }
+            let (rows, mut indices) = indices(&mut rng, &array);
+            for indices in &mut indices {
                 match rng.random_range(0..3) {
-                    0 => indices[axis].shuffle(&mut rng),
-                    1 => indices[axis].reverse(),
+                    0 => indices.shuffle(&mut rng),
+                    1 => indices.reverse(),
                     _ => {}
                 }
             }
-            let mut expected: HashMap<Vec<u64>, Cells> = HashMap::new();
-            let mut buffers = ChunkBuffers::try_new(&array, rows.clone()).unwrap();
+            let mut axes: Vec<usize> = (0..rank).collect();
+            axes.shuffle(&mut rng);
+            let mut expected = HashMap::new();
+            let mut buffers = ChunkBuffers::new(&array, rows);
+            // One axis is cut into two boxes.
             let cut = rng.random_range(0..=indices[axes[0]].len());
             for part in [0..cut, cut..indices[axes[0]].len()] {
                 let mut of_box: Vec<&[u64]> = axes.iter().map(|axis| &indices[*axis][..]).collect();
                 of_box[0] = &of_box[0][part];
                 let lens: Vec<u64> = of_box.iter().map(|it| it.len() as u64).collect();
                 let (cells, columns) = columns(&mut rng, lens.iter().product::<u64>() as usize);
-                for (number, cell) in cells.into_iter().enumerate() {
+                for (number, cell) in (0..).zip(cells) {
                     let mut at = vec![0; rank];
-                    let positions = unravel(number as u64, &lens);
+                    let positions = unravel(number, &lens);
                     for ((axis, indices), position) in axes.iter().zip(&of_box).zip(positions) {
                         at[*axis] = indices[position as usize];
                     }
                     expected.insert(at, cell);
                 }
-                let axis = |(axis, indices): (&usize, &&'_ [u64])| (*axis, indices.to_vec());
-                let owned: Vec<(usize, Vec<u64>)> = axes.iter().zip(&of_box).map(axis).collect();
-                let boxes: Vec<BoxAxis<'_>> =
-                    owned.iter().map(|(axis, indices)| BoxAxis { axis: *axis, indices }).collect();
+                let axis = |(axis, indices)| BoxAxis { axis, indices };
+                let boxes: Vec<_> = axes.iter().copied().zip(of_box).map(axis).collect();
                 buffers.put(&boxes, &columns).unwrap();
             }
-            let given = indices.iter().zip(array.grid().shape()).map(|(indices, len)| {
-                let mask: Vec<bool> = (0..*len).map(|at| indices.contains(&at)).collect();
-                AxisSelection::from_mask(&mask)
-            });
-            let chunks = buffers.finish(&given.collect::<Vec<_>>()).unwrap();
-            let mut found = 0;
-            for chunk in chunks {
-                assert!(rows.contains(&chunk.coordinates[0]), "case {case}");
-                let ranges = array.ranges_of(&chunk).unwrap();
-                let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
-                for at in 0..chunk.cells.len() {
-                    let positions = unravel(at as u64, &lens);
-                    let index: Vec<u64> =
-                        ranges.iter().zip(positions).map(|(range, at)| range.start + at).collect();
-                    let cell = expected.get(&index);
-                    let is_given = chunk.given.as_ref().is_none_or(|given| given.is_valid(at));
-                    assert_eq!(is_given, cell.is_some(), "case {case}: {index:?}");
-                    let expected = cell.and_then(|cell| match chunk.variable {
-                        0 => cell.0.map(|it| it.to_string()),
-                        1 => cell.1.map(|it| it.to_string()),
-                        _ => cell.2.map(|it| it.to_string()),
-                    });
-                    assert_eq!(shown(&chunk.cells, chunk.variable, at), expected, "case {case}");
-                    found += usize::from(cell.is_some());
+            check(&array, &buffers.finish().unwrap(), &expected);
+        }
+    }
+
+    #[test]
+    fn rows_become_chunks() {
+        let mut rng = SmallRng::seed_from_u64(47);
+        for case in 0..400 {
+            let rank = 1 + case % 4;
+            let array = array(&mut rng, rank);
+            let (rows, indices) = indices(&mut rng, &array);
+            let lens: Vec<u64> = indices.iter().map(|it| it.len() as u64).collect();
+            let index = |number| {
+                let at = indices.iter().zip(unravel(number, &lens));
+                at.map(|(indices, at)| indices[at as usize]).collect::<Vec<u64>>()
+            };
+            // Some rows are missing.
+            let all: Vec<Vec<u64>> = (0..lens.iter().product()).map(index).collect();
+            let all: Vec<Vec<u64>> = all.into_iter().filter(|_| rng.random_bool(0.9)).collect();
+            let (cells, columns) = columns(&mut rng, all.len());
+            let expected: HashMap<_, _> = all.iter().cloned().zip(cells).collect();
+            let mut buffers = ChunkBuffers::new(&array, rows);
+            let columns = CellRows::try_new(&columns).unwrap();
+            let follows = |a: &Vec<u64>, b: &Vec<u64>| {
+                a[..rank - 1] == b[..rank - 1] && a[rank - 1] + 1 == b[rank - 1]
+            };
+            let mut start = 0;
+            for run in all.chunk_by(follows) {
+                let rows = start..start + run.len();
+                assert_eq!(buffers.put_rows(&columns, rows.clone(), &run[0]).unwrap(), None);
+                start = rows.end;
+            }
+            if let Some(at) = (start > 0).then(|| rng.random_range(0..start)) {
+                let mut again = ChunkBuffers::new(&array, buffers.rows());
+                assert_eq!(again.put_rows(&columns, at..at + 1, &all[at]).unwrap(), None);
+                assert_eq!(again.put_rows(&columns, at..at + 1, &all[at]).unwrap(), Some(at));
+            }
+            check(&array, &buffers.finish().unwrap(), &expected);
+        }
+    }
+
+    #[test]
+    fn the_first_repeated_cell_of_a_run_is_found() {
+        let mut rng = SmallRng::seed_from_u64(48);
+        for _ in 0..2000 {
+            let len = rng.random_range(1..80);
+            let mut given = GivenCells::new(len);
+            let mut expected = vec![false; len];
+            for _ in 0..4 {
+                let at = rng.random_range(0..len);
+                let run = Run { at, stride: 1, len: rng.random_range(0..=len - at) };
+                let repeated = (0..run.len).find(|it| expected[at + it]);
+                expected[at..at + run.len].fill(true);
+                assert_eq!(given.set(run), repeated);
+                if repeated.is_some() {
+                    break;
                 }
             }
-            assert_eq!(found, TYPES.len() * expected.len(), "case {case}");
         }
     }
 
@@ -427,9 +513,11 @@ mod tests {
     fn an_index_outside_of_the_chunks_is_refused() {
         let mut rng = SmallRng::seed_from_u64(1);
         let array = array(&mut rng, 1);
-        let mut buffers = ChunkBuffers::try_new(&array, 0..1).unwrap();
+        let mut buffers = ChunkBuffers::new(&array, 0..1);
         let (_, columns) = columns(&mut rng, 1);
         let outside = BoxAxis { axis: 0, indices: &[99] };
         assert!(buffers.put(&[outside], &columns).is_err());
+        let rows = CellRows::try_new(&columns).unwrap();
+        assert!(buffers.put_rows(&rows, 0..1, &[99]).is_err());
     }
 }

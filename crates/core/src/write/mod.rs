@@ -17,7 +17,7 @@
 //! | `stored_type` | the types of stored cells |
 //! | `threads` | work on several chunks |
 //! | `boxes` | boxes of cells out of larger ones |
-//! | `chunk_buffers` | chunks that are put together from boxes |
+//! | `chunk_buffers` | chunks that are put together from boxes or rows |
 //! | `cell_buffer` | the cells of one of these chunks |
 
 mod append_target;
@@ -34,7 +34,7 @@ pub use append_target::{AppendTarget, ExistingCells, TargetDimension};
 pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};
-pub use chunk_buffers::{BoxAxis, ChunkBuffers};
+pub use chunk_buffers::{BoxAxis, CellRows, ChunkBuffers};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};
 pub use threads::in_threads;

@@ -9,7 +9,7 @@
 //!   StoredRows: numbers and values, in memory or in a spill file          ──▶ shape, labels
 //!     │ read again, a row of chunks at a time
 //!     ▼
-//!   Slab: the place of each row                                            gaps are NULL, twice the same place is an error
+//!   RowSlabs: the place of each row                                        gaps are NULL, twice the same place is an error
 //!     │ chunk by chunk
 //!     ▼
 //!   ArrayWriter ──▶ objects, and last the one that makes the store visible
@@ -33,7 +33,6 @@
 //! | `row_slabs` | rows of chunks out of rows |
 //! | `copy` | rows of chunks out of an array, without rows |
 //! | `stored_rows` | rows that wait for the shape |
-//! | `slab` | a row of chunks |
 
 mod append;
 mod copy;
@@ -46,7 +45,6 @@ mod place;
 mod replacement;
 mod row_slabs;
 mod sink;
-mod slab;
 mod stored_rows;
 mod targets;
 

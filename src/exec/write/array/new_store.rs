@@ -1,7 +1,9 @@
 //! [`NewStore`]: writes rows of chunks as a store or a file, one after the other.
 
 use std::num::NonZero;
+use std::ops::Range;
 
+use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::common::exec_datafusion_err;
 use datafusion::common::runtime::SpawnedTask;
@@ -11,13 +13,13 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use gridfusion_core::format::{Publish, Write};
 use gridfusion_core::tile::WriteSession;
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewVariable};
 
 /// The bytes of chunks that are encoded together, if each takes much more than its rows.
 const GROUP_BYTES: u64 = 256 << 20;
 
 /// The cells of some rows of chunks, of which a thread that may compute for long makes the chunks.
-pub(super) type CutChunks = Box<dyn FnOnce(&NewArray) -> Result<Vec<NewChunk>> + Send>;
+pub(super) type CutChunks = Box<dyn FnOnce() -> Result<Vec<NewChunk>> + Send>;
 
 /// The cells of a new array, in the order of its rows of chunks.
 #[async_trait]
@@ -126,7 +128,7 @@ impl NewStore {
         reservation: &MemoryReservation,
     ) -> Result<Self> {
         let (threads, group) = self.at_once(reservation)?;
-        let (mut written, chunks) = self.encode(|writer| cut(writer.array())).await?;
+        let (mut written, chunks) = self.encode(|_| cut()).await?;
         let mut chunks = chunks.into_iter().peekable();
         while chunks.peek().is_some() {
             let some: Vec<_> = chunks.by_ref().take(group).collect();
@@ -202,4 +204,22 @@ pub(super) fn reserve(reservation: &MemoryReservation, bytes: u64) -> Result<()>
             "a row of chunks does not fit in memory; choose a smaller length of the first dimension in 'chunks'",
         )
     })
+}
+
+/// Returns the bytes of the cells of all variables in rows of chunks.
+pub(super) fn cell_bytes(array: &NewArray, rows: &Range<u64>) -> u64 {
+    /// The bytes of a text, as far as they are known.
+    const TEXT: usize = 16;
+    let mut region = array.region().to_vec();
+    let (first, last) =
+        (array.grid().axis_range(0, rows.start), array.grid().axis_range(0, rows.end - 1));
+    region[0] = first.start.max(region[0].start)..last.end.min(region[0].end);
+    let cells = region.iter().map(|range| range.end - range.start).product::<u64>();
+    let width = |it: &NewVariable| it.data_type.primitive_width().unwrap_or(TEXT) as u64;
+    cells.saturating_mul(array.variables().iter().map(width).sum())
+}
+
+/// Whether all cells of a type have one width, so that they are copied when they come.
+pub(super) fn have_one_width(data_type: &DataType) -> bool {
+    data_type.is_primitive() || data_type == &DataType::Boolean
 }

@@ -84,16 +84,15 @@ enum Cells {
 }
 
 impl Cells {
-    /// Returns the cells in the order of an array of this shape, in which `places` are the indices of the labels of each dimension.
+    /// Returns the cells in the order of an array in which `places` are the indices of the labels of each dimension.
     fn in_order(
         self,
         places: Vec<Vec<u64>>,
-        shape: &[u64],
         context: &Arc<TaskContext>,
     ) -> Result<Box<dyn ChunkRows>> {
         Ok(match self {
             Self::Rows(rows) => Box::new(RowSlabs::new(rows.into_stream()?, places)),
-            Self::Copied(cells) => Box::new(Sections::new(&cells, places, shape, context)),
+            Self::Copied(cells) => Box::new(Sections::new(&cells, places, context)),
         })
     }
 }
@@ -332,7 +331,7 @@ impl ArraySink {
         let mut session = WriteSession::new(folder);
         // A folder has no array by now, and two writers may be making one.
         let replaces = self.options.mode == WriteMode::Overwrite && self.target.is_one_file();
-        let cells = cells.in_order(places, writer.array().grid().shape(), context)?;
+        let cells = cells.in_order(places, context)?;
         let store = NewStore::new(writer, replaces, &self.metrics, context);
         let written = store.write(cells, &mut session, context).await;
         ended(written.map(|()| rows), session).await
@@ -403,7 +402,7 @@ impl ArraySink {
             places.into_iter().map(|place| of_labels[place as usize]).collect()
         };
         let places = places.into_iter().zip(&of_labels).map(at).collect();
-        let cells = cells.in_order(places, writer.array().grid().shape(), context)?;
+        let cells = cells.in_order(places, context)?;
         let store = NewStore::new(writer, false, &self.metrics, context);
         store.write(cells, session, context).await?;
         Ok(rows)

@@ -10,10 +10,10 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use gridfusion_core::write::ChunkBuffers;
 
 use super::super::dimensions::DimensionColumn;
 use super::super::labels::Labels;
+use super::super::new_store::have_one_width;
 use super::sections::{ReadCosts, section_bytes};
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
@@ -55,12 +55,16 @@ impl CopiedArray {
         };
         let (scan, operators) = (&below.scan, &below.operators);
         let schema = plan.schema();
-        let takes = |column: &usize| ChunkBuffers::takes(schema.field(*column).data_type());
+        // Nothing bounds the bytes of texts before they are read. Rows of them go to the disk.
+        let fits = |column: &usize| {
+            !scan.is_limited() || have_one_width(schema.field(*column).data_type())
+        };
         let is_whole = scan.whole_box().is_some_and(|it| it.cells() > 0);
+        let all_fit = variables.iter().all(fits);
         if operators.predicate.is_some()
             || operators.columns.iter().any(is_volatile)
             || !is_whole
-            || !variables.iter().all(takes)
+            || !all_fit
         {
             return Ok(None);
         }
@@ -130,10 +134,12 @@ impl CopiedArray {
     }
 
     fn costs(&self) -> ReadCosts {
+        /// The bytes of a text, as far as they are known.
+        const TEXT: usize = 16;
         let array = self.scan.array();
         let width = |it: &PhysicalExprRef| {
             let data_type = it.data_type(&self.schema).ok();
-            data_type.and_then(|it| it.primitive_width()).unwrap_or(1) as u64
+            data_type.and_then(|it| it.primitive_width()).unwrap_or(TEXT) as u64
         };
         let first = self.axes.first().copied().unwrap_or(0);
         let len = array.grid().shape()[first];

@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use gridfusion_core::write::{BoxAxis, ChunkBuffers, NewArray};
 
-use super::super::new_store::{ChunkRows, CutChunks, reserve};
+use super::super::new_store::{ChunkRows, CutChunks, cell_bytes, reserve};
 use super::section_reader::{SectionReader, StoredBox};
 use super::{CopiedArray, GridCellsExec};
 use crate::exec::GridScanExec;
@@ -57,8 +56,6 @@ pub(in crate::exec::write::array) struct Sections {
     copied: Arc<CopiedArray>,
     /// Per dimension, the index in the new array of each selected index.
     indices: Vec<Vec<u64>>,
-    /// Per dimension, the indices in the new array.
-    given: Vec<AxisSelection>,
     /// The selected indices along the first dimension with their indices in the new array, in the order of these.
     order: Vec<(u64, u64)>,
     /// The first entry of `order` of the next section.
@@ -78,26 +75,19 @@ struct Section {
 }
 
 impl Sections {
-    /// Begins to copy cells to an array of this shape, in which `indices` are the places of the labels of each dimension.
+    /// Begins to copy cells to an array in which `indices` are the places of the labels of each dimension.
     pub(in crate::exec::write::array) fn new(
         cells: &GridCellsExec,
         indices: Vec<Vec<u64>>,
-        shape: &[u64],
         context: &Arc<TaskContext>,
     ) -> Self {
         let copied = Arc::clone(cells.copied());
-        let given = indices.iter().zip(shape).map(|(indices, len)| {
-            let mut sorted = indices.clone();
-            sorted.sort_unstable();
-            AxisSelection::from_ranges(*len, sorted.into_iter().map(|at| at..at + 1))
-        });
-        let given = given.collect();
         let first = &copied.scan.plan().selection().axes()[copied.axes[0]];
         let selected = first.ranges().iter().flat_map(Range::clone);
         let mut order: Vec<(u64, u64)> = selected.zip(indices[0].iter().copied()).collect();
         order.sort_unstable_by_key(|(_, at)| *at);
         let metrics = cells.metrics_of(context.session_config().target_partitions().max(1));
-        Self { copied, indices, given, order, next: 0, metrics, context: Arc::clone(context) }
+        Self { copied, indices, order, next: 0, metrics, context: Arc::clone(context) }
     }
 
     /// Returns the next rows of chunks with cells: at least one, and more if these fit into memory.
@@ -186,24 +176,11 @@ impl ChunkRows for Sections {
     ) -> Result<Option<CutChunks>> {
         let Some(section) = self.next_section(array) else { return Ok(None) };
         reserve(reservation, 2 * cell_bytes(array, &section.rows))?;
-        let mut buffers = ChunkBuffers::try_new(array, section.rows.clone())?;
+        let mut buffers = ChunkBuffers::new(array, section.rows.clone());
         let mut reader = self.reader(&section)?;
         while let Some(of_box) = reader.next().await? {
             buffers.put(&section.axes_of(&of_box), &of_box.columns)?;
         }
-        let given = self.given.clone();
-        Ok(Some(Box::new(move |_| Ok(buffers.finish(&given)?))))
+        Ok(Some(Box::new(|| Ok(buffers.finish()?))))
     }
-}
-
-/// Returns the bytes of all cells of rows of chunks.
-fn cell_bytes(array: &NewArray, rows: &Range<u64>) -> u64 {
-    let mut region = array.region().to_vec();
-    let of_rows =
-        array.grid().axis_range(0, rows.start).start..array.grid().axis_range(0, rows.end - 1).end;
-    region[0] = of_rows.start.max(region[0].start)..of_rows.end.min(region[0].end);
-    let cells = region.iter().map(|range| range.end - range.start).product::<u64>();
-    let width = |data_type: &DataType| data_type.primitive_width().unwrap_or(1);
-    let widths = array.variables().iter().map(|it| width(&it.data_type) as u64);
-    cells.saturating_mul(widths.sum())
 }
