@@ -204,7 +204,7 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
         (
             air,
             "'compression' 'zstd'",
-            "the format zarr has no option 'compression'; its options are checksums, chunks",
+            "the format zarr has no option 'compression'; its options are attributes, checksums, chunks",
         ),
         (air, "'fill' 't2m=x'", "the fill value 'x' of \"t2m\" is no Float"),
         (air, "'fill' 'tas=0'", "'fill' names 'tas', and the variables are t2m"),
@@ -289,6 +289,51 @@ async fn units_and_names_survive() {
     let has = |row: &[&str]| rows.iter().any(|it| it == row);
     assert!(has(&["lat", "units", "degrees_north"]), "{rows:?}");
     assert!(has(&["lon", "units", "degrees_east"]), "{rows:?}");
+}
+
+/// The formats that have attributes of the whole array.
+#[tokio::test]
+async fn options_set_attributes() {
+    let case = Case::new(reducing(2, 512)).await;
+    let sql = "SELECT time, lat, lon, t2m - 273.15 AS celsius FROM air WHERE time < TIMESTAMP '2023-03-01'";
+    let attributes = r#"{"title": "Means", "version": 2, "celsius": {"long_name": "air", "levels": [1, 2]}, "lat": {"units": "degrees"}}"#;
+    let options = format!("'units' 'celsius=degC', 'attributes' '{attributes}'");
+    for name in ["a.zarr", "a.nc", "a.tdb"] {
+        case.copy(sql, name, &options).await.unwrap();
+        let shown = format!(
+            "SELECT coalesce(variable, '-'), key, value FROM array_attributes('{}')",
+            case.at(name).display()
+        );
+        let rows = rows_from(&case.ctx, &shown).await;
+        let has = |row: &[&str]| rows.iter().any(|it| it[1..] == row[1..] && it[0] == row[0]);
+        assert!(has(&["celsius", "units", "degC"]), "{name}: {rows:?}");
+        assert!(has(&["celsius", "long_name", "air"]), "{name}: {rows:?}");
+        assert!(has(&["lat", "units", "degrees"]), "{name}: {rows:?}");
+        assert!(rows.iter().any(|it| it[1..] == ["title", "Means"]), "{name}: {rows:?}");
+    }
+    let cases = [
+        ("'attributes' 'title=x'", "expected a JSON object"),
+        ("'attributes' '{\"t\": null}'", "the attribute 't' is null, expected a text"),
+        (
+            "'attributes' '{\"celsius\": {\"_FillValue\": 1}}'",
+            "'_FillValue' tells how values are stored",
+        ),
+        (
+            "'attributes' '{\"tas\": {\"units\": \"K\"}}'",
+            "attributes are given for 'tas', and the columns are time, lat, lon, celsius",
+        ),
+        (
+            "'units' 'time=hours since 1900-01-01'",
+            "the times \"time\" have 'units' that tell how they are stored",
+        ),
+        ("'units' 'K'", "expected units such as 't2m=K, tp=mm d-1'"),
+    ];
+    for (options, message) in cases {
+        let error = case.copy(sql, "b.zarr", options).await.unwrap_err();
+        assert!(error.contains(message), "{options}: {error}");
+    }
+    let error = case.copy(sql, "b.tet", &options).await.unwrap_err();
+    assert!(error.contains("a .tet file has attributes of columns only"), "{error}");
 }
 
 #[tokio::test]

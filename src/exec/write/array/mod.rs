@@ -26,6 +26,7 @@
 //! | `place` | the folder or file that is written |
 //! | `replacement` | a folder that takes the place of an array |
 //! | `options` | the options |
+//! | `attributes` | the attributes of the array and its columns |
 //! | `dimensions` | the columns that are dimensions |
 //! | `sink` | the operator's sink |
 //! | `labels` | the labels of a dimension |
@@ -35,6 +36,7 @@
 //! | `stored_rows` | rows that wait for the shape |
 
 mod append;
+mod attributes;
 mod copy;
 mod dimensions;
 mod format;

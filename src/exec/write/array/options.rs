@@ -9,6 +9,7 @@ use datafusion::common::{ScalarValue, internal_err, plan_err};
 use datafusion::error::Result;
 use gridfusion_core::write::ExistingCells;
 
+use super::attributes::ChosenAttributes;
 use super::targets::TargetFormat;
 
 /// DataFusion puts this before options without a dot.
@@ -16,7 +17,8 @@ const PREFIX: &str = "format.";
 /// Options of `COPY` that DataFusion itself reads.
 const OF_DATAFUSION: &str = "execution.";
 /// The options of all formats.
-const OF_ALL: [&str; 7] = ["chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode"];
+const OF_ALL: [&str; 9] =
+    ["attributes", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode", "units"];
 /// The options that hold for rows that are appended. The array has the others.
 const OF_APPENDS: [&str; 5] = ["dimensions", "existing", "max_cells", "mode", "unlock"];
 /// The words for cells that are there already.
@@ -87,6 +89,8 @@ pub(super) struct WriteOptions {
     pub(super) unlocks: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
     fills: BTreeMap<String, String>,
+    /// Attributes of the array and of columns.
+    pub(super) attributes: ChosenAttributes,
     /// The most cells of the array.
     pub(super) max_cells: Option<u64>,
 }
@@ -141,6 +145,8 @@ impl WriteOptions {
                 "unlock" => read.unlocks = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
+                "attributes" => read.attributes.read(value)?,
+                "units" => read.attributes.read_units(value)?,
                 _ => return internal_err!("nothing reads the option '{name}'"),
             }
         }
@@ -223,6 +229,7 @@ impl WriteOptions {
                 return plan_err!("'{option}' names '{name}', and the dimensions are {known}");
             }
         }
+        self.attributes.check_names(dimensions, variables)?;
         let mut fills = self.fills.keys().filter(|it| !it.is_empty());
         match fills.find(|it| !variables.contains(&it.as_str())) {
             Some(name) => {

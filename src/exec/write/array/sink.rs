@@ -19,9 +19,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
 use gridfusion_core::io::StoreFolder;
 use gridfusion_core::tile::{Objects, WriteSession};
-use gridfusion_core::write::{
-    ArrayWriter, Attributes, ExistingCells, NewArray, NewDimension, NewVariable,
-};
+use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable};
 
 use super::append::AfterWrite;
 use super::copy::{CopiedArray, GridCellsExec, Sections};
@@ -34,7 +32,6 @@ use super::replacement::Replacement;
 use super::row_slabs::RowSlabs;
 use super::stored_rows::StoredRows;
 use super::targets::TargetFormat;
-use crate::array::COUNTED_TIMES;
 
 /// The bytes of a chunk, unless options choose its shape.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -42,24 +39,6 @@ const CHUNK_BYTES: u64 = 4 << 20;
 const SPARSE: u64 = 100;
 /// The cells that an array may have with any number of rows.
 const SMALL: u64 = 1 << 20;
-
-/// Attributes that tell how values are stored, or that name variables beside.
-const OF_STORAGE: [&str; 14] = [
-    "_FillValue",
-    "_Unsigned",
-    "add_offset",
-    "ancillary_variables",
-    "bounds",
-    "cell_measures",
-    "climatology",
-    "coordinates",
-    "grid_mapping",
-    "missing_value",
-    "scale_factor",
-    "valid_max",
-    "valid_min",
-    "valid_range",
-];
 
 /// The object that locks an array for one writer.
 pub(super) const LOCK: &str = ".gridfusion-lock";
@@ -177,10 +156,11 @@ impl ArraySink {
     }
 
     /// Returns the dimensions with these labels.
-    fn new_dimensions(&self, labels: Vec<ArrayRef>) -> Vec<NewDimension> {
+    fn new_dimensions(&self, labels: Vec<ArrayRef>) -> Result<Vec<NewDimension>> {
         let dimension = |(dimension, labels): (&DimensionColumn, ArrayRef)| {
             let field = self.field(dimension.column);
-            NewDimension { name: field.name().clone(), labels, attributes: attributes(field) }
+            let attributes = self.options.attributes.of(field)?;
+            Ok(NewDimension { name: field.name().clone(), labels, attributes })
         };
         self.dimensions.iter().zip(labels).map(dimension).collect()
     }
@@ -192,7 +172,7 @@ impl ArraySink {
                 name: field.name().clone(),
                 data_type: field.data_type().clone(),
                 fill: self.options.fill(field.name(), field.data_type())?,
-                attributes: attributes(field),
+                attributes: self.options.attributes.of(field)?,
             })
         };
         self.variables.iter().map(variable).collect()
@@ -200,10 +180,11 @@ impl ArraySink {
 
     /// Returns the writer of the array with these labels.
     fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
-        let (dimensions, variables) = (self.new_dimensions(labels), self.new_variables()?);
+        let (dimensions, variables) = (self.new_dimensions(labels)?, self.new_variables()?);
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
-        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
+        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?
+            .with_attributes(self.options.attributes.of_array.clone());
         self.target.writer(array, object, &self.options)
     }
 
@@ -391,7 +372,7 @@ impl ArraySink {
             return Ok(0);
         }
         let (writer, of_labels) = array.writer(
-            self.new_dimensions(labels),
+            self.new_dimensions(labels)?,
             self.new_variables()?,
             self.options.existing,
         )?;
@@ -446,23 +427,6 @@ pub fn writes_array(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let sink = plan.downcast_ref::<DataSinkExec>();
     sink.is_some_and(|it| it.sink().is::<ArraySink>())
         || plan.children().into_iter().any(writes_array)
-}
-
-/// Returns the attributes of a column that hold for its values.
-fn attributes(field: &Field) -> Attributes {
-    // Units of times hold for numbers only if these count time. A cast keeps the attributes of what it casts.
-    let metadata = field.metadata();
-    let is_since = metadata.get("units").is_some_and(|units| units.contains(" since "));
-    let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32)
-        || is_since && !metadata.contains_key(COUNTED_TIMES)
-        || metadata.get("dtype").is_some_and(|dtype| dtype.starts_with("timedelta"));
-    let left_out = |name: &str| {
-        name.starts_with("gridfusion.")
-            || OF_STORAGE.contains(&name)
-            || is_time && ["units", "calendar", "dtype"].contains(&name)
-    };
-    let pairs = field.metadata().iter().filter(|(name, _)| !left_out(name));
-    pairs.map(|(name, value)| (name.clone(), value.clone().into())).collect()
 }
 
 impl fmt::Debug for ArraySink {

@@ -1,6 +1,7 @@
 //! `COPY … TO 'x.tet'`: a Tetration file.
 
 use async_trait::async_trait;
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use gridfusion_core::write::{ArrayWriter, NewArray};
 use gridfusion_tet::{TetEncoding, TetWriter};
@@ -44,6 +45,11 @@ impl TargetFormat for TetTarget {
         object: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
+        if let Some(name) = array.attributes().keys().next() {
+            return plan_err!(
+                "the attribute '{name}' of the whole array: a .tet file has attributes of columns only, as in '{{\"t2m\": {{\"{name}\": …}}}}'"
+            );
+        }
         let (_, zstd) = options.codec(self.codecs())?;
         let max_bytes = options.max_bytes.unwrap_or(TetEncoding::default().max_bytes);
         Ok(Box::new(TetWriter::try_new(array, object, TetEncoding { zstd, max_bytes })?))
