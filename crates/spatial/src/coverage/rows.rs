@@ -1,5 +1,7 @@
 //! Runs of covered cells in each row.
 
+use std::ops::Range;
+
 use super::Run;
 use super::walk::Visit;
 use crate::axis::Axis;
@@ -14,15 +16,14 @@ pub(super) struct Visits {
     /// Sorted by row and column.
     visits: Vec<Visit>,
     /// Those of the rows that are not done.
-    start: usize,
-    end: usize,
+    left: Range<usize>,
 }
 
 impl Visits {
     pub(super) fn new(mut visits: Vec<Visit>) -> Self {
         visits.sort_unstable_by_key(|it| it.cell);
-        let end = visits.len();
-        Self { visits, start: 0, end }
+        let left = 0..visits.len();
+        Self { visits, left }
     }
 
     /// Appends the runs of the next row, in columns of the lattice, and returns the row.
@@ -32,21 +33,34 @@ impl Visits {
         descending: bool,
         runs: &mut Vec<Run>,
     ) -> Option<usize> {
-        let rest = &self.visits[self.start..self.end];
-        let row = if descending { rest.last()? } else { rest.first()? }.cell >> 32;
-        let of_row = if descending {
-            let start = rest.partition_point(|it| it.cell >> 32 < row);
-            self.end = self.start + start;
-            &rest[start..]
-        } else {
-            let end = rest.partition_point(|it| it.cell >> 32 <= row);
-            self.start += end;
-            &rest[..end]
-        };
+        let (row, visits) = take_row(&self.visits, &mut self.left, descending, |it| it.cell >> 32)?;
         let row = row as usize;
-        push_runs(of_row, lattice, lattice.y[row + 1] - lattice.y[row], runs);
+        push_runs(visits, lattice, lattice.y[row + 1] - lattice.y[row], runs);
         Some(row - 1)
     }
+}
+
+/// Takes the items of the first row that is left, or of the last one, from items sorted by row.
+pub(super) fn take_row<'a, T>(
+    items: &'a [T],
+    left: &mut Range<usize>,
+    descending: bool,
+    row_of: impl Fn(&T) -> u64,
+) -> Option<(u64, &'a [T])> {
+    let rest = &items[left.clone()];
+    let row = row_of(if descending { rest.last()? } else { rest.first()? });
+    Some((
+        row,
+        if descending {
+            let start = rest.partition_point(|it| row_of(it) < row);
+            left.end = left.start + start;
+            &rest[start..]
+        } else {
+            let end = rest.partition_point(|it| row_of(it) <= row);
+            left.start += end;
+            &rest[..end]
+        },
+    ))
 }
 
 /// Sums up the visits of one row from left to right.
@@ -54,7 +68,7 @@ fn push_runs(visits: &[Visit], lattice: &Lattice, height: f64, runs: &mut Vec<Ru
     // A sum of n numbers is wrong by at most n roundings of the sum of their sizes.
     let sizes: f64 = visits.iter().map(|it| it.cover.abs()).sum();
     let rounding = (f64::EPSILON * visits.len() as f64 * sizes / height).min(MOST_ROUNDING);
-    let mut push = |columns: std::ops::Range<usize>, fraction: f64| {
+    let mut push = |columns: Range<usize>, fraction: f64| {
         if !columns.is_empty() && fraction > rounding {
             let fraction = if fraction > 1.0 - rounding { 1.0 } else { fraction };
             // Column 0 is left of the grid.

@@ -26,9 +26,12 @@ pub(super) struct Visit {
     pub(super) area: f64,
 }
 
+/// So many visits are kept before those to the same cells are added up.
+const MOST_VISITS: usize = if cfg!(test) { 64 } else { 1 << 22 };
+
 /// Returns the visits of all rings to the rows of the lattice, in no order.
 pub(super) fn visits(lattice: &Lattice, region: &Region) -> Vec<Visit> {
-    let mut visits = Vec::new();
+    let mut visits = Visits { visits: Vec::new(), most: MOST_VISITS };
     for (ring, points) in region.rings() {
         let Some(first) = points.first() else { continue };
         // A ring that turns left falls at its left side, where the running sum must rise.
@@ -36,12 +39,37 @@ pub(super) fn visits(lattice: &Lattice, region: &Region) -> Vec<Visit> {
         points[1..].iter().for_each(|it| walk.go_to(*it));
         walk.leave();
     }
-    visits
+    visits.visits
+}
+
+struct Visits {
+    visits: Vec<Visit>,
+    /// The number at which visits to the same cell become one, so that there are at most twice as many as
+    /// cells.
+    most: usize,
+}
+
+impl Visits {
+    fn push(&mut self, visit: Visit) {
+        if self.visits.len() >= self.most {
+            self.visits.sort_unstable_by_key(|it| it.cell);
+            self.visits.dedup_by(|next, sum| {
+                let same = next.cell == sum.cell;
+                if same {
+                    sum.cover += next.cover;
+                    sum.area += next.area;
+                }
+                same
+            });
+            self.most = MOST_VISITS.max(2 * self.visits.len());
+        }
+        self.visits.push(visit);
+    }
 }
 
 struct Walk<'a> {
     lattice: &'a Lattice,
-    visits: &'a mut Vec<Visit>,
+    visits: &'a mut Visits,
     sign: f64,
     /// The cell, and its edges.
     column: usize,
@@ -55,7 +83,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(lattice: &'a Lattice, at: [f64; 2], sign: f64, visits: &'a mut Vec<Visit>) -> Self {
+    fn new(lattice: &'a Lattice, at: [f64; 2], sign: f64, visits: &'a mut Visits) -> Self {
         let (column, row) = (find(&lattice.x, 0, at[0]), find(&lattice.y, 0, at[1]));
         let x = [lattice.x[column], lattice.x[column + 1]];
         let y = [lattice.y[row], lattice.y[row + 1]];
@@ -74,6 +102,13 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let column = find(&self.lattice.x, self.column, end[0]);
         let row = find(&self.lattice.y, self.row, end[1]);
+        let [last_column, last_row] = [self.lattice.x.len() - 2, self.lattice.y.len() - 2];
+        if (row == self.row && (row == 0 || row == last_row))
+            || (column == self.column && column == last_column)
+        {
+            // A way above, below or right of the grid has no effect on cells.
+            return self.jump(end, column, row);
+        }
         let delta = [end[0] - start[0], end[1] - start[1]];
         loop {
             let side = (column != self.column).then(|| self.x[usize::from(column > self.column)]);
@@ -113,6 +148,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Goes on in another cell, without a trace of the way.
+    fn jump(&mut self, to: [f64; 2], column: usize, row: usize) {
+        self.leave();
+        (self.column, self.row) = (column, row);
+        self.x = [self.lattice.x[column], self.lattice.x[column + 1]];
+        self.y = [self.lattice.y[row], self.lattice.y[row + 1]];
+        (self.at, self.entered) = (to, to[1]);
+    }
+
     /// Moves within the cell.
     fn move_to(&mut self, to: [f64; 2]) {
         self.area += (to[1] - self.at[1]) * ((to[0] - self.x[0]) + (self.at[0] - self.x[0]));
@@ -124,7 +168,7 @@ impl<'a> Walk<'a> {
         let (columns, rows) = (self.lattice.x.len() - 1, self.lattice.y.len() - 1);
         let seen = (1..rows - 1).contains(&self.row) && self.column < columns - 1;
         if seen {
-            // Left of the grid the area is infinite, and nobody asks for it.
+            // Left of the grid the area is infinite, and has no use.
             let area = if self.column == 0 { 0.0 } else { self.area / 2.0 };
             let cell = (self.row as u64) << 32 | self.column as u64;
             let cover = self.sign * (self.at[1] - self.entered);

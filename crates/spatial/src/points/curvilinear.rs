@@ -108,7 +108,7 @@ impl CurvilinearGrid {
                 };
                 parts.is_none_or(|it| within(it[0], steps[0]) && within(it[1], steps[1]))
             }
-            // One row or column: nobody knows how wide it is.
+            // One row or column: its width is unknown.
             [Some(step), None] | [None, Some(step)] => dot(offset, offset) <= dot(step, step),
             [None, None] => true,
         }
