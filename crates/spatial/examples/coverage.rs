@@ -11,7 +11,8 @@
 use std::io::Write;
 use std::time::Instant;
 
-use gridfusion_spatial::{Axis, AxisKind, CoverageRule, Error, Grid, Region};
+use gridfusion_core::Error;
+use gridfusion_spatial::{Axis, AxisKind, CoverageRule, Grid, Region};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

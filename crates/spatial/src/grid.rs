@@ -1,7 +1,7 @@
 //! A rectilinear grid: rows along y, columns along x.
 //!
-//! Longitudes repeat every 360°. So that walks need no arithmetic of circles, the columns of a geographic
-//! grid stand in a lattice side by side as often as longitudes are allowed. The columns of a regional
+//! Longitudes repeat every 360°. The columns of a geographic grid stand in a lattice side by side, as often
+//! as longitudes are allowed. So walks need no arithmetic of circles. The columns of a regional
 //! grid are followed by one more column for the rest of the circle:
 //!
 //! ```text
@@ -26,7 +26,7 @@ use crate::sphere::cell_area;
 /// let cells = grid.coverage(&region, CoverageRule::Coverage)?;
 /// let cells: Vec<_> = cells.map(|it| (it.row, it.column, it.fraction)).collect();
 /// assert_eq!(cells, [(0, 1, 1.0), (0, 2, 0.25)]);
-/// # Ok::<_, gridfusion_spatial::Error>(())
+/// # Ok::<_, gridfusion_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Grid {

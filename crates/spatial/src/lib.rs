@@ -10,7 +10,6 @@ mod sphere;
 pub use axis::{Axis, AxisKind};
 pub use coverage::{Coverage, CoverageRule, CoveredCell};
 pub use grid::Grid;
-pub use gridfusion_core::{Error, ErrorKind, Result};
 pub use points::{CurvilinearGrid, NearestCell, Neighbours, TimeAxis};
 pub use region::Region;
 pub use sphere::{EARTH_RADIUS, cell_area, haversine};

@@ -6,7 +6,7 @@
 //!   edges      90       88.75    86.25    83.75    clamped at the pole
 //! ```
 //!
-//! An axis is kept ascending; `descending` maps its cells to those of the file.
+//! `edges` checks labels and finds the edges. An axis is kept ascending; `descending` maps its cells to those of the file.
 
 mod edges;
 
@@ -50,7 +50,7 @@ impl AxisKind {
 /// let lat = Axis::new(AxisKind::Latitude, &[90.0, 87.5, 85.0], None)?;
 /// assert_eq!(lat.cell(0), [88.75, 90.0]);
 /// assert_eq!(lat.cell(2), [83.75, 86.25]);
-/// # Ok::<_, gridfusion_spatial::Error>(())
+/// # Ok::<_, gridfusion_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {

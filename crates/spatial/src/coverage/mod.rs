@@ -29,6 +29,24 @@ use crate::region::Region;
 ///   │  ╭─┼────┼─╮  │   Centre     -    1.0  -      rasterio, regionmask, xvec's rasterize
 ///   └──┴─┴────┴─┴──┘   Touched    1.0  1.0  1.0    `all_touched`
 /// ```
+///
+/// ```
+/// use gridfusion_spatial::{Axis, AxisKind, CoverageRule, Grid, Region};
+///
+/// let y = Axis::new(AxisKind::Plane, &[0.5], Some(&[[0.0, 1.0]]))?;
+/// let x = Axis::new(AxisKind::Plane, &[0.5, 1.5, 2.5], None)?;
+/// let grid = Grid::new(y, x)?;
+/// let region = Region::from_wkt("POLYGON ((0.75 0, 2.25 0, 2.25 1, 0.75 1, 0.75 0))")?;
+/// for (rule, expected) in [
+///     (CoverageRule::Coverage, vec![0.25, 1.0, 0.25]),
+///     (CoverageRule::Centre, vec![1.0]),
+///     (CoverageRule::Touched, vec![1.0, 1.0, 1.0]),
+/// ] {
+///     let fractions: Vec<f64> = grid.coverage(&region, rule)?.map(|it| it.fraction).collect();
+///     assert_eq!(fractions, expected);
+/// }
+/// # Ok::<_, gridfusion_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CoverageRule {
     /// Each cell counts by the part of it that is inside, measured in the coordinates of the grid.
@@ -84,7 +102,7 @@ impl Grid {
     /// Returns the cells that the region covers, by a rule: each cell once, rows and columns ascending.
     ///
     /// Fractions are exact up to rounding. The time grows with the points of the region and the cells
-    /// that it covers, and the memory with its points and the cells at its edge. On a geographic grid,
+    /// that it covers. The memory grows with its points and the cells at its edge. On a geographic grid,
     /// longitudes from -360 to 720 are understood, whatever those of the grid are.
     pub fn coverage(&self, region: &Region, rule: CoverageRule) -> Result<Coverage<'_>> {
         if self.is_geographic() {

@@ -382,6 +382,10 @@ fn wrong_degrees_are_errors() {
     let region = Region::from_wkt(apart).unwrap();
     let sum: f64 = fractions(&grid, &region, CoverageRule::Coverage).values().sum();
     assert!((sum * 25.0 - 60.0).abs() < 1e-12);
+    // A turn, but for rounding.
+    let parts = "MULTIPOLYGON (((170 0, 180.00000000000003 0, 180 5, 170 5, 170 0)), ((-180 0, -170 0, -170 5, -180.00000000000003 5, -180 0)))";
+    let region = Region::from_wkt(parts).unwrap();
+    assert_eq!(fractions(&grid, &region, CoverageRule::Centre).len(), 4);
     // A band that winds around the globe without meeting itself.
     let winding = "POLYGON ((-180 -80, 300 70, 300 75, -180 -75, -180 -80))";
     let sum: f64 = fractions(&grid, &Region::from_wkt(winding).unwrap(), CoverageRule::Coverage)

@@ -45,7 +45,7 @@ impl Grid {
     /// assert_eq!(cell.distance.round(), 301_767.0);
     /// assert_eq!(grid.nearest(58.0, -5.0, 1000.0), None);
     /// assert_eq!(grid.nearest(50.0, -5.0, f64::INFINITY), None);
-    /// # Ok::<_, gridfusion_spatial::Error>(())
+    /// # Ok::<_, gridfusion_core::Error>(())
     /// ```
     pub fn nearest(&self, y: f64, x: f64, within: f64) -> Option<NearestCell> {
         let [row, column] = [between(&self.y, y)?, between(&self.x, x)?]
@@ -76,7 +76,7 @@ impl Grid {
     /// let grid = Grid::new(y, x)?;
     /// let neighbours = grid.neighbours(5.0, 12.5).unwrap();
     /// assert_eq!(neighbours.cells(), [(0, 1, 0.375), (0, 2, 0.125), (1, 1, 0.375), (1, 2, 0.125)]);
-    /// # Ok::<_, gridfusion_spatial::Error>(())
+    /// # Ok::<_, gridfusion_core::Error>(())
     /// ```
     pub fn neighbours(&self, y: f64, x: f64) -> Option<Neighbours> {
         let (rows, columns) = (between(&self.y, y)?, between(&self.x, x)?);

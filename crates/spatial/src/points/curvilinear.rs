@@ -21,7 +21,7 @@ const REACH: f64 = 0.55;
 /// let cell = grid.nearest(50.4, 10.9, f64::INFINITY).unwrap();
 /// assert_eq!((cell.row, cell.column), (0, 1));
 /// assert_eq!(grid.nearest(60.0, 10.9, f64::INFINITY), None);
-/// # Ok::<_, gridfusion_spatial::Error>(())
+/// # Ok::<_, gridfusion_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct CurvilinearGrid {
@@ -67,8 +67,8 @@ impl CurvilinearGrid {
 
     /// Returns the cell whose place is nearest. Of equally near cells, the first wins.
     ///
-    /// `None` for a point that is farther away than `within` metres or beyond the border of the grid by
-    /// more than about half a cell, and for coordinates that are no numbers.
+    /// `None` for a point that is farther away than `within` metres, and for coordinates that are no
+    /// numbers. Also `None` beyond the border of the grid by more than about half a cell.
     pub fn nearest(&self, lat: f64, lon: f64, within: f64) -> Option<NearestCell> {
         if !(lat.abs() <= 90.0 && lon.is_finite()) {
             return None;

@@ -12,7 +12,7 @@ use gridfusion_core::{Error, Result};
 /// assert_eq!(days.last(19, u64::MAX), Some(1));
 /// assert_eq!(days.last(-1, u64::MAX), None);
 /// assert_eq!(days.nearest(14, 3), None);
-/// # Ok::<_, gridfusion_spatial::Error>(())
+/// # Ok::<_, gridfusion_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TimeAxis<'a> {
