@@ -54,7 +54,7 @@ pub enum CoverageRule {
     /// A cell counts wholly if its label is inside. The left and lower edges of a region belong to it, so
     /// that neighbours share no cell. A label on the edge of its cell stands for the cell's middle.
     Centre,
-    /// A cell counts wholly if it shares any area with the region.
+    /// A cell counts wholly if it shares any area with the region, beyond rounding. A common edge is none.
     Touched,
 }
 

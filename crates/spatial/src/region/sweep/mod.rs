@@ -23,42 +23,59 @@ use gridfusion_core::{Error, Result};
 use super::Region;
 use super::rings::{Ring, compare, turn};
 
+type Point = [f64; 2];
+
+/// So many edges are searched for one by its number, which is faster than by its place.
+const FEW: usize = 64;
+
 /// An edge of a ring, from left to right.
 struct Edge {
-    left: [f64; 2],
-    right: [f64; 2],
+    left: Point,
+    right: Point,
     /// Whether the sweeping line, followed upwards, enters the polygon here.
     enters: bool,
     ring: u32,
+    /// The edge before this one in the ring.
+    previous: u32,
 }
 
 /// Checks a region.
 pub(super) fn check(region: &Region) -> Result<()> {
-    let edges = edges_of(region);
-    let mut sweep = Sweep { region, edges: &edges, met: Vec::new(), at: Vec::new() };
-    let mut starts: Vec<u32> = (0..edges.len() as u32).collect();
-    let mut ends = starts.clone();
-    starts.sort_unstable_by(|a, b| compare(edges[*a as usize].left, edges[*b as usize].left));
-    ends.sort_unstable_by(|a, b| compare(edges[*a as usize].right, edges[*b as usize].right));
+    let (points, edges) = edges_of(region);
+    let mut order: Vec<u32> = (0..points.len() as u32).collect();
+    order.sort_unstable_by(|a, b| compare(points[*a as usize], points[*b as usize]));
 
-    let (mut starts, mut ends) = (&starts[..], &ends[..]);
-    while let Some(end) = ends.first() {
-        let end = edges[*end as usize].right;
-        let start = starts.first().map(|it| edges[*it as usize].left);
-        let point = start.filter(|it| compare(*it, end).is_lt()).unwrap_or(end);
-        let is_here = |it: [f64; 2]| compare(it, point).is_eq();
-        let ending = ends.iter().take_while(|it| is_here(edges[**it as usize].right)).count();
-        let starting = starts.iter().take_while(|it| is_here(edges[**it as usize].left)).count();
-        sweep.pass(point, ending, &starts[..starting])?;
-        (starts, ends) = (&starts[starting..], &ends[ending..]);
+    let mut sweep = Sweep { region, edges: &edges, met: Vec::new(), at: Vec::new() };
+    let mut starting = Vec::new();
+    for at_point in order.chunk_by(|a, b| points[*a as usize] == points[*b as usize]) {
+        let point = points[at_point[0] as usize];
+        let mut ending = None;
+        let mut count = 0;
+        starting.clear();
+        for edge in at_point.iter().flat_map(|it| [edges[*it as usize].previous, *it]) {
+            if edges[edge as usize].right == point {
+                ending = Some(edge);
+                count += 1;
+            } else {
+                starting.push(edge);
+            }
+        }
+        match (ending, &starting[..]) {
+            (Some(from), [to]) if count == 1 && sweep.go_on(point, from, *to)? => {}
+            _ => sweep.pass(point, count, &starting)?,
+        }
     }
     Ok(())
 }
 
-fn edges_of(region: &Region) -> Vec<Edge> {
-    let mut edges = Vec::with_capacity(region.points.len());
-    for (number, (ring, points)) in region.rings().enumerate() {
-        for pair in points.windows(2) {
+/// Returns the points of all rings, each without those that repeat their neighbour, and the edge that begins
+/// at each.
+fn edges_of(region: &Region) -> (Vec<Point>, Vec<Edge>) {
+    let mut points = Vec::with_capacity(region.points.len());
+    let mut edges: Vec<Edge> = Vec::with_capacity(region.points.len());
+    for (number, (ring, of_ring)) in region.rings().enumerate() {
+        let first = edges.len();
+        for pair in of_ring.windows(2) {
             // Minus zero and zero are one number.
             let (a, b) = (pair[0].map(|it| it + 0.0), pair[1].map(|it| it + 0.0));
             let (left, right, rightwards) = match compare(a, b) {
@@ -67,10 +84,16 @@ fn edges_of(region: &Region) -> Vec<Edge> {
                 Ordering::Equal => continue,
             };
             let enters = rightwards == (ring.sign > 0.0);
-            edges.push(Edge { left, right, enters, ring: number as u32 });
+            let previous = (edges.len() as u32).wrapping_sub(1);
+            points.push(a);
+            edges.push(Edge { left, right, enters, ring: number as u32, previous });
+        }
+        let last = (edges.len() as u32).wrapping_sub(1);
+        if let Some(edge) = edges.get_mut(first) {
+            edge.previous = last;
         }
     }
-    edges
+    (points, edges)
 }
 
 struct Sweep<'a> {
@@ -91,15 +114,35 @@ impl Sweep<'_> {
         &self.region.rings[self.edge(edge).ring as usize]
     }
 
+    /// Moves the line over a point at which one edge ends and the next of its ring begins, if no other edge
+    /// is there. Returns whether it did.
+    fn go_on(&mut self, point: Point, from: u32, to: u32) -> Result<bool> {
+        if self.met.len() > FEW {
+            return Ok(false);
+        }
+        let Some(index) = self.met.iter().position(|it| *it == from) else { return Ok(false) };
+        let side = |index: usize| {
+            self.met.get(index).map(|it| turn(self.edge(*it).left, self.edge(*it).right, point))
+        };
+        let below = index.checked_sub(1).and_then(side);
+        let apart = below.is_none_or(|it| it > 0.0) && side(index + 1).is_none_or(|it| it < 0.0);
+        if apart {
+            self.met[index] = to;
+            self.check_neighbours(index)?;
+            self.check_neighbours(index + 1)?;
+        }
+        Ok(apart)
+    }
+
     /// Moves the line over a point at which `ending` edges end and `starting` ones begin.
-    fn pass(&mut self, point: [f64; 2], ending: usize, starting: &[u32]) -> Result<()> {
+    fn pass(&mut self, point: Point, ending: usize, starting: &[u32]) -> Result<()> {
         let edges = self.edges;
         let side = |it: &u32| turn(edges[*it as usize].left, edges[*it as usize].right, point);
         let low = self.met.partition_point(|it| side(it) > 0.0);
         let high = low + self.met[low..].partition_point(|it| side(it) == 0.0);
         let mut at = std::mem::take(&mut self.at);
         at.clear();
-        let through = |it: &&u32| compare(self.edge(**it).right, point).is_ne();
+        let through = |it: &&u32| self.edge(**it).right != point;
         at.extend(self.met[low..high].iter().filter(through));
         if at.len() + ending != high - low {
             // An edge that ends here is not where it should be: it has crossed another.
@@ -120,7 +163,7 @@ impl Sweep<'_> {
     }
 
     /// Sorts the edges right of a point from below. Edges on one line enter and leave in turn.
-    fn order(&self, point: [f64; 2], low: usize, at: &mut [u32]) {
+    fn order(&self, point: Point, low: usize, at: &mut [u32]) {
         let slope = |a: &u32, b: &u32| {
             0.0.partial_cmp(&turn(point, self.edge(*a).right, self.edge(*b).right))
                 .unwrap_or(Ordering::Equal)
@@ -136,18 +179,22 @@ impl Sweep<'_> {
             _ => at.sort_by(slope),
         }
         let mut inside = low > 0 && self.edge(self.met[low - 1]).enters;
-        for index in 0..at.len() {
-            let same = at[index..].iter().take_while(|it| slope(&at[index], it).is_eq());
-            let wanted = same.enumerate().find(|(_, it)| self.edge(**it).enters != inside);
-            if let Some((offset, _)) = wanted {
-                at.swap(index, index + offset);
+        for line in at.chunk_by_mut(|a, b| slope(a, b).is_eq()) {
+            if line.len() > 1 {
+                let (enter, leave): (Vec<u32>, Vec<u32>) =
+                    line.iter().partition(|it| self.edge(**it).enters);
+                let (first, second) = if inside { (leave, enter) } else { (enter, leave) };
+                let pairs = first.len().min(second.len());
+                let in_turn = first.iter().zip(&second).flat_map(|(a, b)| [*a, *b]);
+                let rest = first[pairs..].iter().chain(&second[pairs..]).copied();
+                line.iter_mut().zip(in_turn.chain(rest)).for_each(|(to, from)| *to = from);
             }
-            inside = self.edge(at[index]).enters;
+            inside = line.last().is_some_and(|it| self.edge(*it).enters);
         }
     }
 
     /// Checks that the edges from `low` to just above `end` enter and leave polygons in turn.
-    fn check_turns(&self, point: [f64; 2], low: usize, end: usize) -> Result<()> {
+    fn check_turns(&self, point: Point, low: usize, end: usize) -> Result<()> {
         for index in low..self.met.len().min(end + 1) {
             let edge = self.met[index];
             let below = index.checked_sub(1).map(|it| self.met[it]);
@@ -182,7 +229,7 @@ impl Sweep<'_> {
         if crossed { Err(self.crossed(below, above, crossing(low, high))) } else { Ok(()) }
     }
 
-    fn outside(&self, edge: u32, [x, y]: [f64; 2]) -> Error {
+    fn outside(&self, edge: u32, [x, y]: Point) -> Error {
         let ring = self.ring(edge);
         let name = ring.name();
         Error::usage(if ring.is_hole() {
@@ -192,7 +239,7 @@ impl Sweep<'_> {
         })
     }
 
-    fn crossed(&self, a: u32, b: u32, [x, y]: [f64; 2]) -> Error {
+    fn crossed(&self, a: u32, b: u32, [x, y]: Point) -> Error {
         let (a, b) = if self.edge(a).ring <= self.edge(b).ring { (a, b) } else { (b, a) };
         let same = self.edge(a).ring == self.edge(b).ring;
         let (a, b) = (self.ring(a), self.ring(b));
@@ -207,7 +254,7 @@ impl Sweep<'_> {
         Error::usage(format!("{what} near ({x}, {y})"))
     }
 
-    fn lost(&self, point: [f64; 2]) -> Error {
+    fn lost(&self, point: Point) -> Error {
         let ends = self.met.iter().find(|it| self.edge(**it).right == point);
         match ends {
             Some(edge) => {
@@ -220,7 +267,7 @@ impl Sweep<'_> {
 }
 
 /// Returns about where two edges cross.
-fn crossing(a: &Edge, b: &Edge) -> [f64; 2] {
+fn crossing(a: &Edge, b: &Edge) -> Point {
     let (before, after) = (turn(b.left, b.right, a.left), turn(b.left, b.right, a.right));
     let part = if before == after { 0.5 } else { before / (before - after) };
     [0, 1].map(|it| a.left[it] + part * (a.right[it] - a.left[it]))

@@ -230,6 +230,15 @@ fn random_pairs_of_rings_equal_an_intersection_of_all_pairs() {
     assert!(parts > 2000 && holes > 100, "{parts} {holes}");
 }
 
+#[test]
+fn time_grows_little_with_edges_on_each_other() {
+    let mut ring: Vec<_> = (0..200_000).map(|it| [f64::from(it % 2), f64::from(it % 2)]).collect();
+    ring.extend([[1.0, 0.0], [0.0, 0.0]]);
+    let start = std::time::Instant::now();
+    assert_eq!(Region::from_polygons(&[vec![ring]]).unwrap().area(), 0.5);
+    assert!(start.elapsed().as_secs() < 60);
+}
+
 /// Long edges that all meet the sweeping line at once.
 #[test]
 fn time_grows_little_with_long_edges() {
