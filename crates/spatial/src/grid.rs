@@ -9,12 +9,14 @@
 //!   lattice  │ 0 1 2 rest │ 0 1 2 rest │ 0 1 2 rest │     column = number % 4, `rest` is left out
 //! ```
 
+use std::sync::Arc;
+
 use gridfusion_core::{Error, Result};
 
 use crate::axis::{Axis, AxisKind, LONGITUDES, check_edges};
 use crate::sphere::cell_area;
 
-/// A rectilinear grid, in degrees or in a plane.
+/// A rectilinear grid, in degrees or in a plane. Clones share the axes.
 ///
 /// ```
 /// use gridfusion_spatial::{Axis, AxisKind, CoverageRule, Grid, Region};
@@ -30,9 +32,9 @@ use crate::sphere::cell_area;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Grid {
-    pub(crate) y: Axis,
-    pub(crate) x: Axis,
-    pub(crate) lattice: Lattice,
+    pub(crate) y: Arc<Axis>,
+    pub(crate) x: Arc<Axis>,
+    pub(crate) lattice: Arc<Lattice>,
 }
 
 /// The edges that walks cross, with infinity at both ends, and the columns between them.
@@ -62,8 +64,8 @@ impl Grid {
                 x.len()
             )));
         }
-        let lattice = Lattice::new(&y, &x)?;
-        Ok(Self { y, x, lattice })
+        let lattice = Arc::new(Lattice::new(&y, &x)?);
+        Ok(Self { y: Arc::new(y), x: Arc::new(x), lattice })
     }
 
     /// Returns the axis of the rows.

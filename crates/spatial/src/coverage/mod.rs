@@ -80,8 +80,8 @@ struct Run {
 ///
 /// It holds the cells at the region's edge only. Those inside are made when they are asked for.
 #[derive(Debug, Clone)]
-pub struct Coverage<'a> {
-    grid: &'a Grid,
+pub struct Coverage {
+    grid: Grid,
     rule: CoverageRule,
     crossed: Crossed,
     /// The runs of the row `row`, in the order of columns.
@@ -104,7 +104,7 @@ impl Grid {
     /// Fractions are exact up to rounding. The time grows with the points of the region and the cells
     /// that it covers. The memory grows with its points and the cells at its edge. On a geographic grid,
     /// longitudes from -360 to 720 are understood, whatever those of the grid are.
-    pub fn coverage(&self, region: &Region, rule: CoverageRule) -> Result<Coverage<'_>> {
+    pub fn coverage(&self, region: &Region, rule: CoverageRule) -> Result<Coverage> {
         if self.is_geographic() {
             check_degrees(region)?;
             region.check_turns()?;
@@ -116,7 +116,7 @@ impl Grid {
             }
             CoverageRule::Centre => Crossed::Centres(centres::Crossings::new(self, region)),
         };
-        Ok(Coverage { grid: self, rule, crossed, runs: Vec::new(), row: 0, next: (0, 0) })
+        Ok(Coverage { grid: self.clone(), rule, crossed, runs: Vec::new(), row: 0, next: (0, 0) })
     }
 }
 
@@ -133,7 +133,7 @@ fn check_degrees(region: &Region) -> Result<()> {
     }
 }
 
-impl Coverage<'_> {
+impl Coverage {
     /// Makes the runs of the next row that has any.
     fn next_row(&mut self) -> bool {
         let lattice = &self.grid.lattice;
@@ -142,7 +142,7 @@ impl Coverage<'_> {
             self.runs.clear();
             let row = match &mut self.crossed {
                 Crossed::Visits(it) => it.next_row(lattice, descending, &mut self.runs),
-                Crossed::Centres(it) => it.next_row(self.grid, descending, &mut self.runs),
+                Crossed::Centres(it) => it.next_row(&self.grid, descending, &mut self.runs),
             };
             let Some(row) = row else { return false };
             self.row = self.grid.y.position(row);
@@ -155,7 +155,7 @@ impl Coverage<'_> {
     }
 }
 
-impl Iterator for Coverage<'_> {
+impl Iterator for Coverage {
     type Item = CoveredCell;
 
     fn next(&mut self) -> Option<CoveredCell> {

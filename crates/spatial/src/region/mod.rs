@@ -5,7 +5,9 @@
 //! | `rings` | the checks of one ring, and how errors name it |
 //! | `sweep` | the check that rings do not cross, overlap or lie in the wrong place |
 //! | `wkb`, `wkt`, `geojson` | the encodings |
+//! | `features` | files of GeoJSON features |
 
+mod features;
 mod geojson;
 mod rings;
 mod sweep;
@@ -16,6 +18,7 @@ use std::ops::Range;
 
 use gridfusion_core::{Error, Result};
 
+pub use features::{Feature, Property};
 pub(crate) use rings::{Builder, Ring};
 
 /// Files round longitudes, so regions from -180 to 180 may be wider than a turn by this, which is a metre.
