@@ -28,9 +28,10 @@
 //! | aggregates of DataFusion, without faults | [`sum_udaf`], [`avg_udaf`], [`min_udaf`], [`max_udaf`], [`corr_udaf`], … |
 //! | the scalar function `nearest(dimension, value, tolerance)` | [`nearest`] |
 //! | the scalar function `cf_days(a, b, calendar)` | [`cf_days`] |
+//! | the scalar functions `haversine(lat1, lon1, lat2, lon2)` and `cell_area(south, north, west, east)` | [`haversine`], [`cell_area`] |
 //! | scalar functions of DataFusion, for times of all years or calendars | [`date_trunc`], [`date_bin`], [`date_part`], [`to_char`] |
 //! | scalar functions that rewritten plans call | [`interval_length`], [`time_of_day`], [`counted_date`] |
-//! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], and those of a format by [`format_table_functions`] |
+//! | table functions | [`read_array`], [`array_info`], [`array_chunks`], [`array_attributes`], [`grid_coverage`], [`grid_points`], and those of a format by [`format_table_functions`] |
 //!
 //! A version of a function of DataFusion has its name, its types and its states. Floats are added without taking back, so moving
 //! frames keep no errors of earlier rows. NaN has one sign, and is greater than all numbers.
@@ -55,8 +56,9 @@ use crate::exec::mended;
 pub use crate::exec::mode::mode_udaf;
 use crate::exec::nearest::nearest_udf;
 use crate::exec::own_functions::{added_aggregates, own_aggregate, own_scalar_named};
+use crate::exec::spatial::{cell_area_udf, haversine_udf};
 pub use crate::exec::weighted_avg::weighted_avg_udaf;
-use crate::provider::ArrayFunction;
+use crate::provider::{ArrayFunction, SpatialFunction};
 use crate::source::{ArrayFacts, ArrayFormat, Formats};
 
 /// Defines a constructor per aggregate function of DataFusion that has a version here, and the list of them.
@@ -197,6 +199,46 @@ pub fn nearest() -> Arc<ScalarUDF> {
 #[must_use]
 pub fn cf_days() -> Arc<ScalarUDF> {
     cf_days::cf_days()
+}
+
+/// Returns `haversine(lat1, lon1, lat2, lon2)`: the metres along the great circle between two places in degrees, on a sphere of
+/// 6 371 008.8 m, the mean radius of the Earth. NULL for a coordinate that is NULL.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use gridfusion::functions::haversine;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let metres = haversine().call([59.91, 10.75, 60.39, 5.32].map(lit).to_vec()).alias("metres");
+/// let found = SessionContext::new().read_empty()?.select(vec![metres])?;
+/// assert!(found.to_string().await?.contains("305134.9"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn haversine() -> Arc<ScalarUDF> {
+    haversine_udf()
+}
+
+/// Returns `cell_area(south, north, west, east)`: the square metres between two parallels and two meridians in degrees, on the
+/// sphere of [`haversine`]. Latitudes beyond a pole count as the pole. NULL for an edge that is NULL.
+///
+/// ```
+/// use datafusion::prelude::{SessionContext, lit};
+/// use gridfusion::functions::cell_area;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let globe = cell_area().call([-90.0, 90.0, 0.0, 360.0].map(lit).to_vec()).alias("globe");
+/// let found = SessionContext::new().read_empty()?.select(vec![globe])?;
+/// assert!(found.to_string().await?.contains("5.1006"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn cell_area() -> Arc<ScalarUDF> {
+    cell_area_udf()
 }
 
 /// Returns `gridfusion_interval_length(interval)`, the length of an interval in nanoseconds. Rewritten plans call it to compare
@@ -345,6 +387,52 @@ pub fn array_attributes() -> Arc<TableFunction> {
     table_function(ArrayFunction::for_facts(ArrayFacts::Attributes))
 }
 
+/// Returns the table function `grid_coverage(array, polygons, …)`: a row per polygon and cell that it covers.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::GridfusionSessionContextExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.enable_gridfusion();
+/// ctx.sql("CREATE VIEW boxes AS SELECT 'A' AS name, 'POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0))' AS wkt").await?;
+/// let found = ctx.sql("SELECT * FROM grid_coverage('examples/data/air.nc', boxes)").await?;
+/// assert!(found.count().await? > 0);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn grid_coverage() -> Arc<TableFunction> {
+    spatial_function(SpatialFunction::Coverage)
+}
+
+/// Returns the table function `grid_points(array, points, …)`: a row per point with the labels of its cell.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::GridfusionSessionContextExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.enable_gridfusion();
+/// let points = "(SELECT 'Oslo' AS name, 59.9 AS lat, 10.7 AS lon)";
+/// let found = ctx.sql(&format!("SELECT * FROM grid_points('examples/data/air.nc', {points})")).await?;
+/// assert_eq!(found.count().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn grid_points() -> Arc<TableFunction> {
+    spatial_function(SpatialFunction::Points)
+}
+
+fn spatial_function(function: SpatialFunction) -> Arc<TableFunction> {
+    Arc::new(TableFunction::new(function.name().to_owned(), Arc::new(function)))
+}
+
 /// Returns the table functions of a format: `read_NAME`, and one per table of facts, such as `tet_info`.
 ///
 /// ```
@@ -381,7 +469,7 @@ pub struct GridfusionFunctions {
     pub scalar: Vec<Arc<ScalarUDF>>,
     /// The aggregate functions.
     pub aggregate: Vec<Arc<AggregateUDF>>,
-    /// The table functions: `read_array`, those with facts, and those of formats.
+    /// The table functions: `read_array`, those with facts, those of formats, `grid_coverage` and `grid_points`.
     pub table: Vec<Arc<TableFunction>>,
 }
 
@@ -395,10 +483,13 @@ impl GridfusionFunctions {
         aggregate.extend([max_by_udaf(), min_by_udaf()]);
         Self {
             scalar: own
-                .chain([nearest(), cf_days(), interval_length(), time_of_day(), counted_date()])
+                .chain([nearest(), cf_days(), haversine(), cell_area()])
+                .chain([interval_length(), time_of_day(), counted_date()])
                 .collect(),
             aggregate,
-            table: ArrayFunction::all(formats).into_iter().map(table_function).collect(),
+            table: (ArrayFunction::all(formats).into_iter().map(table_function))
+                .chain([grid_coverage(), grid_points()])
+                .collect(),
         }
     }
 }

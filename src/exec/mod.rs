@@ -16,6 +16,7 @@
 //!   single_labels                             rule: comparisons of labels of single precision
 //!   coordinates                               expressions over cells that repeat along some axes
 //!   nearest                                   function: the label that is nearest to a value
+//!   spatial                                   the cells of polygons and points
 //!   cf_days                                   function: days between times, counted in a calendar
 //!   counted_times                             rules: numbers that count time in a calendar that SQL lacks
 //!   written_times                             rule: times without seconds, minutes or days
@@ -64,6 +65,7 @@ mod rules;
 mod scan;
 mod single_labels;
 pub(crate) mod sparse;
+pub(crate) mod spatial;
 mod stats;
 mod stream;
 #[cfg(test)]

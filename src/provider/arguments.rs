@@ -52,14 +52,31 @@ impl Arguments {
         };
         let mut texts = others.iter().enumerate().map(constant).collect::<Result<Vec<_>>>()?;
         let dataset = (!is_in_pairs).then(|| texts.remove(0));
-        let mut options = HashMap::new();
-        for pair in texts.chunks_exact(2) {
-            if options.insert(pair[0].clone(), pair[1].clone()).is_some() {
-                return plan_err!("{name}: option '{}' is given twice", pair[0]);
-            }
-        }
-        Ok(Self { locations, dataset, options })
+        Ok(Self { locations, dataset, options: in_pairs(name, texts)? })
     }
+}
+
+/// Returns the options that names and values in turn give.
+fn in_pairs(name: &str, texts: Vec<String>) -> Result<HashMap<String, String>> {
+    let mut options = HashMap::new();
+    for pair in texts.chunks_exact(2) {
+        if options.insert(pair[0].clone(), pair[1].clone()).is_some() {
+            return plan_err!("{name}: option '{}' is given twice", pair[0]);
+        }
+    }
+    Ok(options)
+}
+
+/// Returns the options of the function `name`: names and values in turn.
+pub(super) fn options(name: &str, exprs: &[Expr]) -> Result<HashMap<String, String>> {
+    if !exprs.len().is_multiple_of(2) {
+        return plan_err!("{name} takes option names and values in pairs");
+    }
+    let constant = |(at, expr): (usize, &Expr)| {
+        let option = at.checked_sub(1).filter(|_| at % 2 == 1).and_then(|at| text(&exprs[at]));
+        text(expr).ok_or_else(|| not_constant(name, option.as_deref(), expr))
+    };
+    in_pairs(name, exprs.iter().enumerate().map(constant).collect::<Result<_>>()?)
 }
 
 /// Returns the error for an argument that is not a constant. If it is the value of an option, `option` is the
@@ -73,7 +90,7 @@ fn not_constant(name: &str, option: Option<&str>, expr: &Expr) -> DataFusionErro
 }
 
 /// Formats an argument as SQL.
-fn shown(expr: &Expr) -> String {
+pub(super) fn shown(expr: &Expr) -> String {
     match expr {
         Expr::Literal(value, _) => value.to_string(),
         _ => expr.to_string(),
@@ -81,7 +98,7 @@ fn shown(expr: &Expr) -> String {
 }
 
 /// Returns the constants of a list, or a single constant, as texts; `None` for anything else.
-fn texts(expr: &Expr) -> Option<Vec<String>> {
+pub(super) fn texts(expr: &Expr) -> Option<Vec<String>> {
     match expr {
         // The parser makes a call of `['a.tet', 'b.tet']`; an evaluated call is a constant.
         Expr::ScalarFunction(function) if function.name() == "make_array" => {

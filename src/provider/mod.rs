@@ -11,6 +11,7 @@
 //! | `session`, `session_state` | methods that add gridfusion to a session |
 //! | `factory` | `CREATE EXTERNAL TABLE` |
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
+//! | `spatial` | `grid_coverage(…)`, `grid_points(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
 //! | `inserts` | `INSERT INTO` |
 //! | `dataframe` | a method of a `DataFrame` that writes an array |
@@ -52,6 +53,7 @@ mod session;
 mod session_state;
 mod shown_names;
 mod sparse_table;
+mod spatial;
 mod sql_secrets;
 mod statement_editor;
 mod store_maker;
@@ -73,6 +75,7 @@ pub use session::GridfusionSessionContextExt;
 pub use session_state::GridfusionSessionStateBuilderExt;
 pub use shown_names::qualify_by_shown_names;
 pub use sparse_table::SparseTable;
+pub(crate) use spatial::SpatialFunction;
 pub use sql_secrets::{is_secret_option, secrets_in_sql, without_secrets_in_sql};
 pub use statement_editor::{StatementEditor, edit_expression, edit_statement};
 pub use store_maker::{MakesStores, StoreMaker};

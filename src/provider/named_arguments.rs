@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, Value,
 };
 
+use super::spatial::SpatialFunction;
 use super::table_functions::ArrayFunction;
 use crate::exec::GridfusionConfig;
 
@@ -38,23 +39,30 @@ impl RelationPlanner for NamedArguments {
             _ => None,
         };
         if let Some((name, args)) = call
-            && is_ours(name, context)
+            && let Some(name) = normal(name, context)
+            && is_ours(&name, context)
         {
+            if SpatialFunction::ALL.iter().any(|it| it.name() == name) {
+                *args = mem::take(args).into_iter().map(as_text_or_query).collect();
+            }
             *args = in_pairs(mem::take(args), context)?;
         }
         Ok(RelationPlanning::Original(Box::new(relation)))
     }
 }
 
+/// Returns the name of a function, normalized as DataFusion does it, so that `READ_TET` is found too.
+fn normal(name: &ObjectName, context: &dyn RelationPlannerContext) -> Option<String> {
+    let [part] = name.0.as_slice() else { return None };
+    part.as_ident().map(|ident| context.normalize_ident(ident.clone()))
+}
+
 /// Whether a function is one of gridfusion's: functions of other libraries may treat named arguments
-/// otherwise. The name is normalized as DataFusion does it, so `READ_TET` is found too.
-fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
-    let [part] = name.0.as_slice() else { return false };
-    let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
-        return false;
-    };
+/// otherwise.
+fn is_ours(name: &str, context: &dyn RelationPlannerContext) -> bool {
     let config = GridfusionConfig::from_options(context.context_provider().options());
-    ArrayFunction::all(&config.formats).iter().any(|it| it.name() == name)
+    SpatialFunction::ALL.iter().any(|it| it.name() == name)
+        || ArrayFunction::all(&config.formats).iter().any(|it| it.name() == name)
 }
 
 /// Returns the arguments without names, each name as a text before its value.
@@ -88,4 +96,20 @@ fn in_pairs(
         after_name = true;
     }
     Ok(pairs)
+}
+
+/// Makes DataFusion accept names of tables, and queries of several columns in parentheses, as arguments.
+///
+/// `f(air, (SELECT a, b FROM t))` becomes `f('air', EXISTS (SELECT a, b FROM t))`. The functions take the query out of `EXISTS`,
+/// which is the only expression that may hold one of several columns.
+fn as_text_or_query(arg: FunctionArg) -> FunctionArg {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return arg };
+    let expr = match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+            Expr::value(Value::SingleQuotedString(expr.to_string()))
+        }
+        Expr::Subquery(subquery) => Expr::Exists { subquery, negated: false },
+        other => other,
+    };
+    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
 }

@@ -80,6 +80,17 @@ impl Feature {
     }
 }
 
+/// Returns the column of geometries that the metadata `geo` of a GeoParquet file names.
+///
+/// ```
+/// let text = r#"{"version": "1.1.0", "primary_column": "shape", "columns": {}}"#;
+/// assert_eq!(gridfusion_spatial::primary_column(text).as_deref(), Some("shape"));
+/// ```
+pub fn primary_column(metadata: &str) -> Option<String> {
+    let metadata: Value = serde_json::from_str(metadata).ok()?;
+    metadata.get("primary_column")?.as_str().map(str::to_owned)
+}
+
 /// A feature as the file has it.
 #[derive(Deserialize)]
 struct RawFeature {

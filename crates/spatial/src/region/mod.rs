@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use gridfusion_core::{Error, Result};
 
-pub use features::{Feature, Property};
+pub use features::{Feature, Property, primary_column};
 pub(crate) use rings::{Builder, Ring};
 
 /// Files round longitudes, so regions from -180 to 180 may be wider than a turn by this, which is a metre.

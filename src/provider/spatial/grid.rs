@@ -1,0 +1,276 @@
+//! The grid of an array: two of its dimensions, with the labels that its table shows and the places of the cells.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Float64Type};
+use gridfusion_spatial::{Axis, AxisKind, CurvilinearGrid, Grid};
+
+use super::roles::{Role, metres};
+use super::variables;
+use crate::array::{ColumnSource, GridArray};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::spatial::{GridCells, LabelledAxis, LabelledGrid};
+use crate::provider::{ArrayOpener, GridTable};
+
+/// The most labels of an axis.
+const MOST_LABELS: u64 = 1 << 27;
+
+/// The names of the grid's dimensions, or of coordinates per cell, as options give them.
+#[derive(Debug, Default)]
+pub(super) struct AxisNames {
+    pub(super) y: Option<String>,
+    pub(super) x: Option<String>,
+}
+
+/// What a grid is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The cells that polygons cover, which need edges.
+    Edges,
+    /// The cells of points.
+    Places,
+}
+
+/// Returns the grid of a table.
+///
+/// # Errors
+/// `Usage` if the dimensions of the grid are not known, or their labels make no grid.
+pub(super) async fn labelled_grid(
+    opener: &ArrayOpener,
+    table: &GridTable,
+    names: &AxisNames,
+    purpose: Purpose,
+) -> Result<LabelledGrid> {
+    let array = table.array();
+    let named = |error: Error| array.objects().named(error);
+    let axes = axes_of(&array);
+    let pair = pair_of(&axes, names).map_err(named)?;
+    if let Some([y, x]) = pair
+        && (purpose == Purpose::Edges || y.is_geographic() || names.y.is_some())
+    {
+        return rectilinear(opener, table, &array, [y, x]).await.map_err(named);
+    }
+    let curved = curvilinear(opener, table, names).await?;
+    match (curved, pair, purpose) {
+        (Some((array, pair)), _, Purpose::Places) => curvilinear_grid(&array, &pair).await,
+        (Some(_), None, Purpose::Edges) => Err(named(Error::unsupported(
+            "the grid is curvilinear, with a latitude and a longitude per cell, and its cells have no edges here: grid_points finds \
+             cells of such grids",
+        ))),
+        (_, Some(pair), _) => rectilinear(opener, table, &array, pair).await.map_err(named),
+        (None, None, _) => {
+            let listed: Vec<String> = axes.iter().map(|it| it.field.name().clone()).collect();
+            Err(named(Error::usage(format!(
+                "it is not known which dimensions are latitude and longitude, or y and x: name them with the options 'y' and 'x'; there \
+                 are {}",
+                if listed.is_empty() { "none with labels".to_owned() } else { listed.join(", ") }
+            ))))
+        }
+    }
+}
+
+/// One dimension whose labels are numbers.
+#[derive(Debug, Clone, Copy)]
+struct NumberAxis<'a> {
+    axis: usize,
+    field: &'a Field,
+    role: Option<Role>,
+}
+
+impl NumberAxis<'_> {
+    fn is_geographic(&self) -> bool {
+        self.role.is_some_and(Role::is_geographic)
+    }
+}
+
+/// Returns the dimensions that have numbers as labels.
+fn axes_of(array: &GridArray) -> Vec<NumberAxis<'_>> {
+    let columns = array.schema().fields().iter().zip(array.columns());
+    let axes = columns.filter_map(|(field, column)| match column {
+        ColumnSource::Label(axis)
+            if array.dims()[*axis].is_labelled() && field.data_type().is_numeric() =>
+        {
+            Some(NumberAxis { axis: *axis, field, role: Role::of(field) })
+        }
+        _ => None,
+    });
+    axes.collect()
+}
+
+/// Returns the axes of rows and columns: those that are named, or else those that attributes and names tell. `None` if there are
+/// no two.
+fn pair_of<'a>(axes: &[NumberAxis<'a>], names: &AxisNames) -> Result<Option<[NumberAxis<'a>; 2]>> {
+    let named = |name: &String| axes.iter().find(|it| it.field.name() == name).copied();
+    let wanted =
+        [(&names.y, [Role::Latitude, Role::Y], "y"), (&names.x, [Role::Longitude, Role::X], "x")];
+    let mut pair = [None, None];
+    for (found, (name, roles, option)) in pair.iter_mut().zip(wanted) {
+        if let Some(name) = name {
+            *found = named(name);
+            continue;
+        }
+        for role in roles {
+            let all: Vec<_> = axes.iter().filter(|it| it.role == Some(role)).collect();
+            if let [first, second, ..] = all.as_slice() {
+                return Err(Error::usage(format!(
+                    "\"{}\" and \"{}\" may both be the {role:?} of the grid: name one with option '{option}'",
+                    first.field.name(),
+                    second.field.name()
+                )));
+            }
+            *found = found.or(all.first().copied().copied());
+        }
+    }
+    let [Some(y), Some(x)] = pair else { return Ok(None) };
+    if y.axis == x.axis {
+        return Err(Error::usage("the options 'y' and 'x' name the same dimension"));
+    }
+    Ok(Some([y, x]))
+}
+
+/// Returns the column of an axis with all of its labels.
+fn labelled_axis(array: &GridArray, axis: usize) -> Result<LabelledAxis> {
+    let columns = array.columns().iter();
+    let column = columns.zip(array.schema().fields()).find(|it| *it.0 == ColumnSource::Label(axis));
+    let Some((_, field)) = column else {
+        let name = array.dims()[axis].name();
+        return Err(Error::usage(format!("the table has no column of the dimension \"{name}\"")));
+    };
+    let labels = array.dims()[axis].labels();
+    if labels.len() > MOST_LABELS {
+        let (name, len) = (field.name(), labels.len());
+        return Err(Error::unsupported(format!(
+            "\"{name}\" has {len} labels, and a grid up to {MOST_LABELS}"
+        )));
+    }
+    Ok(LabelledAxis { field: Arc::clone(field), labels: labels.slice(0..labels.len())? })
+}
+
+/// Returns labels as numbers.
+fn numbers(axis: &LabelledAxis) -> Result<Vec<f64>> {
+    let name = axis.field.name();
+    let failed = |error| Error::usage(format!("the labels of \"{name}\" are no numbers: {error}"));
+    let labels: ArrayRef = cast(&axis.labels, &DataType::Float64).map_err(failed)?;
+    match labels.null_count() {
+        0 => Ok(labels.as_primitive::<Float64Type>().values().to_vec()),
+        _ => Err(Error::usage(format!("\"{name}\" has a label that is NULL"))),
+    }
+}
+
+/// Returns the labels of a dimension of times.
+pub(super) fn time_axes(array: &GridArray) -> Result<Vec<LabelledAxis>> {
+    let axes = array
+        .dims()
+        .iter()
+        .enumerate()
+        .filter(|(_, dim)| crate::exec::spatial::unit_of(&dim.labels().data_type()).is_some());
+    axes.map(|(axis, _)| labelled_axis(array, axis)).collect()
+}
+
+async fn rectilinear(
+    opener: &ArrayOpener,
+    table: &GridTable,
+    array: &GridArray,
+    pair: [NumberAxis<'_>; 2],
+) -> Result<LabelledGrid> {
+    let [y, x] = pair;
+    let kinds = match (y.is_geographic(), x.is_geographic()) {
+        (true, true) => [AxisKind::Latitude, AxisKind::Longitude],
+        (false, false) => [AxisKind::Plane, AxisKind::Plane],
+        _ => {
+            let (y, x) = (y.field.name(), x.field.name());
+            return Err(Error::usage(format!(
+                "\"{y}\" and \"{x}\" are no latitude and longitude, and no axes of a plane: name two others with the options 'y' and 'x'"
+            )));
+        }
+    };
+    let mut labelled = vec![];
+    let mut axes = vec![];
+    for (axis, kind) in pair.iter().zip(kinds) {
+        let column = labelled_axis(array, axis.axis)?;
+        let labels = numbers(&column)?;
+        let bounds = match axis.field.metadata().get("bounds") {
+            Some(name) => {
+                variables::bounds(opener, table.origin(), name.trim(), labels.len()).await?
+            }
+            None => None,
+        };
+        let made = Axis::new(kind, &labels, bounds.as_deref());
+        axes.push(
+            made.map_err(|error| error.about(&format!("dimension \"{}\"", axis.field.name())))?,
+        );
+        labelled.push(column);
+    }
+    let ([columns, rows], [x_axis, y_axis]) =
+        ([labelled.pop(), labelled.pop()], [axes.pop(), axes.pop()]);
+    let (Some(rows), Some(columns), Some(y_axis), Some(x_axis)) = (rows, columns, y_axis, x_axis)
+    else {
+        return Err(Error::internal("a grid has two axes"));
+    };
+    let metres = if y.is_geographic() { Some(1.0) } else { metres(y.field, x.field) };
+    let cells = GridCells::Rectilinear(Grid::new(y_axis, x_axis)?);
+    Ok(LabelledGrid { name: array.name().to_owned(), y: rows, x: columns, cells, metres })
+}
+
+/// The coordinates of a curvilinear grid: two variables over the same two dimensions.
+struct CurvedPair {
+    lat: String,
+    lon: String,
+    axes: [usize; 2],
+}
+
+/// Finds a latitude and a longitude per cell among the columns of a table, or else among the coordinates beside them.
+async fn curvilinear(
+    opener: &ArrayOpener,
+    table: &GridTable,
+    names: &AxisNames,
+) -> Result<Option<(Arc<GridArray>, CurvedPair)>> {
+    let array = table.array();
+    if let Some(pair) = curved_pair(&array, names) {
+        return Ok(Some((array, pair)));
+    }
+    let Some(origin) = table.origin() else { return Ok(None) };
+    let options = origin.options.clone().with_option("coordinates", true);
+    let opened = opener.table(origin.locations.clone(), origin.format.as_deref(), &options).await;
+    let with_coordinates = match opened {
+        Ok(table) => table,
+        // The format has no such option, or the table no coordinates.
+        Err(error) if error.kind() == ErrorKind::Usage => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(array) = with_coordinates.as_grid().map(GridTable::array) else { return Ok(None) };
+    Ok(curved_pair(&array, names).map(|pair| (array, pair)))
+}
+
+fn curved_pair(array: &GridArray, names: &AxisNames) -> Option<CurvedPair> {
+    let columns = array.schema().fields().iter().zip(array.columns());
+    let planes: Vec<(&Field, Vec<usize>)> = columns
+        .filter_map(|(field, column)| Some((field.as_ref(), array.axes_of(column.value()?))))
+        .filter(|(_, axes)| axes.len() == 2)
+        .collect();
+    let find = |name: &Option<String>, role: Role| {
+        planes.iter().find(|(field, _)| match name {
+            Some(name) => field.name() == name,
+            None => Role::of(field) == Some(role),
+        })
+    };
+    let (lat, axes) = find(&names.y, Role::Latitude)?;
+    let (lon, other_axes) = find(&names.x, Role::Longitude)?;
+    let axes: [usize; 2] = axes.clone().try_into().ok()?;
+    (*other_axes == axes).then(|| CurvedPair {
+        lat: lat.name().clone(),
+        lon: lon.name().clone(),
+        axes,
+    })
+}
+
+async fn curvilinear_grid(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<LabelledGrid> {
+    let lat = variables::read(array, &pair.lat, &pair.axes).await?;
+    let lon = variables::read(array, &pair.lon, &pair.axes).await?;
+    let [y, x] = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];
+    let grid = CurvilinearGrid::new(&lat, &lon, x.labels.len());
+    let cells = GridCells::Curvilinear(grid.map_err(|error| array.objects().named(error))?);
+    Ok(LabelledGrid { name: array.name().to_owned(), y, x, cells, metres: Some(1.0) })
+}
