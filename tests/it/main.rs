@@ -19,6 +19,7 @@ mod mosaic;
 mod plan;
 mod reduce;
 mod singles;
+mod spatial;
 mod sql;
 mod support;
 mod tet;

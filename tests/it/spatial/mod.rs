@@ -1,0 +1,7 @@
+//! Polygons and points over grids, in SQL.
+
+mod coverage;
+mod functions;
+mod inputs;
+mod points;
+mod store;
