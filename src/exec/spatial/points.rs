@@ -13,7 +13,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::metrics::BaselineMetrics;
-use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use futures::StreamExt;
 use gridfusion_spatial::Grid;
@@ -159,7 +159,7 @@ impl Operator for GridPointsExec {
 
     fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
         let arguments = StatisticsArgs::new().with_partition(partition);
-        let input = self.input.statistics_from_inputs(&[], &arguments)?.num_rows;
+        let input = StatisticsContext::new().compute(self.input.as_ref(), &arguments)?.num_rows;
         let num_rows = match self.work.cells {
             PointCells::Nearest { .. } => input,
             PointCells::Linear(_) => {
