@@ -19,7 +19,8 @@ use futures::StreamExt;
 use gridfusion_spatial::{Coverage, CoverageRule, CoveredCell, Grid};
 
 use super::geometries::{Geometries, row_name};
-use super::labelled_grid::LabelledGrid;
+use super::labelled_grid::{GridCells, LabelledGrid};
+use crate::error::{Error, Result as GridResult};
 use crate::exec::batches::{Batches, stream_of};
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
 
@@ -65,9 +66,8 @@ pub(crate) struct GridCoverageExec {
 /// What to compute, which all partitions share.
 #[derive(Debug)]
 pub(crate) struct CoverageWork {
-    /// The grid, and its cells.
-    pub(crate) labelled: Arc<LabelledGrid>,
-    pub(crate) grid: Grid,
+    /// A grid with coordinates per axis.
+    pub(crate) grid: Arc<LabelledGrid>,
     pub(crate) rule: CoverageRule,
     /// The number of the input's column of polygons.
     pub(crate) geometry: usize,
@@ -78,8 +78,17 @@ pub(crate) struct CoverageWork {
 
 impl GridCoverageExec {
     /// Makes the node over rows of polygons.
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, coverage: CoverageWork) -> Self {
-        Self::over_input(input, Arc::new(coverage))
+    ///
+    /// # Errors
+    /// If the grid is curvilinear.
+    pub(crate) fn try_new(input: Arc<dyn ExecutionPlan>, work: CoverageWork) -> Result<Self> {
+        work.cells()?;
+        Ok(Self::over_input(input, Arc::new(work)))
+    }
+
+    /// What the node computes.
+    pub(crate) fn work(&self) -> &Arc<CoverageWork> {
+        &self.work
     }
 
     fn over_input(input: Arc<dyn ExecutionPlan>, work: Arc<CoverageWork>) -> Self {
@@ -112,7 +121,7 @@ impl Operator for GridCoverageExec {
         let rule = format!("{:?}", self.work.rule).to_lowercase();
         let geometry = self.input.schema().field(self.work.geometry).name().clone();
         vec![
-            self.work.labelled.shown(),
+            self.work.grid.shown(),
             format!("rule={rule}"),
             format!("geometry={geometry}"),
             crate::exec::display::projection(&self.work.schema),
@@ -129,7 +138,7 @@ impl Operator for GridCoverageExec {
 
     /// Polygons often divide a grid among them, and so cover each cell about once.
     fn estimate(&self, _: Option<usize>) -> Result<Statistics> {
-        let num_rows = Precision::Inexact(self.work.labelled.cells());
+        let num_rows = Precision::Inexact(self.work.grid.cells());
         Ok(Statistics { num_rows, ..Statistics::new_unknown(&self.schema()) })
     }
 
@@ -262,7 +271,7 @@ impl Polygons {
     /// Returns the cells of the next polygon; `None` if it is NULL.
     fn begin(&self, work: &CoverageWork, seen: Option<usize>) -> Result<Option<Coverage>> {
         let region = self.geometries.region(self.at).and_then(|region| {
-            region.map(|region| work.grid.coverage(&region, work.rule)).transpose()
+            region.map(|region| work.cells()?.coverage(&region, work.rule)).transpose()
         });
         region.map_err(|error| {
             let number = seen.map(|seen| seen + self.at + 1);
@@ -272,6 +281,15 @@ impl Polygons {
 }
 
 impl CoverageWork {
+    fn cells(&self) -> GridResult<&Grid> {
+        match &self.grid.cells {
+            GridCells::Rectilinear { grid, .. } => Ok(grid),
+            GridCells::Curvilinear(_) => {
+                Err(Error::internal("polygons on a grid whose cells have no edges"))
+            }
+        }
+    }
+
     /// Returns the columns of cells.
     fn batch(&self, polygons: &RecordBatch, covered: Covered) -> Result<RecordBatch> {
         let count = covered.fractions.len();
@@ -282,8 +300,8 @@ impl CoverageWork {
         let column = |column: &CoverageColumn| -> Result<ArrayRef> {
             match column {
                 CoverageColumn::Own(at) => Ok(take(polygons.column(*at), &own, None)?),
-                CoverageColumn::Y => self.labelled.y.at(&rows),
-                CoverageColumn::X => self.labelled.x.at(&columns),
+                CoverageColumn::Y => self.grid.y.at(&rows),
+                CoverageColumn::X => self.grid.x.at(&columns),
                 CoverageColumn::Coverage => Ok(Arc::clone(&fractions)),
                 CoverageColumn::Area => {
                     Ok(Arc::new(area.clone().unwrap_or_else(|| Float64Array::new_null(count))))
@@ -297,12 +315,12 @@ impl CoverageWork {
 
     /// Returns the covered areas in square metres; NULL if the grid's coordinates are no lengths.
     fn area(&self, covered: &Covered) -> Float64Array {
-        let Some(metres) = self.labelled.metres else {
+        let (Some(metres), Ok(grid)) = (self.grid.metres, self.cells()) else {
             return Float64Array::new_null(covered.fractions.len());
         };
         let cells = covered.rows.iter().zip(&covered.columns).zip(&covered.fractions);
         let area = |((row, column), fraction): ((&u32, &u32), &f64)| {
-            fraction * self.grid.cell_area(*row as usize, *column as usize) * metres * metres
+            fraction * grid.cell_area(*row as usize, *column as usize) * metres * metres
         };
         Float64Array::from_iter_values(cells.map(area))
     }

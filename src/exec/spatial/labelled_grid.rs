@@ -1,10 +1,14 @@
 //! [`LabelledGrid`]: the cells of an array's grid, with the labels that its table shows.
 
-use arrow::array::{ArrayRef, UInt32Array};
-use arrow::compute::take;
-use arrow::datatypes::FieldRef;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::error::Result;
-use gridfusion_spatial::{CurvilinearGrid, Grid, NearestCell};
+use gridfusion_spatial::{Axis, AxisKind, CurvilinearGrid, Grid, NearestCell};
+
+use crate::error::{Error, Result as GridResult};
 
 /// One axis: the column of the array's table, and its label per row or column of the grid.
 #[derive(Debug, Clone)]
@@ -18,7 +22,28 @@ impl LabelledAxis {
     pub(super) fn at(&self, indices: &UInt32Array) -> Result<ArrayRef> {
         Ok(take(&self.labels, indices, None)?)
     }
+
+    /// Returns the labels as numbers.
+    fn numbers(&self) -> GridResult<Vec<f64>> {
+        let name = self.field.name();
+        let labels = cast(&self.labels, &DataType::Float64).map_err(|error| {
+            Error::usage(format!("the labels of \"{name}\" are no numbers: {error}"))
+        })?;
+        match labels.null_count() {
+            0 => Ok(labels.as_primitive::<Float64Type>().values().to_vec()),
+            _ => Err(Error::usage(format!("\"{name}\" has a label that is NULL"))),
+        }
+    }
+
+    /// Returns the cells along the axis.
+    fn cells(&self, kind: AxisKind, edges: Option<&Edges>) -> GridResult<Axis> {
+        let axis = Axis::new(kind, &self.numbers()?, edges.map(|it| &**it));
+        axis.map_err(|error| error.about(&format!("dimension \"{}\"", self.field.name())))
+    }
 }
+
+/// The two edges of each cell along an axis.
+pub(crate) type Edges = Arc<[[f64; 2]]>;
 
 /// The grid of an array along two of its dimensions.
 #[derive(Debug)]
@@ -36,18 +61,53 @@ pub(crate) struct LabelledGrid {
 #[derive(Debug)]
 pub(crate) enum GridCells {
     /// With coordinates per axis.
-    Rectilinear(Grid),
+    Rectilinear {
+        grid: Grid,
+        /// The edges of rows and columns that do not lie in the middle between labels.
+        edges: [Option<Edges>; 2],
+    },
     /// With a latitude and a longitude per cell.
     Curvilinear(CurvilinearGrid),
 }
 
 impl LabelledGrid {
+    /// Makes a grid with coordinates per axis: latitudes and longitudes, or those of a plane whose units are so many metres.
+    ///
+    /// # Errors
+    /// `Usage` if the labels make no axes.
+    pub(crate) fn rectilinear(
+        name: String,
+        [y, x]: [LabelledAxis; 2],
+        edges: [Option<Edges>; 2],
+        kinds: [AxisKind; 2],
+        metres: Option<f64>,
+    ) -> GridResult<Self> {
+        let rows = y.cells(kinds[0], edges[0].as_ref())?;
+        let columns = x.cells(kinds[1], edges[1].as_ref())?;
+        let cells = GridCells::Rectilinear { grid: Grid::new(rows, columns)?, edges };
+        Ok(Self { name, y, x, cells, metres })
+    }
+
+    /// Makes a grid with a latitude and a longitude per cell.
+    ///
+    /// # Errors
+    /// `Usage` if there are not as many as cells, or latitudes beyond the poles.
+    pub(crate) fn curvilinear(
+        name: String,
+        [y, x]: [LabelledAxis; 2],
+        lat: &[f64],
+        lon: &[f64],
+    ) -> GridResult<Self> {
+        let grid = CurvilinearGrid::new(lat, lon, x.labels.len())?;
+        Ok(Self { name, y, x, cells: GridCells::Curvilinear(grid), metres: Some(1.0) })
+    }
+
     /// Returns the cell nearest to a point, at most `within` metres away, with its distance in metres, or in units if these are
     /// no lengths.
     pub(super) fn nearest(&self, y: f64, x: f64, within: f64) -> Option<NearestCell> {
         let metres = self.metres.unwrap_or(1.0);
         let mut cell = match &self.cells {
-            GridCells::Rectilinear(grid) => grid.nearest(y, x, within / metres),
+            GridCells::Rectilinear { grid, .. } => grid.nearest(y, x, within / metres),
             GridCells::Curvilinear(grid) => grid.nearest(y, x, within),
         }?;
         cell.distance *= metres;
@@ -64,7 +124,7 @@ impl LabelledGrid {
         let (y, x) = (self.y.field.name(), self.x.field.name());
         let (rows, columns) = (self.y.labels.len(), self.x.labels.len());
         let kind = match self.cells {
-            GridCells::Rectilinear(_) => "",
+            GridCells::Rectilinear { .. } => "",
             GridCells::Curvilinear(_) => " curvilinear",
         };
         format!("grid={} [{y}={rows}, {x}={columns}]{kind}", self.name)

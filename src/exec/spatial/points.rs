@@ -4,6 +4,10 @@
 
 use std::sync::Arc;
 
+use super::labelled_grid::{GridCells, LabelledGrid};
+use super::times::TimeLabels;
+use crate::exec::batches::{Batches, stream_of};
+use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
 use arrow::array::{ArrayRef, AsArray, Float64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
@@ -16,12 +20,6 @@ use datafusion::physical_plan::metrics::BaselineMetrics;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use futures::StreamExt;
-use gridfusion_spatial::Grid;
-
-use super::labelled_grid::LabelledGrid;
-use super::times::TimeLabels;
-use crate::exec::batches::{Batches, stream_of};
-use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
 
 /// The input's columns of coordinates, by number.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +30,12 @@ pub(crate) struct PointInputs {
 }
 
 /// Which cells a point gets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum PointCells {
     /// The nearest one, if it is at most so many metres away.
     Nearest { within: f64 },
-    /// Those around it, with the weights of bilinear interpolation.
-    Linear(Grid),
+    /// Those around it on a grid with coordinates per axis, with the weights of bilinear interpolation.
+    Linear,
 }
 
 /// A column of the node.
@@ -110,6 +108,11 @@ impl GridPointsExec {
         Self::over_input(input, Arc::new(work))
     }
 
+    /// What the node computes.
+    pub(crate) fn work(&self) -> &Arc<PointWork> {
+        &self.work
+    }
+
     fn over_input(input: Arc<dyn ExecutionPlan>, work: Arc<PointWork>) -> Self {
         let partitions = input.output_partitioning().partition_count();
         let properties = declared(
@@ -142,7 +145,7 @@ impl Operator for GridPointsExec {
                 format!("method=nearest within {within} m")
             }
             PointCells::Nearest { .. } => "method=nearest".to_owned(),
-            PointCells::Linear(_) => "method=linear".to_owned(),
+            PointCells::Linear => "method=linear".to_owned(),
         };
         let times = self.work.times.as_ref().map(|it| it.shown());
         let projection = crate::exec::display::projection(&self.work.schema);
@@ -162,7 +165,7 @@ impl Operator for GridPointsExec {
         let input = StatisticsContext::new().compute(self.input.as_ref(), &arguments)?.num_rows;
         let num_rows = match self.work.cells {
             PointCells::Nearest { .. } => input,
-            PointCells::Linear(_) => {
+            PointCells::Linear => {
                 input.to_inexact().multiply(&datafusion::common::stats::Precision::Exact(4))
             }
         };
@@ -241,7 +244,7 @@ impl PointWork {
         let (y, x) = (coordinate(self.inputs.y)?, coordinate(self.inputs.x)?);
         let found = match &self.cells {
             PointCells::Nearest { within } => self.nearest(&y, &x, *within),
-            PointCells::Linear(grid) => linear(grid, &y, &x),
+            PointCells::Linear => self.linear(&y, &x),
         };
         let per_row = |column: &ArrayRef| match &found.points {
             None => Ok(Arc::clone(column)),
@@ -287,33 +290,37 @@ impl PointWork {
         let measures = Arc::new(distances);
         Found { points: None, rows: rows.into(), columns: columns.into(), measures }
     }
-}
 
-/// Finds the cells around each point. A point outside of the grid has one row of NULL.
-fn linear(grid: &Grid, y: &Float64Array, x: &Float64Array) -> Found {
-    let most = 4 * y.len();
-    let mut points = Vec::with_capacity(most);
-    let (mut rows, mut columns) = (Vec::with_capacity(most), Vec::with_capacity(most));
-    let mut weights = Vec::with_capacity(most);
-    for (point, at) in y.iter().zip(x).zip(0_u32..) {
-        let neighbours = match point {
-            (Some(y), Some(x)) => grid.neighbours(y, x),
-            _ => None,
+    /// Finds the cells around each point. A point outside of the grid has one row of NULL.
+    fn linear(&self, y: &Float64Array, x: &Float64Array) -> Found {
+        let grid = match &self.grid.cells {
+            GridCells::Rectilinear { grid, .. } => Some(grid),
+            GridCells::Curvilinear(_) => None,
         };
-        let cells = neighbours.as_ref().map_or(&[] as &[_], |it| it.cells());
-        for (row, column, weight) in cells {
-            points.push(at);
-            rows.push(Some(*row as u32));
-            columns.push(Some(*column as u32));
-            weights.push(Some(*weight));
+        let most = 4 * y.len();
+        let mut points = Vec::with_capacity(most);
+        let (mut rows, mut columns) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let mut weights = Vec::with_capacity(most);
+        for (point, at) in y.iter().zip(x).zip(0_u32..) {
+            let neighbours = match point {
+                (Some(y), Some(x)) => grid.and_then(|it| it.neighbours(y, x)),
+                _ => None,
+            };
+            let cells = neighbours.as_ref().map_or(&[] as &[_], |it| it.cells());
+            for (row, column, weight) in cells {
+                points.push(at);
+                rows.push(Some(*row as u32));
+                columns.push(Some(*column as u32));
+                weights.push(Some(*weight));
+            }
+            if cells.is_empty() {
+                points.push(at);
+                rows.push(None);
+                columns.push(None);
+                weights.push(None);
+            }
         }
-        if cells.is_empty() {
-            points.push(at);
-            rows.push(None);
-            columns.push(None);
-            weights.push(None);
-        }
+        let measures = Arc::new(Float64Array::from(weights));
+        Found { points: Some(points.into()), rows: rows.into(), columns: columns.into(), measures }
     }
-    let measures = Arc::new(Float64Array::from(weights));
-    Found { points: Some(points.into()), rows: rows.into(), columns: columns.into(), measures }
 }

@@ -25,9 +25,10 @@ pub(crate) struct TimeLabels {
     /// The labels in `unit` since 1970.
     counts: Vec<i64>,
     unit: TimeUnit,
-    method: TimeMethod,
-    /// The most units between a time and its label.
-    within: u64,
+    pub(crate) method: TimeMethod,
+    /// The most nanoseconds between a time and its label, and the most units.
+    pub(crate) within: Option<u64>,
+    within_units: u64,
 }
 
 impl TimeLabels {
@@ -65,8 +66,8 @@ impl TimeLabels {
             TimeUnit::Microsecond => 1_000,
             TimeUnit::Nanosecond => 1,
         };
-        let within = within.map_or(u64::MAX, |it| it / nanoseconds);
-        Ok(Self { axis, counts, unit, method, within })
+        let within_units = within.map_or(u64::MAX, |it| it / nanoseconds);
+        Ok(Self { axis, counts, unit, method, within, within_units })
     }
 
     /// Returns the index of each time's label; NULL without a time, or without a label.
@@ -75,8 +76,8 @@ impl TimeLabels {
         let times = counted(times, self.unit, true)?;
         let label = |time: Option<i64>| {
             let found = match self.method {
-                TimeMethod::Nearest => axis.nearest(time?, self.within),
-                TimeMethod::Last => axis.last(time?, self.within),
+                TimeMethod::Nearest => axis.nearest(time?, self.within_units),
+                TimeMethod::Last => axis.last(time?, self.within_units),
             };
             found.and_then(|it| u32::try_from(it).ok())
         };

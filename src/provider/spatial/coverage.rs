@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{internal_err, plan_err};
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -14,7 +14,7 @@ use gridfusion_spatial::CoverageRule;
 
 use super::rows::{SourceRows, refuse_same_names};
 use crate::exec::spatial::{
-    CoverageColumn, CoverageWork, Geometries, GridCells, GridCoverageExec, LabelledGrid,
+    CoverageColumn, CoverageWork, Geometries, GridCoverageExec, LabelledGrid,
 };
 
 /// A row per polygon and cell that it covers.
@@ -123,9 +123,6 @@ impl TableProvider for CoverageTable {
         filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let GridCells::Rectilinear(grid) = &self.grid.cells else {
-            return internal_err!("polygons cover cells of rectilinear grids only");
-        };
         let all = (0..self.columns.len()).collect();
         let projection = projection.unwrap_or(&all);
         let columns: Vec<CoverageColumn> = projection.iter().map(|at| self.columns[*at]).collect();
@@ -143,13 +140,12 @@ impl TableProvider for CoverageTable {
             other => other,
         });
         let work = CoverageWork {
-            labelled: Arc::clone(&self.grid),
-            grid: grid.clone(),
+            grid: Arc::clone(&self.grid),
             rule: self.rule,
             geometry: place(self.geometry),
             columns: columns.collect(),
             schema: Arc::new(self.schema.project(projection)?),
         };
-        Ok(Arc::new(GridCoverageExec::new(input, work)))
+        Ok(Arc::new(GridCoverageExec::try_new(input, work)?))
     }
 }

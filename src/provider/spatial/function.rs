@@ -127,7 +127,7 @@ impl Call<'_> {
         };
         let cells = match (&grid.cells, method) {
             (_, false) => PointCells::Nearest { within },
-            (GridCells::Rectilinear(grid), true) => PointCells::Linear(grid.clone()),
+            (GridCells::Rectilinear { .. }, true) => PointCells::Linear,
             (GridCells::Curvilinear(_), true) => {
                 return plan_err!(
                     "{function}: method 'linear' needs a grid with coordinates per axis, and this one has a latitude and longitude per cell"

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type};
-use gridfusion_spatial::{Axis, AxisKind, CurvilinearGrid, Grid};
+use arrow::datatypes::Field;
+use gridfusion_spatial::AxisKind;
 
 use super::roles::{Role, metres};
 use super::variables;
 use crate::array::{ColumnSource, GridArray};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::spatial::{GridCells, LabelledAxis, LabelledGrid};
+use crate::exec::spatial::{LabelledAxis, LabelledGrid};
 use crate::provider::{ArrayOpener, GridTable};
 
 /// The most labels of an axis.
@@ -148,17 +146,6 @@ fn labelled_axis(array: &GridArray, axis: usize) -> Result<LabelledAxis> {
     Ok(LabelledAxis { field: Arc::clone(field), labels: labels.slice(0..labels.len())? })
 }
 
-/// Returns labels as numbers.
-fn numbers(axis: &LabelledAxis) -> Result<Vec<f64>> {
-    let name = axis.field.name();
-    let failed = |error| Error::usage(format!("the labels of \"{name}\" are no numbers: {error}"));
-    let labels: ArrayRef = cast(&axis.labels, &DataType::Float64).map_err(failed)?;
-    match labels.null_count() {
-        0 => Ok(labels.as_primitive::<Float64Type>().values().to_vec()),
-        _ => Err(Error::usage(format!("\"{name}\" has a label that is NULL"))),
-    }
-}
-
 /// Returns the labels of a dimension of times.
 pub(super) fn time_axes(array: &GridArray) -> Result<Vec<LabelledAxis>> {
     let axes = array
@@ -186,32 +173,16 @@ async fn rectilinear(
             )));
         }
     };
-    let mut labelled = vec![];
-    let mut axes = vec![];
-    for (axis, kind) in pair.iter().zip(kinds) {
-        let column = labelled_axis(array, axis.axis)?;
-        let labels = numbers(&column)?;
-        let bounds = match axis.field.metadata().get("bounds") {
-            Some(name) => {
-                variables::bounds(opener, table.origin(), name.trim(), labels.len()).await?
-            }
-            None => None,
-        };
-        let made = Axis::new(kind, &labels, bounds.as_deref());
-        axes.push(
-            made.map_err(|error| error.about(&format!("dimension \"{}\"", axis.field.name())))?,
-        );
-        labelled.push(column);
+    let mut edges = [None, None];
+    for (edges, axis) in edges.iter_mut().zip(pair) {
+        let (origin, len) = (table.origin(), array.dims()[axis.axis].len());
+        if let Some(name) = axis.field.metadata().get("bounds") {
+            *edges = variables::bounds(opener, origin, name.trim(), len).await?;
+        }
     }
-    let ([columns, rows], [x_axis, y_axis]) =
-        ([labelled.pop(), labelled.pop()], [axes.pop(), axes.pop()]);
-    let (Some(rows), Some(columns), Some(y_axis), Some(x_axis)) = (rows, columns, y_axis, x_axis)
-    else {
-        return Err(Error::internal("a grid has two axes"));
-    };
+    let axes = [labelled_axis(array, y.axis)?, labelled_axis(array, x.axis)?];
     let metres = if y.is_geographic() { Some(1.0) } else { metres(y.field, x.field) };
-    let cells = GridCells::Rectilinear(Grid::new(y_axis, x_axis)?);
-    Ok(LabelledGrid { name: array.name().to_owned(), y: rows, x: columns, cells, metres })
+    LabelledGrid::rectilinear(array.name().to_owned(), axes, edges, kinds, metres)
 }
 
 /// The coordinates of a curvilinear grid: two variables over the same two dimensions.
@@ -269,8 +240,7 @@ fn curved_pair(array: &GridArray, names: &AxisNames) -> Option<CurvedPair> {
 async fn curvilinear_grid(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<LabelledGrid> {
     let lat = variables::read(array, &pair.lat, &pair.axes).await?;
     let lon = variables::read(array, &pair.lon, &pair.axes).await?;
-    let [y, x] = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];
-    let grid = CurvilinearGrid::new(&lat, &lon, x.labels.len());
-    let cells = GridCells::Curvilinear(grid.map_err(|error| array.objects().named(error))?);
-    Ok(LabelledGrid { name: array.name().to_owned(), y, x, cells, metres: Some(1.0) })
+    let axes = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];
+    let grid = LabelledGrid::curvilinear(array.name().to_owned(), axes, &lat, &lon);
+    grid.map_err(|error| array.objects().named(error))
 }

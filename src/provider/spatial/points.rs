@@ -54,7 +54,7 @@ impl PointsTable {
         }
         let measure = match cells {
             PointCells::Nearest { .. } => PointColumn::Distance,
-            PointCells::Linear(_) => PointColumn::Weight,
+            PointCells::Linear => PointColumn::Weight,
         };
         let time = times.is_some().then_some(PointColumn::Time);
         let added = time.into_iter().chain([PointColumn::Y, PointColumn::X, measure]);
@@ -137,7 +137,7 @@ impl TableProvider for PointsTable {
         let work = PointWork {
             grid: Arc::clone(&self.grid),
             times: self.times.clone(),
-            cells: self.cells.clone(),
+            cells: self.cells,
             inputs: PointInputs {
                 y: place(self.inputs.y),
                 x: place(self.inputs.x),

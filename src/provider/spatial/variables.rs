@@ -8,6 +8,7 @@ use gridfusion_core::read::ArrayReader;
 
 use crate::array::GridArray;
 use crate::error::{Error, Result};
+use crate::exec::spatial::Edges;
 use crate::grid::{AxisSelection, Selection};
 use crate::provider::ArrayOpener;
 use crate::source::TableOrigin;
@@ -59,8 +60,8 @@ pub(super) async fn bounds(
     opener: &ArrayOpener,
     origin: Option<&TableOrigin>,
     name: &str,
-    len: usize,
-) -> Result<Option<Vec<[f64; 2]>>> {
+    len: u64,
+) -> Result<Option<Edges>> {
     let Some((place, origin)) = origin.and_then(|it| Some((it.first_place()?, it))) else {
         return Ok(None);
     };
@@ -71,7 +72,7 @@ pub(super) async fn bounds(
     let arrays = group.arrays(&[name.to_owned()]).await?;
     let Some(array) = arrays.into_iter().next() else { return Ok(None) };
     let array = Arc::new(array.into_grid()?);
-    if *array.grid().shape() != [len as u64, 2] {
+    if *array.grid().shape() != [len, 2] {
         return Ok(None);
     }
     let Some(variable) = array.values().first().map(|it| it.name.clone()) else { return Ok(None) };

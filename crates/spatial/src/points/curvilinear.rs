@@ -65,6 +65,11 @@ impl CurvilinearGrid {
         Ok(Self { places, columns, tree })
     }
 
+    /// Returns the latitude and the longitude of each cell, in row-major order.
+    pub fn places(&self) -> &[[f64; 2]] {
+        &self.places
+    }
+
     /// Returns the cell whose place is nearest. Of equally near cells, the first wins.
     ///
     /// `None` for a point that is farther away than `within` metres, and for coordinates that are no
