@@ -32,6 +32,7 @@
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
 //! | `grid_nodes`, `window_node`, `lookup_node`, `top_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `spatial_nodes` | the recipes of cells of polygons and points |
 //! | `text_files` | nodes that write text files, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
 //! | `every_node` | all nodes of a plan that came from another process |
@@ -52,6 +53,7 @@ mod origins;
 mod recipe;
 mod shares;
 mod sparse_nodes;
+mod spatial_nodes;
 mod tables;
 mod text_files;
 mod top_node;

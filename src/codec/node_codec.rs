@@ -19,6 +19,7 @@ use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
+use super::spatial_nodes::SpatialRecipe;
 use super::text_files;
 use super::top_node::TopRecipe;
 use super::travelled_exec::TravelledExec;
@@ -32,6 +33,7 @@ use crate::exec::operator::Operator;
 use crate::exec::own_functions::{
     added_aggregates, is_own_aggregate, is_own_scalar, own_aggregate_named, own_scalar_named,
 };
+use crate::exec::spatial::{GridCoverageExec, GridPointsExec, cell_area_udf, haversine_udf};
 use crate::exec::{
     GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseAnswerExec,
     SparseScanExec,
@@ -107,6 +109,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
             Some(Node::WorkList(it)) => return work_list(&it, inputs, decoder),
             Some(Node::TextFiles(it)) => return text_files::node(&it, inputs, decoder),
+            Some(it @ (Node::Coverage(_) | Node::Points(_))) => {
+                Arc::new(SpatialRecipe::from_message(it, inputs)?)
+            }
             None => return Err(Error::corrupt_region("plan", "no node").into()),
         };
         Ok(Arc::new(TravelledExec::new(declared, recipe)))
@@ -165,6 +170,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             bytes.extend_from_slice(MENDED);
         } else if *function == *cf_days() {
             bytes.extend_from_slice(CF_DAYS);
+        } else if [haversine_udf(), cell_area_udf()].iter().any(|it| **it == *function) {
+            bytes.extend_from_slice(ON_SPHERE);
         } else if let Some(known) = nearest_labels(function) {
             let Some(labels) = label_bytes(known.labels()) else {
                 return not_impl_err!("nearest among too many labels to send them");
@@ -184,6 +191,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             OWN => own_scalar_named(name),
             MENDED => mended::functions().into_iter().find(|it| it.name() == name),
             CF_DAYS => Some(cf_days()),
+            ON_SPHERE => {
+                [haversine_udf(), cell_area_udf()].into_iter().find(|it| it.name() == name)
+            }
             _ => None,
         };
         function.ok_or_else(|| no_function(name))
@@ -221,6 +231,10 @@ fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, A
         (filters(scan), Arc::new(SparseScanRecipe::try_new(scan)?))
     } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {
         (filters(answer), Arc::new(AnswerRecipe::new(answer)))
+    } else if let Some(coverage) = node.downcast_ref::<GridCoverageExec>() {
+        (filters(coverage), Arc::new(SpatialRecipe::of_coverage(coverage)?))
+    } else if let Some(points) = node.downcast_ref::<GridPointsExec>() {
+        (filters(points), Arc::new(SpatialRecipe::of_points(points)?))
     } else {
         return not_impl_err!("{} is no node of gridfusion", node.name());
     })
@@ -237,6 +251,10 @@ const MENDED: &[u8] = b"gridfusion mended";
 
 /// The bytes of `cf_days`.
 const CF_DAYS: &[u8] = b"gridfusion cf_days";
+
+/// The bytes of `haversine` and `cell_area`, beside the name.
+const ON_SPHERE: &[u8] = b"gridfusion on sphere";
+
 /// The first bytes of `nearest` among labels, which follow.
 const NEAREST: &[u8] = b"gridfusion nearest";
 

@@ -220,10 +220,8 @@ async fn metres_are_no_degrees() {
 async fn files_stay_in_the_root() {
     let (store, other) = (grid(), grid());
     let features = json!({"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [0, 3], [0, 0]]]});
-    let config = GridfusionConfig {
-        root: Some(Root::new(store.beside("")).unwrap()),
-        ..GridfusionConfig::default()
-    };
+    let mut config = GridfusionConfig::default();
+    config.root = Some(Root::new(store.beside("")).unwrap());
     let mut session = SessionConfig::new();
     session.options_mut().extensions.insert(config);
     let ctx = SessionContext::new_with_config(session);

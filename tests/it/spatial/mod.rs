@@ -4,4 +4,5 @@ mod coverage;
 mod functions;
 mod inputs;
 mod points;
+mod sent;
 mod store;

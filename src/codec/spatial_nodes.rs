@@ -1,0 +1,299 @@
+//! The nodes for cells of polygons and points as messages, and back.
+//!
+//! The grid travels with the node, because its labels and coordinates are few compared with the array's cells. So the other
+//! process opens no array.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::datatypes::{Float64Type, Schema};
+use async_trait::async_trait;
+use datafusion::common::not_impl_datafusion_err;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use gridfusion_spatial::{AxisKind, CoverageRule};
+
+use super::converters::Encoder;
+use super::declarations::{Declarations, schema_message, schema_of};
+use super::known_files::{label_bytes, labels_of};
+use super::messages::{Coverage, LabelledAxisOf, LabelledGridOf, Node, Points, TimesOf};
+use super::recipe::Recipe;
+use super::travelled_exec::with_nodes_made;
+use crate::error::{Error, Result as GridResult};
+use crate::exec::spatial::{
+    CoverageColumn, CoverageWork, Edges, GridCells, GridCoverageExec, GridPointsExec, LabelledAxis,
+    LabelledGrid, PointCells, PointColumn, PointInputs, PointWork, TimeLabels, TimeMethod,
+};
+
+/// How to make a node over its input.
+#[derive(Debug, Clone)]
+pub(super) struct SpatialRecipe {
+    message: Node,
+    input: Arc<dyn ExecutionPlan>,
+}
+
+impl SpatialRecipe {
+    /// Returns how to make the cells of polygons again.
+    pub(super) fn of_coverage(node: &GridCoverageExec) -> Result<Self> {
+        let work = node.work();
+        let message = Coverage {
+            grid: grid_message(&work.grid)?,
+            rule: match work.rule {
+                CoverageRule::Coverage => 0,
+                CoverageRule::Centre => 1,
+                CoverageRule::Touched => 2,
+            },
+            geometry: work.geometry as u64,
+            columns: work.columns.iter().map(|it| coverage_number(*it)).collect(),
+        };
+        Self::over(Node::Coverage(message), &node.children())
+    }
+
+    /// Returns how to make the cells of points again.
+    pub(super) fn of_points(node: &GridPointsExec) -> Result<Self> {
+        let work = node.work();
+        let message = Points {
+            grid: grid_message(&work.grid)?,
+            times: work.times.as_deref().map(times_message).transpose()?,
+            within: match work.cells {
+                PointCells::Nearest { within } => Some(within),
+                PointCells::Linear => None,
+            },
+            y: work.inputs.y as u64,
+            x: work.inputs.x as u64,
+            time: work.inputs.time.map(|it| it as u64),
+            columns: work.columns.iter().map(|it| point_number(*it)).collect(),
+        };
+        Self::over(Node::Points(message), &node.children())
+    }
+
+    fn over(message: Node, inputs: &[&Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        let [input] = inputs else { return Err(corrupt("no input").into()) };
+        Ok(Self { message, input: Arc::clone(input) })
+    }
+
+    /// Returns the recipe of a message about a node over its input, which travelled on its own.
+    pub(super) fn from_message(message: Node, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Self> {
+        Self::over(message, &inputs.iter().collect::<Vec<_>>())
+    }
+}
+
+#[async_trait]
+impl Recipe for SpatialRecipe {
+    fn message(&self, _: Encoder<'_>) -> Result<Node> {
+        Ok(self.message.clone())
+    }
+
+    async fn make(
+        &self,
+        declared: &Declarations,
+        context: &Arc<TaskContext>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = with_nodes_made(Arc::clone(&self.input), context).await?;
+        let schema = Arc::clone(declared.schema());
+        let known = input.schema().fields().len();
+        match &self.message {
+            Node::Coverage(message) => {
+                let columns = message.columns.iter().map(|it| coverage_column(*it, known));
+                let work = CoverageWork {
+                    grid: Arc::new(grid_of(&message.grid)?),
+                    rule: match message.rule {
+                        0 => CoverageRule::Coverage,
+                        1 => CoverageRule::Centre,
+                        2 => CoverageRule::Touched,
+                        _ => return Err(corrupt("an unknown rule").into()),
+                    },
+                    geometry: column(message.geometry, known)?,
+                    columns: columns.collect::<GridResult<_>>()?,
+                    schema,
+                };
+                Ok(Arc::new(GridCoverageExec::try_new(input, work)?))
+            }
+            Node::Points(message) => {
+                let columns = message.columns.iter().map(|it| point_column(*it, known));
+                let time = message.time.map(|it| column(it, known)).transpose()?;
+                let times = match (&message.times, time) {
+                    (Some(times), Some(at)) => {
+                        Some(Arc::new(times_of(times, &input.schema(), at)?))
+                    }
+                    _ => None,
+                };
+                let within = |within| PointCells::Nearest { within };
+                let work = PointWork {
+                    grid: Arc::new(grid_of(&message.grid)?),
+                    times,
+                    cells: message.within.map_or(PointCells::Linear, within),
+                    inputs: PointInputs {
+                        y: column(message.y, known)?,
+                        x: column(message.x, known)?,
+                        time,
+                    },
+                    columns: columns.collect::<GridResult<_>>()?,
+                    schema,
+                };
+                Ok(Arc::new(GridPointsExec::new(input, work)))
+            }
+            _ => Err(corrupt("no polygons or points").into()),
+        }
+    }
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
+        let [input] = inputs else { return None };
+        Some(Arc::new(Self { input: Arc::clone(input), ..self.clone() }))
+    }
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::corrupt_region("plan", format!("cells of a grid: {what}"))
+}
+
+/// Returns the number of a column of the input.
+fn column(number: u64, known: usize) -> GridResult<usize> {
+    let at = usize::try_from(number).ok().filter(|at| *at < known);
+    at.ok_or_else(|| corrupt("a column that the input lacks"))
+}
+
+/// The first number of a column of the input. Those before stand for computed columns.
+const OWN: u64 = 16;
+
+fn coverage_number(column: CoverageColumn) -> u64 {
+    match column {
+        CoverageColumn::Y => 0,
+        CoverageColumn::X => 1,
+        CoverageColumn::Coverage => 2,
+        CoverageColumn::Area => 3,
+        CoverageColumn::Own(at) => OWN + at as u64,
+    }
+}
+
+fn coverage_column(number: u64, known: usize) -> GridResult<CoverageColumn> {
+    Ok(match number {
+        0 => CoverageColumn::Y,
+        1 => CoverageColumn::X,
+        2 => CoverageColumn::Coverage,
+        3 => CoverageColumn::Area,
+        OWN.. => CoverageColumn::Own(column(number - OWN, known)?),
+        _ => return Err(corrupt("an unknown column")),
+    })
+}
+
+fn point_number(column: PointColumn) -> u64 {
+    match column {
+        PointColumn::Y => 0,
+        PointColumn::X => 1,
+        PointColumn::Time => 2,
+        PointColumn::Distance => 3,
+        PointColumn::Weight => 4,
+        PointColumn::Own(at) => OWN + at as u64,
+    }
+}
+
+fn point_column(number: u64, known: usize) -> GridResult<PointColumn> {
+    Ok(match number {
+        0 => PointColumn::Y,
+        1 => PointColumn::X,
+        2 => PointColumn::Time,
+        3 => PointColumn::Distance,
+        4 => PointColumn::Weight,
+        OWN.. => PointColumn::Own(column(number - OWN, known)?),
+        _ => return Err(corrupt("an unknown column")),
+    })
+}
+
+/// Returns numbers or labels as bytes.
+fn sent(labels: &ArrayRef) -> Result<Vec<u8>> {
+    label_bytes(labels).ok_or_else(|| {
+        not_impl_datafusion_err!(
+            "a grid of so many labels is not sent to another process: store the cells first, as in CREATE TABLE cells AS SELECT …"
+        )
+    })
+}
+
+fn sent_numbers(numbers: impl Iterator<Item = f64>) -> Result<Vec<u8>> {
+    sent(&(Arc::new(Float64Array::from_iter_values(numbers)) as ArrayRef))
+}
+
+/// Returns the numbers of some bytes.
+fn numbers_of(bytes: &[u8]) -> GridResult<Vec<f64>> {
+    let numbers = labels_of(bytes)?;
+    let numbers = numbers.as_primitive_opt::<Float64Type>().filter(|it| it.null_count() == 0);
+    numbers.map(|it| it.values().to_vec()).ok_or_else(|| corrupt("no numbers"))
+}
+
+fn axis_message(axis: &LabelledAxis) -> Result<LabelledAxisOf> {
+    let field = schema_message(&Schema::new(vec![Arc::clone(&axis.field)]))?;
+    Ok(LabelledAxisOf { field: Some(field), labels: sent(&axis.labels)? })
+}
+
+fn axis_of(message: &LabelledAxisOf) -> Result<LabelledAxis> {
+    let schema = schema_of(message.field.as_ref())?;
+    let labels = labels_of(&message.labels)?;
+    match schema.fields().first() {
+        Some(field) if field.data_type() == labels.data_type() => {
+            Ok(LabelledAxis { field: Arc::clone(field), labels })
+        }
+        _ => Err(corrupt("labels of another type").into()),
+    }
+}
+
+fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
+    let mut message = LabelledGridOf {
+        name: grid.name.clone(),
+        y: axis_message(&grid.y)?,
+        x: axis_message(&grid.x)?,
+        metres: grid.metres,
+        ..LabelledGridOf::default()
+    };
+    match &grid.cells {
+        GridCells::Rectilinear { grid, edges } => {
+            message.is_geographic = grid.is_geographic();
+            let [y, x] = edges;
+            let bytes = |edges: &Option<Edges>| {
+                edges.as_ref().map(|it| sent_numbers(it.iter().flatten().copied())).transpose()
+            };
+            (message.y_edges, message.x_edges) = (bytes(y)?, bytes(x)?);
+        }
+        GridCells::Curvilinear(grid) => {
+            message.places = Some(sent_numbers(grid.places().iter().flatten().copied())?);
+        }
+    }
+    Ok(message)
+}
+
+fn grid_of(message: &LabelledGridOf) -> Result<LabelledGrid> {
+    let axes = [axis_of(&message.y)?, axis_of(&message.x)?];
+    let name = message.name.clone();
+    if let Some(places) = &message.places {
+        let places = numbers_of(places)?;
+        let (lat, lon): (Vec<f64>, Vec<f64>) =
+            places.chunks_exact(2).map(|it| (it[0], it[1])).unzip();
+        return Ok(LabelledGrid::curvilinear(name, axes, &lat, &lon)?);
+    }
+    let edges = |bytes: &Option<Vec<u8>>| -> GridResult<Option<Edges>> {
+        let Some(bytes) = bytes else { return Ok(None) };
+        let numbers = numbers_of(bytes)?;
+        Ok(Some(numbers.chunks_exact(2).map(|it| [it[0], it[1]]).collect()))
+    };
+    let edges = [edges(&message.y_edges)?, edges(&message.x_edges)?];
+    let kinds = match message.is_geographic {
+        true => [AxisKind::Latitude, AxisKind::Longitude],
+        false => [AxisKind::Plane, AxisKind::Plane],
+    };
+    Ok(LabelledGrid::rectilinear(name, axes, edges, kinds, message.metres)?)
+}
+
+fn times_message(times: &TimeLabels) -> Result<TimesOf> {
+    let is_last = times.method == TimeMethod::Last;
+    Ok(TimesOf { axis: axis_message(&times.axis)?, is_last, within: times.within })
+}
+
+fn times_of(message: &TimesOf, input: &Schema, at: usize) -> Result<TimeLabels> {
+    let method = if message.is_last { TimeMethod::Last } else { TimeMethod::Nearest };
+    let times = input.field(at).data_type();
+    Ok(TimeLabels::try_new(axis_of(&message.axis)?, times, method, message.within)?)
+}
