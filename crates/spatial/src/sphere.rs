@@ -23,7 +23,9 @@ pub fn haversine(lat1: f64, lon1: f64, lat2: f64, lon2: f64) -> f64 {
     let near = ((phi2 - phi1) / 2.0).sin().powi(2) + cosines * along.0.powi(2);
     // `1 - near` without cancellation, so that antipodes are as exact as neighbours.
     let far = ((phi2 + phi1) / 2.0).sin().powi(2) + cosines * along.1.powi(2);
-    2.0 * EARTH_RADIUS * near.max(0.0).sqrt().atan2(far.max(0.0).sqrt())
+    // NaN stays NaN.
+    let [near, far] = [near, far].map(|it| if it < 0.0 { 0.0 } else { it });
+    2.0 * EARTH_RADIUS * near.sqrt().atan2(far.sqrt())
 }
 
 /// Returns the area in square metres between two parallels and two meridians, given in degrees.
@@ -66,6 +68,8 @@ mod tests {
         let antipode = haversine(10.0, 20.0, -10.0, -160.0 + (1.0 / EARTH_RADIUS).to_degrees());
         let expected = 2.0 * quarter - 10f64.to_radians().cos();
         assert!((antipode - expected).abs() < 1e-6, "{antipode} {expected}");
+        assert!(haversine(f64::NAN, 0.0, 0.0, 0.0).is_nan());
+        assert!(haversine(0.0, 0.0, 0.0, f64::INFINITY).is_nan());
     }
 
     #[test]

@@ -157,7 +157,11 @@ async fn named(
         return Ok((reference, features::table(&place).await?));
     }
     if place.path().to_ascii_lowercase().ends_with(".parquet") {
-        return Ok((reference, listed(state, name).await?));
+        return match listed(state, name).await {
+            Ok(table) => Ok((reference, table)),
+            // A file that is not there has a better message.
+            Err(error) => place.object().await.map_err(Into::into).and(Err(error)),
+        };
     }
     // The session may know paths as tables.
     let schema = state.schema_for_ref(reference.clone())?;

@@ -229,7 +229,7 @@ async fn files_stay_in_the_root() {
     ctx.enable_gridfusion_urls();
     for (name, text) in [
         ("r.geojson", features.to_string()),
-        ("r.csv", format!("name,wkt,lat,lon\nA,\"{TRIANGLE}\",1,2\n")),
+        ("r.csv", format!("name,wkt,latitude,longitude\nA,\"{TRIANGLE}\",1,2\n")),
     ] {
         let (inside, outside) = (store.write(name, &text), other.write(name, &text));
         let sql = |function: &str, file: &str| {
