@@ -158,7 +158,7 @@ fn column(number: u64, known: usize) -> GridResult<usize> {
     at.ok_or_else(|| corrupt("a column that the input lacks"))
 }
 
-/// The first number of a column of the input. Those before stand for computed columns.
+/// The first number of a column of the input. Lower ones stand for computed columns.
 const OWN: u64 = 16;
 
 fn coverage_number(column: CoverageColumn) -> u64 {

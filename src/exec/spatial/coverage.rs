@@ -63,7 +63,7 @@ pub(crate) struct GridCoverageExec {
     work: Arc<CoverageWork>,
 }
 
-/// What to compute, which all partitions share.
+/// The work, which all partitions share.
 #[derive(Debug)]
 pub(crate) struct CoverageWork {
     /// A grid with coordinates per axis.
@@ -86,7 +86,7 @@ impl GridCoverageExec {
         Ok(Self::over_input(input, Arc::new(work)))
     }
 
-    /// What the node computes.
+    /// The work of the node.
     pub(crate) fn work(&self) -> &Arc<CoverageWork> {
         &self.work
     }

@@ -34,7 +34,7 @@ pub(crate) struct PointInputs {
 pub(crate) enum PointCells {
     /// The nearest one, if it is at most so many metres away.
     Nearest { within: f64 },
-    /// Those around it on a grid with coordinates per axis, with the weights of bilinear interpolation.
+    /// The cells around it on a grid with coordinates per axis, with the weights of bilinear interpolation.
     Linear,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct GridPointsExec {
     work: Arc<PointWork>,
 }
 
-/// What to compute, which all partitions share.
+/// The work, which all partitions share.
 #[derive(Debug)]
 pub(crate) struct PointWork {
     pub(crate) grid: Arc<LabelledGrid>,
@@ -108,7 +108,7 @@ impl GridPointsExec {
         Self::over_input(input, Arc::new(work))
     }
 
-    /// What the node computes.
+    /// The work of the node.
     pub(crate) fn work(&self) -> &Arc<PointWork> {
         &self.work
     }

@@ -22,7 +22,7 @@ pub(super) struct AxisNames {
     pub(super) x: Option<String>,
 }
 
-/// What a grid is for.
+/// The purpose of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The cells that polygons cover, which need edges.

@@ -27,7 +27,7 @@ const UNITS: [(&[&str], Role); 2] = [
     ),
 ];
 
-/// Standard names. Those of rotated grids are coordinates of a plane here: polygons and points are not rotated.
+/// Standard names. Names of rotated grids are coordinates of a plane here: polygons and points are not rotated.
 const STANDARD_NAMES: [(&str, Role); 6] = [
     ("latitude", Role::Latitude),
     ("longitude", Role::Longitude),

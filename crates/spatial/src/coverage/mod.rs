@@ -78,7 +78,7 @@ struct Run {
 
 /// The cells that a region covers, row by row.
 ///
-/// It holds the cells at the region's edge only. Those inside are made when they are asked for.
+/// It holds the cells at the region's edge only. Cells inside are made when they are asked for.
 #[derive(Debug, Clone)]
 pub struct Coverage {
     grid: Grid,

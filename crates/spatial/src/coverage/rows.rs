@@ -15,7 +15,7 @@ const MOST_ROUNDING: f64 = 1e-10;
 pub(super) struct Visits {
     /// Sorted by row and column.
     visits: Vec<Visit>,
-    /// Those of the rows that are not done.
+    /// The visits of the rows that are not done.
     left: Range<usize>,
 }
 

@@ -19,7 +19,7 @@ use crate::region::Region;
 /// One stay of a walk in a cell, outside and inside the region being left and right of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit {
-    /// The row of the lattice in the upper half and the column in the lower, from 1; column 0 is all
+    /// The row of the lattice in the upper half, and the column in the lower, from 1. Column 0 is all
     /// that lies left of the grid.
     pub(super) cell: u64,
     pub(super) cover: f64,

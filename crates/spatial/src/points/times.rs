@@ -38,8 +38,8 @@ impl<'a> TimeAxis<'a> {
         }
     }
 
-    /// Returns the index of the label nearest to `time`, if it is at most `within` away. Of two equally
-    /// near labels, the later wins, as in xarray.
+    /// Returns the index of the label nearest to `time`, if it is at most `within` away. If two labels are
+    /// equally near, the later wins, as in xarray.
     pub fn nearest(&self, time: i64, within: u64) -> Option<usize> {
         let sides = [self.before(time), self.after(time)];
         let distance = |index: &usize| self.labels[*index].abs_diff(time);
