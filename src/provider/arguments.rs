@@ -52,12 +52,12 @@ impl Arguments {
         };
         let mut texts = others.iter().enumerate().map(constant).collect::<Result<Vec<_>>>()?;
         let dataset = (!is_in_pairs).then(|| texts.remove(0));
-        Ok(Self { locations, dataset, options: in_pairs(name, texts)? })
+        Ok(Self { locations, dataset, options: in_pairs(name, &texts)? })
     }
 }
 
 /// Returns the options that names and values in turn give.
-fn in_pairs(name: &str, texts: Vec<String>) -> Result<HashMap<String, String>> {
+fn in_pairs(name: &str, texts: &[String]) -> Result<HashMap<String, String>> {
     let mut options = HashMap::new();
     for pair in texts.chunks_exact(2) {
         if options.insert(pair[0].clone(), pair[1].clone()).is_some() {
@@ -76,7 +76,8 @@ pub(super) fn options(name: &str, exprs: &[Expr]) -> Result<HashMap<String, Stri
         let option = at.checked_sub(1).filter(|_| at % 2 == 1).and_then(|at| text(&exprs[at]));
         text(expr).ok_or_else(|| not_constant(name, option.as_deref(), expr))
     };
-    in_pairs(name, exprs.iter().enumerate().map(constant).collect::<Result<_>>()?)
+    let texts = exprs.iter().enumerate().map(constant).collect::<Result<Vec<_>>>()?;
+    in_pairs(name, &texts)
 }
 
 /// Returns the error for an argument that is not a constant. If it is the value of an option, `option` is the

@@ -43,8 +43,9 @@ pub(super) async fn table(place: &Place) -> Result<Arc<dyn TableProvider>> {
         );
         return Err(Error::unsupported(message).in_file(place.location()).into());
     }
-    let bytes = object.read(&[0..size]).await?.remove(0);
-    let batch = batch(&bytes).map_err(|error| error.in_file(place.location()))?;
+    let read = object.read(std::slice::from_ref(&(0..size))).await?;
+    let bytes = read.first().map_or(&[] as &[u8], |it| it.as_ref());
+    let batch = batch(bytes).map_err(|error| error.in_file(place.location()))?;
     let schema = batch.schema();
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
 }

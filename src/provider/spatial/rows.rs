@@ -104,7 +104,7 @@ impl SourceRows {
             ))
         });
         let columns = filter.column_refs();
-        let is_own = !columns.is_empty() && columns.iter().all(|it| is_own(it));
+        let is_own = !columns.is_empty() && columns.iter().all(is_own);
         match is_own && !filter.is_volatile() && !has_query.unwrap_or(true) {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,

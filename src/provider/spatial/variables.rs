@@ -42,15 +42,19 @@ pub(super) async fn read(
         array.objects().named(Error::usage(format!("there is no variable \"{variable}\"")))
     })?;
     match field.data_type() {
-        DataType::Float64 => Ok(numbers(reader.cells::<Float64Type>(variable).await?.into_array())),
-        DataType::Float32 => Ok(numbers(reader.cells::<Float32Type>(variable).await?.into_array())),
+        DataType::Float64 => {
+            Ok(numbers(&reader.cells::<Float64Type>(variable).await?.into_array()))
+        }
+        DataType::Float32 => {
+            Ok(numbers(&reader.cells::<Float32Type>(variable).await?.into_array()))
+        }
         other => Err(array.objects().named(Error::usage(format!(
             "\"{variable}\" is of type {other}, and coordinates are floats"
         )))),
     }
 }
 
-fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(cells: PrimitiveArray<T>) -> Vec<f64> {
+fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(cells: &PrimitiveArray<T>) -> Vec<f64> {
     cells.iter().map(|it| it.map_or(f64::NAN, Into::into)).collect()
 }
 

@@ -22,8 +22,10 @@ use crate::support::{query, rows_of, shipped, sorted_rows_from};
 const OF_PLANNING: &str = "OffsetBarrierExec";
 
 /// Each operator of finished plans, and whether it can hold dynamic filters.
-const OPERATORS: [(&str, bool); 9] = [
+const OPERATORS: [(&str, bool); 11] = [
+    ("GridCoverageExec", false),
     ("GridLookupExec", true),
+    ("GridPointsExec", false),
     ("GridReduceExec", true),
     ("GridScanExec", true),
     ("GridTopExec", false),
@@ -48,7 +50,7 @@ fn all_operators_of_the_sources_are_listed() {
 }
 
 /// Queries in whose plans all operators occur.
-const QUERIES: [&str; 8] = [
+const QUERIES: [&str; 10] = [
     "SELECT t.* FROM temperature t JOIN hours ON t.time = hours.hour",
     "SELECT q.* FROM (SELECT time, avg(value) AS v FROM temperature GROUP BY time) q JOIN hours ON q.time = hours.hour",
     "SELECT t.time, t.value, p.height, h.tag FROM temperature t JOIN places p ON t.station = p.station \
@@ -58,6 +60,8 @@ const QUERIES: [&str; 8] = [
     "SELECT * FROM temperature ORDER BY value, time, station LIMIT 2",
     "SELECT ship, speed, time FROM ships ORDER BY speed DESC NULLS LAST, ship, time LIMIT 3",
     "SELECT count(*), sum(speed), min(depth) FROM ships WHERE lat < 60",
+    "SELECT * FROM grid_coverage(air, (SELECT 'A' AS name, 'POLYGON ((0 40, 20 40, 9 60, 0 40))' AS wkt))",
+    "SELECT * FROM grid_points(air, (SELECT 50.0 AS lat, 7.0 AS lon))",
 ];
 
 /// The query whose plan has a hash join above a lookup.

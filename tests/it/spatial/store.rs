@@ -72,13 +72,14 @@ impl Store {
         attributes: Value,
         bytes: Vec<u8>,
     ) -> Self {
-        let metadata = json!({
+        let mut metadata = json!({
             "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
             "fill_value": "NaN", "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "attributes": attributes, "dimension_names": dims,
+            "dimension_names": dims,
         });
+        metadata["attributes"] = attributes;
         let folder = self.folder.path().join("x.zarr").join(name);
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("zarr.json"), metadata.to_string()).unwrap();
