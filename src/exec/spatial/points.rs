@@ -16,7 +16,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::metrics::BaselineMetrics;
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use futures::StreamExt;
@@ -183,6 +183,7 @@ impl Operator for GridPointsExec {
             most_rows: context.session_config().batch_size().max(1),
             batch: None,
             baseline: BaselineMetrics::new(self.frame.metrics(), partition),
+            count: MetricBuilder::new(self.frame.metrics()).counter("points", partition),
         };
         Ok(stream_of(self.schema(), points.into_stream()))
     }
@@ -196,6 +197,7 @@ struct Points {
     /// The points that are still to be done.
     batch: Option<RecordBatch>,
     baseline: BaselineMetrics,
+    count: Count,
 }
 
 impl Batches for Points {
@@ -217,6 +219,7 @@ impl Batches for Points {
         if rows < batch.num_rows() {
             self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
         }
+        self.count.add(rows);
         let found = self.work.batch(&batch.slice(0, rows))?;
         self.baseline.record_output(found.num_rows());
         Ok(Some(found))

@@ -285,10 +285,11 @@ async fn a_reset_forgets_the_run() {
         let ran = with_work_lists(plan(&ctx, sql).await.unwrap()).unwrap();
         collect(Arc::clone(&ran), ctx.task_ctx()).await.unwrap();
         let rows = |plan: &Arc<dyn ExecutionPlan>| {
-            ["tiles_answered", "chunks_read", "tiles_read"].map(|name| metric(plan, name))
+            ["tiles_answered", "chunks_read", "tiles_read", "polygons", "points"]
+                .map(|name| metric(plan, name))
         };
-        assert_ne!(rows(&ran), [0; 3], "{sql}");
+        assert_ne!(rows(&ran), [0; 5], "{sql}");
         let reset = reset_plan_states(ran).unwrap();
-        assert_eq!(rows(&reset), [0; 3], "{sql}");
+        assert_eq!(rows(&reset), [0; 5], "{sql}");
     }
 }
