@@ -34,6 +34,17 @@ pub(crate) async fn tables() -> SessionContext {
 
 /// Queries of every shape over [`tables`], and the number of columns that identify a row.
 pub(crate) const SHAPES: &[(&str, usize)] = &[
+    (
+        "SELECT c.name, a.time, weighted_avg(a.t2m, c.area_m2) FROM air a JOIN grid_coverage(air, (SELECT column1 AS name, column2 AS wkt \
+         FROM (VALUES ('A', 'POLYGON ((0 40, 20 40, 9 60, 0 40))'), ('B', 'POLYGON ((-9 50, 9 50, 9 70, -9 50))')))) c \
+         ON a.lat = c.lat AND a.lon = c.lon GROUP BY c.name, a.time",
+        2,
+    ),
+    (
+        "SELECT p.station, p.distance_m, a.time, a.t2m FROM grid_points(air, (SELECT DISTINCT station, 50.0 AS lat, 7.0 AS lon FROM elevation)) p \
+         JOIN air a ON a.lat = p.cell_lat AND a.lon = p.cell_lon WHERE a.time < '2023-03-01'",
+        3,
+    ),
     ("SELECT max(time), first_value(station ORDER BY value) FROM temperature", 0),
     (
         "SELECT station, time, avg(value) OVER (PARTITION BY station ORDER BY time ROWS 5 PRECEDING) FROM temperature",
