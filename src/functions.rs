@@ -212,7 +212,7 @@ pub fn cf_days() -> Arc<ScalarUDF> {
 /// # async fn main() -> datafusion::error::Result<()> {
 /// let metres = haversine().call([59.91, 10.75, 60.39, 5.32].map(lit).to_vec()).alias("metres");
 /// let found = SessionContext::new().read_empty()?.select(vec![metres])?;
-/// assert!(found.to_string().await?.contains("305134.9"));
+/// assert!(found.to_string().await?.contains("305135.4"));
 /// # Ok(())
 /// # }
 /// ```
@@ -232,7 +232,7 @@ pub fn haversine() -> Arc<ScalarUDF> {
 /// # async fn main() -> datafusion::error::Result<()> {
 /// let globe = cell_area().call([-90.0, 90.0, 0.0, 360.0].map(lit).to_vec()).alias("globe");
 /// let found = SessionContext::new().read_empty()?.select(vec![globe])?;
-/// assert!(found.to_string().await?.contains("5.1006"));
+/// assert!(found.to_string().await?.contains("510065"));
 /// # Ok(())
 /// # }
 /// ```
