@@ -87,6 +87,7 @@ impl GridCoverageExec {
     }
 
     /// The work of the node.
+    #[cfg(feature = "codec")]
     pub(crate) fn work(&self) -> &Arc<CoverageWork> {
         &self.work
     }

@@ -64,6 +64,10 @@ pub(crate) enum GridCells {
     Rectilinear {
         grid: Grid,
         /// The edges of rows and columns that do not lie in the middle between labels.
+        #[cfg_attr(
+            not(feature = "codec"),
+            allow(dead_code, reason = "only plans that travel need it")
+        )]
         edges: [Option<Edges>; 2],
     },
     /// With a latitude and a longitude per cell.

@@ -109,6 +109,7 @@ impl GridPointsExec {
     }
 
     /// The work of the node.
+    #[cfg(feature = "codec")]
     pub(crate) fn work(&self) -> &Arc<PointWork> {
         &self.work
     }

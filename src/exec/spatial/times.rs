@@ -27,6 +27,10 @@ pub(crate) struct TimeLabels {
     unit: TimeUnit,
     pub(crate) method: TimeMethod,
     /// The most nanoseconds between a time and its label, and the most units.
+    #[cfg_attr(
+        not(feature = "codec"),
+        allow(dead_code, reason = "only plans that travel need it")
+    )]
     pub(crate) within: Option<u64>,
     within_units: u64,
 }
