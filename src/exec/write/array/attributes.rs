@@ -34,9 +34,9 @@ const OF_TIMES: [&str; 3] = ["units", "calendar", "dtype"];
 /// The attributes that options choose.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ChosenAttributes {
-    /// Those of the whole array.
+    /// Attributes of the whole array.
     pub(super) of_array: Attributes,
-    /// Those of columns, which win over attributes that a column keeps.
+    /// Attributes of columns, which win over attributes that a column keeps.
     of_columns: BTreeMap<String, Attributes>,
 }
 

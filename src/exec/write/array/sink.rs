@@ -56,9 +56,9 @@ struct RowsAndLabels {
 
 /// The cells that are written.
 enum Cells {
-    /// Those of rows.
+    /// Cells of rows.
     Rows(StoredRows),
-    /// Those of an array.
+    /// Cells of an array.
     Copied(GridCellsExec),
 }
 

@@ -35,9 +35,9 @@ pub(super) struct StoredBox {
 
 /// The boxes of a section, in no order.
 pub(super) struct SectionReader {
-    boxes: Receiver<StoredBox>,
+    boxes: Receiver<Result<StoredBox>>,
     /// The partitions that are read.
-    tasks: Vec<SpawnedTask<Result<()>>>,
+    tasks: Vec<SpawnedTask<()>>,
 }
 
 /// A reader of one partition.
@@ -70,7 +70,14 @@ impl SectionReader {
             )
         });
         let partitions: Vec<_> = partitions.collect();
-        let read = |partition: Partition| SpawnedTask::spawn(partition.read(sender.clone()));
+        let read = |partition: Partition| {
+            let boxes = sender.clone();
+            SpawnedTask::spawn(async move {
+                if let Err(error) = partition.read(&boxes).await {
+                    let _ = boxes.send(Err(error)).await;
+                }
+            })
+        };
         let tasks = partitions.into_iter().map(read).collect();
         Self { boxes, tasks }
     }
@@ -81,11 +88,11 @@ impl SectionReader {
     /// If chunks cannot be read, or an expression fails.
     pub(super) async fn next(&mut self) -> Result<Option<StoredBox>> {
         if let Some(of_box) = self.boxes.recv().await {
-            return Ok(Some(of_box));
+            return of_box.map(Some);
         }
         for task in self.tasks.drain(..) {
             let read = task.join().await;
-            read.map_err(|error| exec_datafusion_err!("reading chunks failed: {error}"))??;
+            read.map_err(|error| exec_datafusion_err!("reading chunks failed: {error}"))?;
         }
         Ok(None)
     }
@@ -113,12 +120,12 @@ impl Partition {
         Self { plan, chunks, assembler, metrics, copied }
     }
 
-    async fn read(mut self, boxes: Sender<StoredBox>) -> Result<()> {
+    async fn read(mut self, boxes: &Sender<Result<StoredBox>>) -> Result<()> {
         let mut yields = YieldBudget::default();
         while let Some(open) = self.chunks.next(&self.metrics).await? {
             for block in RowBlocks::new(&open.task, BOX_CELLS) {
                 let of_box = self.of_block(&open, &block)?;
-                if boxes.send(of_box).await.is_err() {
+                if boxes.send(Ok(of_box)).await.is_err() {
                     return Ok(()); // the copy has failed
                 }
                 yields.spend(block.rows()).await;
