@@ -25,7 +25,7 @@ const BY_STATION: (&str, &str) =
     ("`GROUP BY station`", "SELECT station, avg(value) FROM t GROUP BY station");
 const MEAN: (&str, &str) = ("`avg(value)`", "SELECT avg(value) FROM t");
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 12] = [
     Case {
         name: "stations, mean by region",
         join: "SELECT s.region, avg(t.value) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region",
@@ -85,6 +85,16 @@ const CASES: [Case; 10] = [
             "SELECT time, avg(value) FROM sst WHERE time < 400 GROUP BY time",
         ),
     },
+    Case {
+        name: "50 overlapping regions of parts of cells by `lat, lon`, weighted mean at each time",
+        join: "SELECT z.region, x.time, weighted_avg(x.value, z.part) FROM sst x JOIN zones z ON x.lat = z.lat AND x.lon = z.lon GROUP BY z.region, x.time",
+        plain: ("`GROUP BY time`", "SELECT time, avg(value) FROM sst GROUP BY time"),
+    },
+    Case {
+        name: "the same, standard deviation",
+        join: "SELECT z.region, x.time, stddev(x.value * z.part) FROM sst x JOIN zones z ON x.lat = z.lat AND x.lon = z.lon GROUP BY z.region, x.time",
+        plain: ("`GROUP BY time`", "SELECT time, stddev(value) FROM sst GROUP BY time"),
+    },
 ];
 
 /// Two arrays of the same labels in one file, so that it is also a wide table. `p` has chunks of other shape.
@@ -124,6 +134,7 @@ async fn tables(ctx: &SessionContext) {
         "CREATE TABLE stations AS SELECT station, substr(station, 7) AS region, 0.5 + row_number() OVER (ORDER BY station) AS area FROM (SELECT DISTINCT station FROM t)",
         "CREATE TABLE few AS SELECT * FROM stations WHERE substr(station, 6) IN ('10', '20', '07') OR station LIKE '%3_'",
         "CREATE TABLE calendar AS SELECT m AS month, m / 4 AS season FROM (SELECT DISTINCT date_part('month', time) AS m FROM t)",
+        "CREATE TABLE zones AS SELECT r AS region, lat, lon, (1 + CAST(lat * 2 + lon * 6 + r AS BIGINT) % 20 + 20) / 40.0 AS part FROM (SELECT unnest(range(0, 50)) AS r) CROSS JOIN (SELECT DISTINCT lat FROM sst) CROSS JOIN (SELECT DISTINCT lon FROM sst) WHERE abs(lat - (r * 37 % 121 - 60)) <= 12.5 AND abs(lon - (r * 53 % 320 - 70)) <= 12.5",
         "CREATE TABLE basins AS SELECT lat, lon, CAST(lat * lon AS BIGINT) % 7 AS basin FROM (SELECT DISTINCT lat, lon FROM sst)",
     ] {
         query(ctx, sql).await.unwrap();
@@ -140,9 +151,10 @@ pub(crate) fn main() {
             let options = ArrayOptions::default();
             ctx.register_array("sst", sst.location(), options).await.unwrap();
             tables(&ctx).await;
-            query(&ctx, &format!("SET gridfusion.optimizer.enable_eager_aggregation = {eager}"))
-                .await
-                .unwrap();
+            for rule in ["eager_aggregation", "join_reduce"] {
+                let set = format!("SET gridfusion.optimizer.enable_{rule} = {eager}");
+                query(&ctx, &set).await.unwrap();
+            }
             ctx
         })
     };

@@ -155,6 +155,8 @@ switches! {
         "leaves out rows that cannot be among the first of their partition, before `row_number` or `rank` sorts them";
     enable_lookup_joins, formerly "lookup_joins":
         "finds the rows that match a cell by the place of its labels instead of by hashing";
+    enable_join_reduce:
+        "aggregates the pairs of such joins as a reduction instead of by hashing";
     enable_grid_windows, formerly "grid_windows":
         "runs windows whose frames move along a dimension on the array instead of over sorted rows";
     enable_copies:

@@ -16,7 +16,7 @@ use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
 use gridfusion::codec::{SharedLeaf, refuse_secret_url};
-use gridfusion::exec::{GridLookupExec, messages_lose_parts};
+use gridfusion::exec::{GridJoinReduceExec, GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -119,7 +119,9 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
             "it has a window with FILTER, IGNORE NULLS or a function that runs against the order of its rows, which DataFusion 55 \
              leaves out of plans for other processes",
         )
-    } else if plan.exists(|node| Ok(node.is::<GridLookupExec>()))? {
+    } else if plan
+        .exists(|node| Ok(node.is::<GridLookupExec>() || node.is::<GridJoinReduceExec>()))?
+    {
         Some(
             "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.optimizer.enable_lookup_joins = false` hashes them",
         )

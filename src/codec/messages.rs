@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: NodeDeclarations,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     pub(super) node: Option<Node>,
 }
 
@@ -40,6 +40,8 @@ pub(super) enum Node {
     Coverage(Coverage),
     #[prost(message, tag = "12")]
     Points(Points),
+    #[prost(message, tag = "13")]
+    JoinReduce(JoinReduce),
 }
 
 /// The declarations of a node to DataFusion.
@@ -406,6 +408,17 @@ pub(super) struct Lookup {
     pub(super) is_left: bool,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
+}
+
+/// An aggregation above a join that looks up the rows of its input.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct JoinReduce {
+    /// The aggregation over rows that it replaces, above a lookup of nothing.
+    #[prost(message, required, tag = "1")]
+    pub(super) rows: PhysicalPlanNode,
+    /// Whether it yields final values.
+    #[prost(bool, tag = "2")]
+    pub(super) is_whole: bool,
 }
 
 /// The chunks whose rows a partition of a window returns.

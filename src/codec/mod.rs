@@ -31,7 +31,7 @@
 //! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
-//! | `grid_nodes`, `window_node`, `lookup_node`, `top_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `grid_nodes`, `window_node`, `lookup_node`, `join_reduce_node`, `top_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
 //! | `spatial_nodes` | the recipes of cells of polygons and points |
 //! | `text_files` | nodes that write text files, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
@@ -44,6 +44,7 @@ mod declarations;
 mod envelope;
 mod every_node;
 mod grid_nodes;
+mod join_reduce_node;
 mod known_files;
 mod lookup_node;
 mod messages;

@@ -14,6 +14,7 @@ use super::converters::{Decoder, Encoder};
 use super::declarations::Declarations;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
+use super::join_reduce_node::JoinReduceRecipe;
 use super::known_files::{label_bytes, labels_of};
 use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
@@ -35,8 +36,8 @@ use crate::exec::own_functions::{
 };
 use crate::exec::spatial::{GridCoverageExec, GridPointsExec, cell_area_udf, haversine_udf};
 use crate::exec::{
-    GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseAnswerExec,
-    SparseScanExec,
+    GridJoinReduceExec, GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec,
+    SparseAnswerExec, SparseScanExec,
 };
 
 /// Converts the nodes of gridfusion to bytes, and back to nodes that open their tables when they first run.
@@ -104,6 +105,9 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::from_message(&it, decoder)?),
             Some(Node::Top(it)) => Arc::new(TopRecipe::from_message(&it, schema, decoder)?),
             Some(Node::Lookup(it)) => Arc::new(LookupRecipe::from_message(&it, inputs, decoder)?),
+            Some(Node::JoinReduce(it)) => {
+                Arc::new(JoinReduceRecipe::from_message(&it, inputs, decoder)?)
+            }
             Some(Node::Window(it)) => Arc::new(WindowRecipe::from_message(it, decoder)?),
             Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::from_message(it, decoder)?),
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
@@ -225,6 +229,8 @@ fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, A
         (filters(top), Arc::new(TopRecipe::new(top)))
     } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
         (filters(lookup), Arc::new(LookupRecipe::try_new(lookup)?))
+    } else if let Some(reduce) = node.downcast_ref::<GridJoinReduceExec>() {
+        (filters(reduce), Arc::new(JoinReduceRecipe::try_new(reduce)?))
     } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
         (filters(window), Arc::new(WindowRecipe::new(window)))
     } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {

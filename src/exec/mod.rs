@@ -13,6 +13,7 @@
 //!   matching                                  what rules ask about a plan
 //!   eager, align, window ─▶ reduce            rules: plans over rows that become reductions and scans
 //!   window, lookup, top ─▶ chunks             windows and joins that read chunks themselves
+//!   join_reduce ─▶ reduce, lookup             rule: aggregations above lookups that become reductions
 //!   single_labels                             rule: comparisons of labels of single precision
 //!   coordinates                               expressions over cells that repeat along some axes
 //!   nearest                                   function: the label that is nearest to a value
@@ -43,6 +44,7 @@ mod eager;
 mod filled;
 mod functions;
 mod in_flight;
+mod join_reduce;
 mod locator;
 pub(crate) mod longest_run;
 mod lookup;
@@ -80,6 +82,7 @@ mod yield_budget;
 
 pub use config::GridfusionConfig;
 pub(crate) use counted_times::{CountedDatesRule, CountedTimesRule, ExtractPlanner, date_function};
+pub use join_reduce::GridJoinReduceExec;
 pub use lookup::GridLookupExec;
 pub use matching::messages_lose_parts;
 pub use reduce::GridReduceExec;

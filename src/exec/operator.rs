@@ -50,6 +50,11 @@ impl Frame {
         Self { filters, ..self }
     }
 
+    /// Returns the same frame for a node that counts in these metrics.
+    pub(crate) fn with_metrics(self, metrics: ExecutionPlanMetricsSet) -> Self {
+        Self { metrics, ..self }
+    }
+
     /// Returns the same frame for a node that has not run.
     pub(crate) fn anew(&self) -> Self {
         Self { metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }

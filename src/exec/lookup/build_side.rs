@@ -20,15 +20,15 @@ use futures::future::{BoxFuture, Shared};
 use super::grid_lookup::{AxisKeys, GridLookup};
 
 /// The rows that are looked up. All partitions share them.
-pub(super) struct BuildSide {
-    pub(super) rows: RecordBatch,
+pub(in crate::exec) struct BuildSide {
+    pub(in crate::exec) rows: RecordBatch,
     /// Per axis with keys, the number of each row; `None` for rows that match no label.
-    pub(super) numbers: Vec<Vec<Option<u32>>>,
+    pub(in crate::exec) numbers: Vec<Vec<Option<u32>>>,
     _reservation: MemoryReservation,
 }
 
 /// The rows of the other side, which the first partition to need them reads.
-pub(super) type SharedRows =
+pub(in crate::exec) type SharedRows =
     Shared<BoxFuture<'static, std::result::Result<Arc<BuildSide>, Arc<DataFusionError>>>>;
 
 impl BuildSide {

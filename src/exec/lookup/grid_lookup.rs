@@ -20,7 +20,7 @@ use crate::reduce::AxisGroups;
 
 /// Which rows of the array a join returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReturnedRows {
+pub(in crate::exec) enum ReturnedRows {
     /// Each match.
     Matches,
     /// Each match, and rows without one.
@@ -33,8 +33,8 @@ pub(super) enum ReturnedRows {
 
 /// The keys of a join over one axis of the array.
 #[derive(Debug)]
-pub(super) struct AxisKeys {
-    pub(super) axis: usize,
+pub(in crate::exec) struct AxisKeys {
+    pub(in crate::exec) axis: usize,
     /// Per key its values, by the number of their group on the axis.
     pub(super) values: Vec<ArrayRef>,
     /// The keys of the other side.
@@ -43,22 +43,22 @@ pub(super) struct AxisKeys {
 
 /// A join of an array with rows that are looked up.
 #[derive(Debug)]
-pub(super) struct GridLookup {
+pub(in crate::exec) struct GridLookup {
     /// The join that it replaces.
     pub(super) join: Arc<dyn ExecutionPlan>,
     /// The side of the array.
     pub(super) side: JoinSide,
-    pub(super) scan: GridScanExec,
-    pub(super) kept: ReturnedRows,
+    pub(in crate::exec) scan: GridScanExec,
+    pub(in crate::exec) kept: ReturnedRows,
     /// The numbers of the keys along each axis.
-    pub(super) groups: Vec<AxisGroups>,
-    pub(super) keys: Vec<AxisKeys>,
+    pub(in crate::exec) groups: Vec<AxisGroups>,
+    pub(in crate::exec) keys: Vec<AxisKeys>,
     /// The condition for rows of the array, over the columns of the scan.
-    pub(super) predicate: Option<PhysicalExprRef>,
+    pub(in crate::exec) predicate: Option<PhysicalExprRef>,
     /// Whether NULL matches NULL.
     pub(super) null_equals_null: bool,
     /// The columns of the scan, and behind them those of the other side if the join returns them.
-    pub(super) schema: SchemaRef,
+    pub(in crate::exec) schema: SchemaRef,
 }
 
 impl GridLookup {

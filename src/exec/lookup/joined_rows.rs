@@ -28,29 +28,31 @@ use crate::exec::blocks::{columns, own_columns};
 use crate::exec::chunks::OpenChunk;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::pruning::labels::satisfied;
-use crate::plan::{Assembler, Block};
+use crate::plan::{Assembler, Block, ScanPlan};
 use crate::reduce::RowPlaces;
 
 /// A join, and what an operator returns of it.
 #[derive(Debug, Clone)]
-pub(super) struct LookupJoin {
-    pub(super) lookup: Arc<GridLookup>,
+pub(in crate::exec) struct LookupJoin {
+    pub(in crate::exec) lookup: Arc<GridLookup>,
     /// Columns of the join's schema, in output order.
-    pub(super) projection: Vec<usize>,
+    pub(in crate::exec) projection: Vec<usize>,
     /// The columns of the output.
-    pub(super) schema: SchemaRef,
+    pub(in crate::exec) schema: SchemaRef,
     /// Dynamic filters over the columns of the scan; rows for which one is not true may be left out.
-    pub(super) filters: Vec<PhysicalExprRef>,
+    pub(in crate::exec) filters: Vec<PhysicalExprRef>,
+    /// The part of the array whose cells are joined, in one partition; `None` for all of it.
+    pub(in crate::exec) part: Option<Arc<ScanPlan>>,
 }
 
 /// The columns of the scan that are returned, or that the predicate uses.
-pub(super) struct OwnColumns {
+pub(in crate::exec) struct OwnColumns {
     /// Columns of the scan, ascending.
-    columns: Vec<usize>,
-    pub(super) sources: Vec<ColumnSource>,
-    schema: SchemaRef,
+    pub(in crate::exec) columns: Vec<usize>,
+    pub(in crate::exec) sources: Vec<ColumnSource>,
+    pub(in crate::exec) schema: SchemaRef,
     /// The predicate over these columns.
-    predicate: Option<PhysicalExprRef>,
+    pub(in crate::exec) predicate: Option<PhysicalExprRef>,
 }
 
 impl OwnColumns {
@@ -58,7 +60,7 @@ impl OwnColumns {
     ///
     /// # Errors
     /// Internal errors only.
-    pub(super) fn try_new(joined: &LookupJoin) -> Result<Self> {
+    pub(in crate::exec) fn try_new(joined: &LookupJoin) -> Result<Self> {
         let LookupJoin { lookup, projection, .. } = joined;
         let (of_scan, predicate) = (lookup.scan.columns(), lookup.predicate.as_ref());
         let mut columns = columns_of(predicate);
@@ -213,6 +215,12 @@ impl JoinedRows {
 }
 
 impl LookupJoin {
+    /// Returns the plan of a partition of the join.
+    pub(super) fn partition(&self, partition: usize) -> ScanPlan {
+        let whole = self.part.as_ref().unwrap_or(self.lookup.scan.plan());
+        whole.partition(partition)
+    }
+
     /// Returns the matches of a block whose rows have these first ones.
     fn pattern(&self, firsts: Vec<u32>, matches: &Matches, built: &BuildSide) -> Result<Pattern> {
         let missing = firsts.iter().map(|row| usize::from(*row == NONE)).sum::<usize>();

@@ -18,12 +18,12 @@ use crate::plan::ScanPlan;
 use crate::reduce::{AxisGroups, GroupTable};
 
 /// No row.
-pub(super) const NONE: u32 = u32::MAX;
+pub(in crate::exec) const NONE: u32 = u32::MAX;
 
 /// The rows of the other side by place.
-pub(super) struct Matches {
+pub(in crate::exec) struct Matches {
     /// The places of cells.
-    pub(super) table: GroupTable,
+    pub(in crate::exec) table: GroupTable,
     /// The first row at each place.
     first: Vec<u32>,
     /// Per row, the next one at the same place; empty if all places have at most one.
@@ -31,17 +31,15 @@ pub(super) struct Matches {
 }
 
 impl Matches {
-    /// Puts the rows into their places in a partition of the join. Returns also the plan of the partition, without labels that
-    /// have no match if the join returns only matches.
-    pub(super) fn try_new(
+    /// Puts the rows into their places in a partition of the join, which `plan` reads. Returns also the plan without labels that have
+    /// no match, if the join returns only matches.
+    pub(in crate::exec) fn try_new(
         lookup: &GridLookup,
         built: &BuildSide,
-        partition: usize,
+        mut plan: ScanPlan,
         reservation: &MemoryReservation,
     ) -> Result<(ScanPlan, Self)> {
-        let whole = lookup.scan.plan();
-        let selection = whole.selection().axes();
-        let mut plan = whole.partition(partition);
+        let selection = lookup.scan.plan().selection().axes();
         if matches!(lookup.kept, ReturnedRows::Matches | ReturnedRows::WithMatch) {
             for (keys, numbers) in lookup.keys.iter().zip(&built.numbers) {
                 let axis = keys.axis;
@@ -60,7 +58,7 @@ impl Matches {
     }
 
     /// Returns the first row at each of these places.
-    pub(super) fn firsts(&self, places: &[usize]) -> Vec<u32> {
+    pub(in crate::exec) fn firsts(&self, places: &[usize]) -> Vec<u32> {
         places.iter().map(|place| self.first[*place]).collect()
     }
 
@@ -70,7 +68,7 @@ impl Matches {
     }
 
     /// Returns the row behind `row` at its place.
-    pub(super) fn next(&self, row: u32) -> u32 {
+    pub(in crate::exec) fn next(&self, row: u32) -> u32 {
         self.next.get(row as usize).copied().unwrap_or(NONE)
     }
 }

@@ -23,6 +23,7 @@
 //! | `rule` | the optimizer rule |
 //! | `grid_lookup` | a hash join, taken apart |
 //! | `build_side` | the rows of the other side, by the numbers of their keys |
+//! | `matched_chunks` | the chunks that have a cell with a match |
 //! | `matches` | the rows of the other side at each place of a partition |
 //! | `node` | the operator |
 //! | `stream`, `joined_rows` | the rows of a partition |
@@ -30,6 +31,7 @@
 mod build_side;
 mod grid_lookup;
 mod joined_rows;
+mod matched_chunks;
 mod matches;
 mod node;
 mod rule;
@@ -37,5 +39,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(super) use build_side::BuildSide;
+pub(super) use grid_lookup::{GridLookup, ReturnedRows};
+pub(super) use matched_chunks::matched_tasks;
+pub(super) use matches::{Matches, NONE};
 pub use node::GridLookupExec;
 pub(super) use rule::look_up_rows;

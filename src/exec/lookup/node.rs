@@ -9,6 +9,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{Distribution, ExecutionPlan};
 use futures::FutureExt;
@@ -22,6 +23,7 @@ use crate::error::Error;
 use crate::exec::columns::{move_columns, projected};
 use crate::exec::operator::{Frame, Operator, operator_methods, shown_by_text};
 use crate::exec::{GridScanExec, display, order};
+use crate::plan::ScanPlan;
 
 /// An operator that joins an array with the rows of another input. The labels of a cell tell the place of its matches in a
 /// table, so no row is hashed.
@@ -66,15 +68,26 @@ impl GridLookupExec {
         input: Arc<dyn ExecutionPlan>,
         projection: Vec<usize>,
     ) -> Result<Self> {
+        Self::of_plan(lookup, input, projection, lookup.scan.plan())
+    }
+
+    /// Makes the operator whose partitions are those of a plan of the array.
+    fn of_plan(
+        lookup: &Arc<GridLookup>,
+        input: Arc<dyn ExecutionPlan>,
+        projection: Vec<usize>,
+        plan: &ScanPlan,
+    ) -> Result<Self> {
         let schema = Arc::new(lookup.schema.project(&projection)?);
         // Only dimensions have an order, so columns of the input may count as variables.
         let of_scan = lookup.scan.columns();
         let source =
             |column: &usize| of_scan.get(*column).copied().unwrap_or(ColumnSource::Value(0));
         let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
-        let (array, plan) = (lookup.scan.array(), lookup.scan.plan());
+        let array = lookup.scan.array();
         let frame = Frame::new(order::properties(array, plan, &columns, &schema, &[])?);
-        let joined = LookupJoin { lookup: Arc::clone(lookup), projection, schema, filters: vec![] };
+        let (lookup, filters) = (Arc::clone(lookup), vec![]);
+        let joined = LookupJoin { lookup, projection, schema, filters, part: None };
         Ok(Self { joined, input, rows: Arc::default(), frame })
     }
 
@@ -148,8 +161,35 @@ impl GridLookupExec {
         self.joined.lookup.side
     }
 
+    /// Returns the pairs of keys for `EXPLAIN`.
+    pub(in crate::exec) fn on(&self) -> Option<String> {
+        let join = self.joined.lookup.join.downcast_ref::<HashJoinExec>()?;
+        let on: Vec<String> =
+            join.on().iter().map(|(left, right)| format!("({left}, {right})")).collect();
+        Some(format!("on=[{}]", on.join(", ")))
+    }
+
+    /// Returns what the operator returns of the join.
+    pub(in crate::exec) fn joined(&self) -> &LookupJoin {
+        &self.joined
+    }
+
+    /// Returns the same join, which has not run, with the cells of one part of the array. It shares the rows of the input, and
+    /// counts in `metrics`.
+    pub(in crate::exec) fn of_part(
+        &self,
+        part: Arc<ScanPlan>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Self> {
+        let LookupJoin { lookup, projection, .. } = &self.joined;
+        let of_part = Self::of_plan(lookup, Arc::clone(&self.input), projection.clone(), &part)?;
+        let joined = LookupJoin { part: Some(part), ..of_part.joined };
+        let frame = of_part.frame.with_metrics(metrics.clone());
+        Ok(Self { joined, rows: Arc::clone(&self.rows), frame, ..of_part })
+    }
+
     /// Returns the rows of the input; starts to read them with the first poll.
-    fn rows(&self, context: &Arc<TaskContext>) -> SharedRows {
+    pub(in crate::exec) fn rows(&self, context: &Arc<TaskContext>) -> SharedRows {
         let read = || {
             let (lookup, input) = (Arc::clone(&self.joined.lookup), Arc::clone(&self.input));
             let rows = BuildSide::read(lookup, input, Arc::clone(context));
@@ -172,13 +212,10 @@ impl Operator for GridLookupExec {
 
     fn text(&self) -> Vec<String> {
         let scan = &self.joined.lookup.scan;
-        let mut parts = vec![];
-        if let Some(join) = self.joined.lookup.join.downcast_ref::<HashJoinExec>() {
-            let on: Vec<String> =
-                join.on().iter().map(|(left, right)| format!("({left}, {right})")).collect();
-            parts.push(format!("join_type={}", join.join_type()));
-            parts.push(format!("on=[{}]", on.join(", ")));
-        }
+        let join = self.joined.lookup.join.downcast_ref::<HashJoinExec>();
+        let mut parts: Vec<String> =
+            join.iter().map(|join| format!("join_type={}", join.join_type())).collect();
+        parts.extend(self.on());
         parts.extend(self.joined.lookup.predicate.as_ref().map(|it| format!("predicate={it}")));
         parts.extend(display::parts(scan.array(), scan.plan()));
         parts.push(display::projection(&self.joined.schema));

@@ -9,7 +9,9 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::TryStreamExt;
 
 use super::build_side::{BuildSide, SharedRows};
+use super::grid_lookup::ReturnedRows;
 use super::joined_rows::{JoinedRows, LookupJoin, OwnColumns};
+use super::matched_chunks::matched_tasks;
 use super::matches::Matches;
 use crate::exec::batches::{Batches, stream_of};
 use crate::exec::block_stream::BlockStream;
@@ -28,7 +30,9 @@ pub(super) fn joined(
     context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
     let plan = joined.lookup.scan.plan();
-    let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
+    // The operator of which this reads a part has reported them.
+    let pruned = if joined.part.is_some() { None } else { plan.pruned() };
+    let metrics = ScanMetrics::new(metrics, partition, plan.grid(), pruned);
     let schema = Arc::clone(&joined.schema);
     let opened = async move {
         let built = rows.await.map_err(DataFusionError::Shared)?;
@@ -49,16 +53,23 @@ fn stream(
     let scan = &joined.lookup.scan;
     let consumer = format!("GridLookupExec[{partition}]");
     let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
-    let (plan, matches) = Matches::try_new(&joined.lookup, &built, partition, &reservation)?;
-    let tasks = plan.tasks(0);
-    let (all, left) = (scan.plan().tasks(partition).count_tasks(), tasks.count_tasks());
+    let part = joined.partition(partition);
+    let all = part.chunks();
+    let (plan, matches) = Matches::try_new(&joined.lookup, &built, part, &reservation)?;
+    let tasks = match joined.lookup.kept {
+        ReturnedRows::Matches | ReturnedRows::WithMatch => {
+            matched_tasks(&joined.lookup, &built, &plan)
+        }
+        ReturnedRows::All | ReturnedRows::WithoutMatch => plan.tasks(0).collect(),
+    };
+    let left = tasks.len() as u64;
     metrics.chunks_examined.add_pruned((all - left) as usize);
     metrics.chunks_examined.add_matched(left as usize);
     let own = OwnColumns::try_new(&joined)?;
     let reader = ChunkReader::new(
         Reads::begin(scan.array(), scan.plan(), context),
         Arc::new(plan),
-        tasks,
+        tasks.into_iter(),
         scan.plan().partition_count(),
         values_of(&own.sources),
         consumer,

@@ -19,7 +19,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 
 /// An estimate of the memory of accumulators, now and after the next batch.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(in crate::exec) struct Account {
     /// Bytes that the accumulators held at the last measurement.
     held: usize,
     /// Bytes of input before the last measurement.
@@ -43,7 +43,7 @@ struct Growth {
 impl Account {
     /// Reserves memory for the next `bytes` of input of accumulators, which have `groups` groups so far.
     /// `reservation` also holds `fixed` bytes for other uses. `held` measures the accumulators.
-    pub(super) fn admit(
+    pub(in crate::exec) fn admit(
         &mut self,
         reservation: &MemoryReservation,
         fixed: usize,

@@ -31,13 +31,13 @@ use crate::exec::window::come_in_order;
 
 /// A plan that computes aggregates of arbitrary expressions with accumulators.
 #[derive(Debug, Clone)]
-pub(super) struct AccumulatePlan {
+pub(in crate::exec) struct AccumulatePlan {
     /// The sources of the columns that the expressions use.
     pub(super) columns: Vec<ColumnSource>,
     /// The schema of these columns.
-    pub(super) schema: SchemaRef,
+    pub(in crate::exec) schema: SchemaRef,
     /// The aggregates, over batches of `schema`, as is the predicate.
-    pub(super) calls: Vec<Aggregate>,
+    pub(in crate::exec) calls: Vec<Aggregate>,
     /// The condition on rows; it is applied before the calls see them.
     predicate: Option<PhysicalExprRef>,
     /// The bytes that a row takes at most until its group is finished, in aggregates of all values.
@@ -88,6 +88,33 @@ impl AccumulatePlan {
         }))
     }
 
+    /// Plans aggregates over the rows of another operator than a scan, in batches of `schema`. `None` if one depends on the order of
+    /// rows.
+    pub(in crate::exec) fn over_rows(
+        calls: Vec<Aggregate>,
+        predicate: Option<PhysicalExprRef>,
+        schema: SchemaRef,
+    ) -> Result<Option<Self>> {
+        let is_ordered = |call: &Aggregate| {
+            ORDERED.contains(&call.function.fun().name())
+                || is_run(&call.function)
+                || !call.order_by.is_empty()
+        };
+        if calls.iter().any(is_ordered) {
+            return Ok(None);
+        }
+        let gathered = Gathered::of_calls(&calls, &schema, 0, true)?;
+        Ok(Some(Self {
+            columns: vec![],
+            gathered_bytes_per_row: gathered.iter().map(Gathered::bytes_per_row).sum(),
+            has_summaries: gathered.iter().any(Gathered::has_summaries),
+            schema,
+            calls,
+            needs_order: false,
+            predicate,
+        }))
+    }
+
     /// Whether the state of an accumulator is a list of its input values, rather than a summary of them.
     pub(super) fn holds_values(&self) -> bool {
         let has_list = |call: &Aggregate| {
@@ -98,7 +125,7 @@ impl AccumulatePlan {
     }
 
     /// Estimates the bytes of the arguments of a row, which accumulators that hold values take.
-    pub(super) fn bytes_per_row(&self) -> Result<usize> {
+    pub(in crate::exec) fn bytes_per_row(&self) -> Result<usize> {
         /// The assumed bytes of a text, or of another value without a fixed width.
         const TEXT: usize = 32;
         let mut bytes = 0;
@@ -109,13 +136,13 @@ impl AccumulatePlan {
     }
 
     /// Returns every expression that is evaluated per row.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
+    pub(in crate::exec) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.calls.iter().flat_map(Aggregate::expressions).chain(&self.predicate)
     }
 }
 
 /// The accumulators of one partition.
-pub(super) enum Accumulators {
+pub(in crate::exec) enum Accumulators {
     /// A single group, which is in the result even without rows.
     Ungrouped(SingleGroup),
     /// Any number of groups; only groups with a row are in the result.
@@ -125,7 +152,7 @@ pub(super) enum Accumulators {
 impl Accumulators {
     /// Makes accumulators for a table of `places` groups, or for the single group of a query without keys. `summaries` is that of
     /// [`Gathered::of_calls`].
-    pub(super) fn new(
+    pub(in crate::exec) fn new(
         plan: &AccumulatePlan,
         places: usize,
         has_keys: bool,
@@ -140,7 +167,7 @@ impl Accumulators {
 
     /// Adds rows. `places` holds the place of each row's group. `repeated` means that they are the places
     /// of the last batch.
-    pub(super) fn update(
+    pub(in crate::exec) fn update(
         &mut self,
         batch: &RecordBatch,
         places: &[usize],
@@ -153,7 +180,7 @@ impl Accumulators {
     }
 
     /// Returns the number of groups so far.
-    pub(super) fn groups(&self) -> usize {
+    pub(in crate::exec) fn groups(&self) -> usize {
         match self {
             Self::Ungrouped(_) => 1,
             Self::Grouped(groups) => groups.met.len(),
@@ -161,7 +188,7 @@ impl Accumulators {
     }
 
     /// Returns the memory that the accumulators hold, in bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::exec) fn size(&self) -> usize {
         match self {
             Self::Ungrouped(one) => one.accumulators.iter().map(|held| held.size()).sum(),
             Self::Grouped(groups) => groups.size(),
@@ -170,7 +197,7 @@ impl Accumulators {
 
     /// Returns the columns of all groups, and the places of these groups. Columns hold final values if
     /// `last` is true, else states.
-    pub(super) fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
+    pub(in crate::exec) fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
         match self {
             Self::Ungrouped(one) => Ok((one.finish(last)?, vec![0])),
             Self::Grouped(groups) => groups.finish(last),
@@ -179,7 +206,7 @@ impl Accumulators {
 }
 
 /// Accumulators of a single group, as DataFusion uses them for queries without keys.
-pub(super) struct SingleGroup {
+pub(in crate::exec) struct SingleGroup {
     plan: AccumulatePlan,
     /// One per call.
     accumulators: Vec<Box<dyn Accumulator>>,
@@ -231,7 +258,7 @@ impl SingleGroup {
 
 /// Accumulators of groups. They assume that each group number has a row, so groups are numbered when their
 /// first row occurs.
-pub(super) struct GroupAccumulators {
+pub(in crate::exec) struct GroupAccumulators {
     plan: AccumulatePlan,
     /// The numbers of calls, and their accumulators.
     accumulators: Vec<(usize, Box<dyn GroupsAccumulator>)>,

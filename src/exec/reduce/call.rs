@@ -41,7 +41,7 @@ use crate::reduce::{GroupStats, Moments, RequestedStats, WeightedStates};
 /// `Float64`, and `WideSum` `Int64` or `UInt64`. A `sample` variance divides by `count - 1`; its `root`
 /// is a standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+pub(in crate::exec) enum Call {
     CountRows,
     Count,
     Sum,
@@ -129,7 +129,11 @@ impl Call {
     }
 
     /// Returns the columns of the partial state, in the form of DataFusion's own function.
-    pub(super) fn state(self, stats: &mut GroupStats, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+    pub(in crate::exec) fn state(
+        self,
+        stats: &mut GroupStats,
+        rows: &[u64],
+    ) -> Result<Vec<ArrayRef>> {
         Ok(match self {
             Self::Average => {
                 let nulls = seen(&stats.counts);
@@ -162,7 +166,7 @@ impl Call {
 
     /// Returns the column of the final values. The `last` call that needs the sums reuses their memory,
     /// because fresh memory for many groups takes longer than the division.
-    pub(super) fn value(
+    pub(in crate::exec) fn value(
         self,
         stats: &mut GroupStats,
         rows: &[u64],

@@ -69,7 +69,13 @@ mod rule;
 mod strategy;
 mod stream;
 
+pub(super) use account::Account;
+pub(super) use accumulate::{AccumulatePlan, Accumulators};
+pub(super) use call::Call;
 pub(super) use group_pruning::elements;
 pub use node::GridReduceExec;
 pub(super) use number::is_never_nan;
+pub(super) use partition_blocks::is_exhausted;
+pub(super) use partitions::{Cuts, ReducePartition, as_planned, without_shared_groups};
+pub(super) use query::Aggregate;
 pub(super) use rule::{reduce_arrays, reduced_aggregation};

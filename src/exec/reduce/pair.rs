@@ -27,7 +27,7 @@ use crate::reduce::{CellWeights, Pairs};
 
 /// A function of pairs of a value and the number of its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PairCall {
+pub(in crate::exec) struct PairCall {
     /// The function; `None` for `regr_count`.
     function: Option<PairFunction>,
     /// Whether the function takes the value as x.

@@ -130,6 +130,6 @@ impl PartitionBlocks {
 }
 
 /// Whether the memory pool refused memory, directly or below other errors.
-fn is_exhausted(error: &DataFusionError) -> bool {
+pub(in crate::exec) fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }

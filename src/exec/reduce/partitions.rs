@@ -22,14 +22,14 @@ use crate::reduce::AxisGroups;
 
 /// The part of the array that a partition reduces: one partition of a plan.
 #[derive(Debug, Clone)]
-pub(super) struct ReducePartition {
-    pub(super) plan: Arc<ScanPlan>,
+pub(in crate::exec) struct ReducePartition {
+    pub(in crate::exec) plan: Arc<ScanPlan>,
     /// The number of the plan's partition.
-    pub(super) partition: usize,
+    pub(in crate::exec) partition: usize,
 }
 
 /// Returns the partitions of the plan unchanged.
-pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
+pub(in crate::exec) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
     let of_plan = |partition| ReducePartition { plan: Arc::clone(plan), partition };
     (0..plan.partition_count()).map(of_plan).collect()
 }
@@ -45,7 +45,7 @@ pub(super) fn are_parallel(partitions: &[ReducePartition]) -> bool {
 
 /// Where partitions may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cuts {
+pub(in crate::exec) enum Cuts {
     /// Where few chunks are read twice.
     Cheap,
     /// Anywhere: reading chunks a few times costs less than merging partial states.
@@ -63,7 +63,7 @@ pub(super) fn in_one(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
 
 /// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
 /// array cannot be cut this way.
-pub(super) fn without_shared_groups(
+pub(in crate::exec) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
     allowed: Cuts,

@@ -34,26 +34,26 @@ pub(super) struct Query {
 
 /// One aggregate of a query.
 #[derive(Debug, Clone)]
-pub(super) struct Aggregate {
+pub(in crate::exec) struct Aggregate {
     /// The function, with its names and types.
-    pub(super) function: Arc<AggregateFunctionExpr>,
+    pub(in crate::exec) function: Arc<AggregateFunctionExpr>,
     /// The expressions that the function aggregates.
-    pub(super) args: Vec<PhysicalExprRef>,
+    pub(in crate::exec) args: Vec<PhysicalExprRef>,
     /// `FILTER (WHERE …)`.
-    pub(super) filter: Option<PhysicalExprRef>,
+    pub(in crate::exec) filter: Option<PhysicalExprRef>,
     /// The order of rows that the function asks for.
-    pub(super) order_by: Vec<PhysicalSortExpr>,
+    pub(in crate::exec) order_by: Vec<PhysicalSortExpr>,
 }
 
 impl Aggregate {
     /// Returns the arguments, the filter and the order.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
+    pub(in crate::exec) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         let order = self.order_by.iter().map(|order| &order.expr);
         self.args.iter().chain(&self.filter).chain(order)
     }
 
     /// Rewrites the aggregate, which has no order, for a batch that holds only `columns` of the scan.
-    pub(super) fn over_columns(&self, columns: &[usize]) -> Result<Self> {
+    pub(in crate::exec) fn over_columns(&self, columns: &[usize]) -> Result<Self> {
         Ok(Self {
             function: Arc::clone(&self.function),
             args: self.args.iter().map(|arg| over_columns(arg, columns)).collect::<Result<_>>()?,

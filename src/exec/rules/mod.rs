@@ -26,14 +26,18 @@ use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 
 use self::operators::LastPlan;
 use self::operators::OperatorKind::{
-    Aggregate, Filter, GridScan, GroupingSets, HashJoin, Offset, Sink, SparseScan, TopK, Window,
+    Aggregate, Filter, GridLookup, GridScan, GroupingSets, HashJoin, Offset, Sink, SparseScan,
+    TopK, Window,
 };
 use self::rule::{GridRule, Row};
 use super::counted_times::KeptMetadata;
-use super::{align, best_first, eager, lookup, mended, offset, reduce, sparse, top, window, write};
+use super::{
+    align, best_first, eager, join_reduce, lookup, mended, offset, reduce, sparse, top, window,
+    write,
+};
 
 /// Rules before `EnsureRequirements`. Behind it, windows are reversed, and rows are sorted and repartitioned already.
-const EARLY: [Row; 12] = [
+const EARLY: [Row; 13] = [
     Row {
         name: "WindowReduce",
         looks_for: &[GridScan, Window],
@@ -77,6 +81,12 @@ const EARLY: [Row; 12] = [
         looks_for: &[GridScan, HashJoin],
         switch: Some(|it| it.enable_lookup_joins),
         rewrite: |plan, settings, _| lookup::look_up_rows(plan, settings),
+    },
+    Row {
+        name: "GridJoinReduce",
+        looks_for: &[GridLookup, Aggregate],
+        switch: Some(|it| it.enable_reduce && it.enable_join_reduce),
+        rewrite: |plan, settings, _| join_reduce::reduce_joins(plan, settings),
     },
     Row {
         name: "GridCopy",
@@ -169,6 +179,7 @@ const LATE: [Row; 4] = [
 /// | `AlignJoins` | joins arrays on their dimensions by index | before `GridReduce`, which reduces the one scan that it makes; runs `EagerAggregate` on what it made |
 /// | `GridReduce` | turns aggregations into array reductions | before `GridLookup`, whose rows are no scan any more |
 /// | `GridLookup` | looks up rows of joins by label | behind the three rules that may replace the join by less work |
+/// | `GridJoinReduce` | aggregates joins that look up rows without hashing their pairs | behind `GridLookup`, which makes these joins |
 /// | `GridCopy` | writes the cells of an array as another one without rows | behind all that replace scans; before `EnsureRequirements`, which sorts below the sink |
 /// | `GridBestFirst` | lets a scan below a TopK read its best chunks first | behind all that replace scans; before filters of TopKs are pushed down |
 /// | `GridLossyFilters` | plans filters that DataFusion takes for constants in another way | behind the rules that take filters apart; before `EnsureRequirements`, which relies on what filters declare |

@@ -16,7 +16,7 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::exec::matching::window_functions;
-use crate::exec::{GridScanExec, SparseScanExec};
+use crate::exec::{GridLookupExec, GridScanExec, SparseScanExec};
 
 /// A kind of operator that rules look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub(super) enum OperatorKind {
     TopK = 1 << 7,
     Sink = 1 << 8,
     Offset = 1 << 9,
+    GridLookup = 1 << 10,
 }
 
 /// The kinds of operators that a plan has, as a sum.
@@ -72,6 +73,8 @@ fn kinds(node: &dyn ExecutionPlan) -> u16 {
         OperatorKind::HashJoin
     } else if node.is::<GridScanExec>() {
         OperatorKind::GridScan
+    } else if node.is::<GridLookupExec>() {
+        OperatorKind::GridLookup
     } else if node.is::<SparseScanExec>() {
         OperatorKind::SparseScan
     } else if window_functions(node).is_some() {

@@ -93,9 +93,10 @@ fn assert_alike(sent: &Arc<dyn ExecutionPlan>, received: &Arc<dyn ExecutionPlan>
 
 /// The nodes of gridfusion in a plan.
 fn ours(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "GridScanExec",
         "GridReduceExec",
+        "GridJoinReduceExec",
         "GridLookupExec",
         "GridWindowExec",
         "GridTopExec",

@@ -4,6 +4,8 @@
 mod arrays;
 /// Infinities and NaN above joins.
 mod infinities;
+/// Random aggregations above joins that look up rows.
+mod join_reduce;
 /// Random joins that look up rows by label.
 mod lookups;
 /// The plans of joins, and what they read.

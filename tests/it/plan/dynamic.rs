@@ -69,8 +69,14 @@ async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
 /// number of pruned chunks.
 pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let of_children: usize = plan.children().into_iter().map(|child| metric(child, name)).sum();
-    let ours =
-        ["GridScanExec", "GridReduceExec", "GridLookupExec", "SparseScanExec", "SparseAnswerExec"];
+    let ours = [
+        "GridScanExec",
+        "GridReduceExec",
+        "GridLookupExec",
+        "GridJoinReduceExec",
+        "SparseScanExec",
+        "SparseAnswerExec",
+    ];
     if !ours.contains(&plan.name()) {
         return of_children;
     }

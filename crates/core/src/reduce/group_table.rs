@@ -309,6 +309,15 @@ impl GroupTable {
         (least * keyed.stride, greatest * keyed.stride)
     }
 
+    /// Returns the parts of places that the selected indices of an axis in a chunk have. They are 0 for an axis in no key.
+    pub fn parts_of(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<usize> {
+        let mut places = Vec::with_capacity(task.selection[axis].count() as usize);
+        for segment in self.segments(axis, grid, task) {
+            places.extend((0..segment.len).map(|at| segment.places.at(at)));
+        }
+        places
+    }
+
     /// Returns the selected cells of `axis` in the chunk of `task`, with the places of their groups.
     pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
         let ranges = task.selection[axis].ranges().iter();

@@ -17,6 +17,8 @@
 //! only move a base, and the innermost axis chooses one of three loops. No rows, no hashing, and no
 //! allocation per cell.
 //!
+//! [`SparseRows`] weigh cells for joins, in which a cell belongs to many groups.
+//!
 //! ```text
 //!   dense     one variable: elements, and the parts of an aggregation over it
 //!   ├ cell_test, masks    conditions on other variables: cells that are left out of a batch
@@ -62,6 +64,7 @@ mod repeated_values;
 mod row_places;
 mod rows;
 mod sliding;
+mod sparse_rows;
 mod statistic;
 #[cfg(test)]
 mod tests;
@@ -88,5 +91,6 @@ pub use reducer::Reducer;
 pub use row_places::RowPlaces;
 pub use rows::rows_per_group;
 pub use sliding::{Fold, SlidingFold};
+pub use sparse_rows::{CellLanes, LANES, SparseEntry, SparseRows, SparseSums};
 pub use value_range::{Limit, Number, ValueRange};
 pub use weighted::{CellWeights, WeightedStates};

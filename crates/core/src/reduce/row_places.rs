@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::group_table::GroupTable;
-use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::grid::{ChunkGrid, ChunkTask};
 use crate::plan::Block;
 
 /// An axis' part of the pattern of a block. For an axis in a key, the chunk and the positions matter;
@@ -90,7 +90,7 @@ impl RowPlaces {
             AxisPattern::Keyed { chunk, positions } => {
                 let held = &mut self.axes[axis];
                 if held.as_ref().is_none_or(|(held, _)| held != chunk) {
-                    *held = Some((*chunk, places_of(axis, table, grid, task)));
+                    *held = Some((*chunk, table.parts_of(axis, grid, task)));
                 }
                 let Some((_, places)) = held else { return };
                 // Every place so far is followed by those of this axis' positions, relative to it.
@@ -103,13 +103,4 @@ impl RowPlaces {
             }
         }
     }
-}
-
-/// Returns the places of the selected indices of an axis in a chunk, in order.
-fn places_of(axis: usize, table: &GroupTable, grid: &ChunkGrid, task: &ChunkTask) -> Vec<usize> {
-    let mut places = Vec::with_capacity(AxisSelection::count(&task.selection[axis]) as usize);
-    for segment in table.segments(axis, grid, task) {
-        places.extend((0..segment.len).map(|at| segment.places.at(at)));
-    }
-    places
 }
