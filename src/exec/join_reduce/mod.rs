@@ -16,8 +16,8 @@
 //! Each key is over the columns of the other side, or over one axis of the array. Keys of the other side are numbered once
 //! per row of it, and the others once per label. No pair of a cell and a row is hashed.
 //!
-//! Sums of products of a value and a weight are a sparse matrix of groups by cells, and so are counts, means and extremes of values. It is
-//! applied to each chunk as it is decoded. For other aggregates, DataFusion's accumulators get the pairs with the numbers of their groups.
+//! Sums of products of a value and a weight are a sparse matrix of groups by cells, which is applied to each chunk. So are counts, means
+//! and extremes of values. For other aggregates, DataFusion's accumulators get the pairs with the numbers of their groups.
 //!
 //! All groups are in memory, so there must be no more than pairs, and they must fit. Otherwise the aggregation runs over rows
 //! as it was planned, also if that turns out at run time.

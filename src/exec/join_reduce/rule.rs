@@ -76,10 +76,17 @@ mod tests {
     async fn aggregations_above_lookups_become_reductions() {
         let query = "SELECT h.height, t.hour, avg(t.value), sum(t.value * h.height)
             FROM t JOIN heights h ON t.station = h.station GROUP BY h.height, t.hour";
-        insta::assert_snapshot!(rewritten(query, both).await.unwrap(), @"");
+        insta::assert_snapshot!(rewritten(query, both).await.unwrap(), @r"
+        OutputRequirementExec: order_by=[], dist_by=Unspecified
+          GridJoinReduceExec: mode=whole, gby=[height, hour], aggr=[avg(t.value), sum(t.value * h.height)], tier=sparse, on=[(station@0, station@1)], dataset=test, chunks=32/32
+            DataSourceExec: partitions=1, partition_sizes=[1]
+        ");
         let query = "SELECT h.height, max(t.value) FROM t JOIN heights h ON t.station = h.station
             WHERE t.value > h.height GROUP BY h.height";
-        insta::assert_snapshot!(rewritten(query, both).await.unwrap(), @"");
+        let plan = rewritten(query, both).await.unwrap();
+        for part in ["AggregateExec: mode=Final", "mode=partial", "tier=accumulators", "filter="] {
+            assert!(plan.contains(part), "{part}: {plan}");
+        }
     }
 
     #[tokio::test]
