@@ -102,7 +102,8 @@ impl GridJoinReduceExec {
     /// # Errors
     /// Internal errors only.
     pub fn rows(&self) -> Result<AggregateExec> {
-        self.reduction.rows_over(Arc::new(self.lookup.clone()), AggregateMode::Partial)
+        let lookup: Arc<dyn ExecutionPlan> = Arc::new(self.lookup.clone());
+        self.reduction.rows_over(&lookup, AggregateMode::Partial)
     }
 
     /// Returns the groups of the other side; starts to read it with the first poll.

@@ -91,7 +91,7 @@ impl ProductPlan {
                     Side::Row => row.filter = Some(sides.over_row(filter)?),
                     // Both conditions would have to be evaluated one behind the other.
                     Side::Cell if cell.filter.is_some() => return None,
-                    Side::Cell => cell.filter = Some(filter.clone()),
+                    Side::Cell => cell.filter = Some(Arc::clone(filter)),
                 }
             }
             let product = plan.product(cell, row);
@@ -227,12 +227,12 @@ impl Sides<'_> {
         }
         let is_exact =
             matches!(data_type, Float32 | Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32);
-        let double: PhysicalExprRef = Arc::new(CastExpr::new(value.clone(), Float64, None));
+        let double: PhysicalExprRef = Arc::new(CastExpr::new(Arc::clone(value), Float64, None));
         (data_type.is_integer() || is_exact).then(|| (self.cell(&double), is_exact))
     }
 
     fn cell(&self, value: &PhysicalExprRef) -> CellTerm {
-        CellTerm { value: Some(value.clone()), filter: None }
+        CellTerm { value: Some(Arc::clone(value)), filter: None }
     }
 
     fn row(&self, weight: &PhysicalExprRef) -> Option<RowTerm> {

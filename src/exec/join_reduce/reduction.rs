@@ -140,18 +140,18 @@ impl JoinReduction {
     /// partition.
     pub(super) fn over_rows(&self, of_part: GridLookupExec) -> Result<Arc<dyn ExecutionPlan>> {
         let mode = if self.whole { AggregateMode::Single } else { AggregateMode::Partial };
-        Ok(Arc::new(self.rows_over(Arc::new(of_part), mode)?))
+        Ok(Arc::new(self.rows_over(&(Arc::new(of_part) as _), mode)?))
     }
 
     /// Returns the replaced aggregation over another lookup.
     pub(super) fn rows_over(
         &self,
-        lookup: Arc<dyn ExecutionPlan>,
+        lookup: &Arc<dyn ExecutionPlan>,
         mode: AggregateMode,
     ) -> Result<AggregateExec> {
         let input = Arc::clone(self.rows.input()).transform_down(|node| {
             Ok(if node.is::<GridLookupExec>() {
-                Transformed::new(Arc::clone(&lookup), true, TreeNodeRecursion::Jump)
+                Transformed::new(Arc::clone(lookup), true, TreeNodeRecursion::Jump)
             } else {
                 Transformed::no(node)
             })

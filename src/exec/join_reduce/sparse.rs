@@ -106,7 +106,7 @@ pub(super) async fn aggregate(
         reader.release(open)?;
     }
     part.reservation.resize(held);
-    finish(part, plan, sums)
+    finish(part, plan, &sums)
 }
 
 /// Returns the sums of the numbers that each of some axes gives to its selected positions, in row-major order.
@@ -293,7 +293,7 @@ fn gather_column(
 }
 
 /// Returns the columns of the aggregates of the groups that have pairs.
-fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Result<Aggregated> {
+fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: &[SparseSums]) -> Result<Aggregated> {
     let pairs = &sums[0].counts;
     let has_keys = !part.reduction.keys.is_empty();
     let places: Vec<usize> =
