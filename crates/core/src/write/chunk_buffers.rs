@@ -48,7 +48,7 @@ use crate::grid::unravel;
 /// // A box whose rows are latitudes, from north to south.
 /// let cells: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
 /// let axes = [BoxAxis { axis: 1, indices: &[1, 0] }, BoxAxis { axis: 0, indices: &[0, 1] }];
-/// let mut chunks = ChunkBuffers::try_new(&array, 0..2)?;
+/// let mut chunks = ChunkBuffers::new(&array, 0..2);
 /// chunks.put(&axes, &[cells])?;
 /// let chunks = chunks.finish()?;
 /// let cells: Vec<_> = chunks.iter().map(|it| it.cells.as_primitive::<Int32Type>().values().to_vec()).collect();
