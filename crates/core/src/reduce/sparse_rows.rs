@@ -322,10 +322,10 @@ mod tests {
             for (lane, part) in lanes.iter().enumerate() {
                 if let Some(value) = value(*cell as usize, lane) {
                     sums.add(place + part, 1, value * weight, *weight);
-                    for min in sums.mins.get_mut(place + part) {
+                    if let Some(min) = sums.mins.get_mut(place + part) {
                         *min = min.min(value);
                     }
-                    for max in sums.maxs.get_mut(place + part) {
+                    if let Some(max) = sums.maxs.get_mut(place + part) {
                         *max = max.max(value);
                     }
                 }
