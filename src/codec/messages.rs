@@ -6,6 +6,8 @@ use datafusion_proto::protobuf::{
 use datafusion_proto_common::protobuf_common::{ArrowType, ScalarValue, Statistics};
 use prost::{Message, Oneof};
 
+use super::spatial_messages::{Coverage, Points};
+
 /// A node with what it declares.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Envelope {
@@ -513,85 +515,4 @@ pub(super) struct WorkList {
 pub(super) struct TextFiles {
     #[prost(message, required, tag = "1")]
     pub(super) sink: PhysicalPlanNode,
-}
-
-/// The grid of an array, with its labels.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct LabelledGridOf {
-    #[prost(string, tag = "1")]
-    pub(super) name: String,
-    #[prost(message, required, tag = "2")]
-    pub(super) y: LabelledAxisOf,
-    #[prost(message, required, tag = "3")]
-    pub(super) x: LabelledAxisOf,
-    /// The metres of a unit, if it is a length.
-    #[prost(double, optional, tag = "4")]
-    pub(super) metres: Option<f64>,
-    #[prost(bool, tag = "5")]
-    pub(super) is_geographic: bool,
-    /// Two edges per row, as a sealed [`LabelsOf`]; absent if they lie in the middle between labels.
-    #[prost(bytes = "vec", optional, tag = "6")]
-    pub(super) y_edges: Option<Vec<u8>>,
-    /// And per column.
-    #[prost(bytes = "vec", optional, tag = "7")]
-    pub(super) x_edges: Option<Vec<u8>>,
-    /// A latitude and a longitude per cell of a curvilinear grid, as a sealed [`LabelsOf`].
-    #[prost(bytes = "vec", optional, tag = "8")]
-    pub(super) places: Option<Vec<u8>>,
-}
-
-/// A column of a dimension, and its labels.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct LabelledAxisOf {
-    /// The only field.
-    #[prost(message, optional, tag = "1")]
-    pub(super) field: Option<Schema>,
-    /// A sealed [`LabelsOf`].
-    #[prost(bytes = "vec", tag = "2")]
-    pub(super) labels: Vec<u8>,
-}
-
-/// The cells that polygons cover.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Coverage {
-    #[prost(message, required, tag = "1")]
-    pub(super) grid: LabelledGridOf,
-    #[prost(uint32, tag = "2")]
-    pub(super) rule: u32,
-    #[prost(uint64, tag = "3")]
-    pub(super) geometry: u64,
-    #[prost(uint64, repeated, tag = "4")]
-    pub(super) columns: Vec<u64>,
-}
-
-/// The cells of points.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Points {
-    #[prost(message, required, tag = "1")]
-    pub(super) grid: LabelledGridOf,
-    #[prost(message, optional, tag = "2")]
-    pub(super) times: Option<TimesOf>,
-    /// The metres to the nearest cell; absent for interpolation.
-    #[prost(double, optional, tag = "3")]
-    pub(super) within: Option<f64>,
-    #[prost(uint64, tag = "4")]
-    pub(super) y: u64,
-    #[prost(uint64, tag = "5")]
-    pub(super) x: u64,
-    #[prost(uint64, optional, tag = "6")]
-    pub(super) time: Option<u64>,
-    #[prost(uint64, repeated, tag = "7")]
-    pub(super) columns: Vec<u64>,
-}
-
-/// The labels that times get.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TimesOf {
-    #[prost(message, required, tag = "1")]
-    pub(super) axis: LabelledAxisOf,
-    #[prost(bool, tag = "2")]
-    pub(super) is_last: bool,
-    /// The most nanoseconds to a label.
-    #[prost(uint64, optional, tag = "3")]
-    pub(super) within: Option<u64>,
 }

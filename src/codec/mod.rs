@@ -24,7 +24,7 @@
 //! |---|---|
 //! | `node_codec` | [`GridfusionCodec`], which DataFusion calls |
 //! | `envelope` | the bytes around a message: magic, version, compression, checksum |
-//! | `messages` | the messages, as protocol buffers |
+//! | `messages`, `spatial_messages` | the messages, as protocol buffers |
 //! | `converters` | expressions and nested plans, by the converter of the engine |
 //! | `declarations` | schema, orders, partitions, statistics, dynamic filters and text of a node |
 //! | `numbers` | selections and lists of chunks, as runs |
@@ -54,6 +54,7 @@ mod origins;
 mod recipe;
 mod shares;
 mod sparse_nodes;
+mod spatial_messages;
 mod spatial_nodes;
 mod tables;
 mod text_files;

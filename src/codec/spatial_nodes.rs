@@ -17,8 +17,9 @@ use gridfusion_spatial::{AxisKind, CoverageRule};
 use super::converters::Encoder;
 use super::declarations::{Declarations, schema_message, schema_of};
 use super::known_files::{label_bytes, labels_of};
-use super::messages::{Coverage, LabelledAxisOf, LabelledGridOf, Node, Points, TimesOf};
+use super::messages::Node;
 use super::recipe::Recipe;
+use super::spatial_messages::{Coverage, LabelledAxisOf, LabelledGridOf, Points, TimesOf};
 use super::travelled_exec::with_nodes_made;
 use crate::error::{Error, Result as GridResult};
 use crate::exec::spatial::{

@@ -183,6 +183,29 @@ async fn parts_of_arrays_are_inserted_without_rows() {
     assert_eq!(found[0].len(), 23 * 15 * 24);
 }
 
+/// Chunks between two that change are not written.
+#[tokio::test]
+async fn only_chunks_with_cells_are_written() {
+    let mut written = vec![];
+    for on in [true, false] {
+        let places = Places::new(reducing(2, 512)).await;
+        set_copies(&places.ctx, on).await;
+        let all = "SELECT time, lat, lon, t2m FROM air";
+        places.copy(all, "x.zarr", "'chunks' 'time=2,lat=15,lon=24'").await.unwrap();
+        let replace = format!(
+            "COPY (SELECT time, lat, lon, t2m + 1 AS t2m FROM air WHERE time IN (TIMESTAMP '2023-02-01', TIMESTAMP '2024-11-01')) TO '{}' OPTIONS ('mode' 'append', 'existing' 'overwrite')",
+            places.at("x.zarr").display()
+        );
+        assert_eq!(copies(&places.ctx, &replace).await, on);
+        let plan = plan(&places.ctx, &replace).await;
+        collect(Arc::clone(&plan), places.ctx.task_ctx()).await.unwrap();
+        let metrics = plan.metrics().unwrap();
+        written.push(metrics.sum_by_name("cells_written").unwrap().as_usize());
+    }
+    // A month of each of two chunks.
+    assert_eq!(written, [2 * 15 * 24, 2 * 15 * 24]);
+}
+
 #[tokio::test]
 async fn plans_that_need_rows_keep_them() {
     let places = Places::new(reducing(2, 512)).await;

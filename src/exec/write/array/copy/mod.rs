@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DataSinkExec: ArraySink                          DataSinkExec: ArraySink
-//!     SortExec: time, lat, lon                         GridCellsExec: chunks=8/8, variables=[celsius]
+//!     SortExec: time, lat, lon                         GridCellsExec: chunks=8/8, …
 //!       ProjectionExec: time, lat, lon, t2m - 273  ▶
 //!         GridScanExec
 //!

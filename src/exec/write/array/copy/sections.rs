@@ -20,7 +20,7 @@ use crate::plan::{ScanPlan, ScanRequest};
 /// The most bytes of cells that are read before they are written.
 const SECTION_BYTES: u64 = 256 << 20;
 
-/// How often each chunk may be read on average. Sorting the rows costs as much as reading compressed chunks about so often.
+/// How often each chunk may be read on average. Rows that are sorted take longer than reading compressed chunks that often.
 const MOST_READS: u64 = 16;
 
 /// Returns the bytes of cells that a section may have.
@@ -55,7 +55,7 @@ impl ReadCosts {
 pub(in crate::exec::write::array) struct Sections {
     copied: Arc<CopiedArray>,
     /// Per dimension, the index in the new array of each selected index.
-    indices: Vec<Vec<u64>>,
+    indices: Vec<Arc<[u64]>>,
     /// The selected indices along the first dimension with their indices in the new array, in the order of these.
     order: Vec<(u64, u64)>,
     /// The first entry of `order` of the next section.
@@ -71,7 +71,7 @@ struct Section {
     /// The selected cells of the array that is read.
     selection: Selection,
     /// Per axis of that array, the dimension and the index in the new array of each selected index.
-    axes: Vec<Option<(usize, Vec<u64>)>>,
+    axes: Vec<Option<(usize, Arc<[u64]>)>>,
 }
 
 impl Sections {
@@ -87,13 +87,36 @@ impl Sections {
         let mut order: Vec<(u64, u64)> = selected.zip(indices[0].iter().copied()).collect();
         order.sort_unstable_by_key(|(_, at)| *at);
         let metrics = cells.metrics_of(context.session_config().target_partitions().max(1));
+        let indices = indices.into_iter().map(Into::into).collect();
         Self { copied, indices, order, next: 0, metrics, context: Arc::clone(context) }
     }
 
-    /// Returns the next rows of chunks with cells: at least one, and more if these fit into memory.
-    fn next_section(&mut self, array: &NewArray) -> Option<Section> {
+    /// Returns the next rows of chunks with cells, and reserves their memory: as many as it has room for, and at least one.
+    fn next_section(
+        &mut self,
+        array: &NewArray,
+        reservation: &MemoryReservation,
+    ) -> Result<Option<Section>> {
+        let mut most = section_bytes(&self.copied.scan);
+        while let Some((rows, end)) = self.next_rows(array, most) {
+            let bytes = cell_bytes(array, &rows);
+            // The cells, and their chunks.
+            match reserve(reservation, 2 * bytes) {
+                Err(_) if rows.end - rows.start > 1 => most = bytes / 2,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let section = self.section(rows, self.next..end);
+                    self.next = end;
+                    return Ok(Some(section));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the next rows of chunks with cells, of so many bytes unless it is a single one, and the end of their entries.
+    fn next_rows(&self, array: &NewArray, most: u64) -> Option<(Range<u64>, usize)> {
         let (_, first) = *self.order.get(self.next)?;
-        let most = section_bytes(&self.copied.scan);
         let source = self.copied.scan.array().grid();
         let axis = self.copied.axes[0];
         let mut rows = array.grid().chunk_of(0, first)..array.grid().chunk_of(0, first);
@@ -101,7 +124,9 @@ impl Sections {
         while let Some((_, at)) = self.order.get(end) {
             let row = array.grid().chunk_of(0, *at);
             let longer = rows.start..row + 1;
-            if !rows.is_empty() && cell_bytes(array, &longer) > most {
+            // Rows of chunks in between that get no cells are not touched.
+            let is_next = row == rows.end && cell_bytes(array, &longer) <= most;
+            if !rows.is_empty() && !is_next {
                 break;
             }
             rows = longer;
@@ -118,9 +143,7 @@ impl Sections {
         {
             (rows, end) = (shorter, to);
         }
-        let section = self.section(rows, self.next..end);
-        self.next = end;
-        Some(section)
+        Some((rows, end))
     }
 
     fn section(&self, rows: Range<u64>, entries: Range<usize>) -> Section {
@@ -129,7 +152,7 @@ impl Sections {
         let mut axes = vec![None; scanned.len()];
         for (dimension, (axis, indices)) in self.copied.axes.iter().zip(&self.indices).enumerate() {
             if dimension > 0 {
-                axes[*axis] = Some((dimension, indices.clone()));
+                axes[*axis] = Some((dimension, Arc::clone(indices)));
                 continue;
             }
             let mut entries = self.order[entries.clone()].to_vec();
@@ -159,7 +182,7 @@ impl Section {
     /// Returns the axes of a box in the new array.
     fn axes_of<'a>(&'a self, of_box: &StoredBox) -> Vec<BoxAxis<'a>> {
         let axes = self.axes.iter().zip(&of_box.positions);
-        let axis = |(axis, positions): (&'a Option<(usize, Vec<u64>)>, &Range<usize>)| {
+        let axis = |(axis, positions): (&'a Option<(usize, Arc<[u64]>)>, &Range<usize>)| {
             let (dimension, indices) = axis.as_ref()?;
             Some(BoxAxis { axis: *dimension, indices: &indices[positions.clone()] })
         };
@@ -174,8 +197,7 @@ impl ChunkRows for Sections {
         array: &NewArray,
         reservation: &MemoryReservation,
     ) -> Result<Option<CutChunks>> {
-        let Some(section) = self.next_section(array) else { return Ok(None) };
-        reserve(reservation, 2 * cell_bytes(array, &section.rows))?;
+        let Some(section) = self.next_section(array, reservation)? else { return Ok(None) };
         let mut buffers = ChunkBuffers::new(array, section.rows.clone());
         let mut reader = self.reader(&section)?;
         while let Some(of_box) = reader.next().await? {
