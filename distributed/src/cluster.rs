@@ -19,6 +19,7 @@ use url::Url;
 
 use crate::channel::Channels;
 use crate::leaves::{desired_tasks, divided};
+use crate::order::UnorderedShuffles;
 use crate::planner::ClusterPlanner;
 use crate::routing::route;
 use crate::security::{Token, check_url, refuse_secrets};
@@ -120,6 +121,7 @@ impl Cluster {
         let of_files = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(partitions).max(1);
         let alone = session.query_planner().clone();
         let mut session = session
+            .with_query_planner(Arc::new(UnorderedShuffles::new(alone.clone())))
             .with_distributed_user_codec(GridfusionCodec)
             .with_distributed_worker_resolver(workers)
             .with_distributed_channel_resolver(channels)

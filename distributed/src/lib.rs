@@ -58,6 +58,7 @@ mod counters;
 mod failure;
 mod leaves;
 mod metrics;
+mod order;
 mod planner;
 mod progress;
 mod queries;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
@@ -57,6 +58,50 @@ async fn rows_do_not_multiply() {
             }
         }
     }
+}
+
+/// A shuffle merges the rows of several tasks as they come, so no node above relies on their order.
+#[tokio::test]
+async fn shuffled_rows_are_sorted_again() {
+    let ctx = tables().await;
+    let of = "FROM temperature t JOIN (VALUES ('a', 'Bergen'), ('b', 'Oslo'), ('a', 'Tromso')) s (name, station) ON t.station = s.station";
+    let mut shuffles = 0;
+    for sql in [
+        format!(
+            "SELECT t.time, s.name, count(DISTINCT t.value) {of} GROUP BY s.name, t.time ORDER BY t.time"
+        ),
+        format!(
+            "SELECT t.time, sum(t.value) OVER (PARTITION BY s.name, t.time) {of} ORDER BY t.time"
+        ),
+        format!(
+            "SELECT t.time, count(DISTINCT t.value) {of} GROUP BY t.time ORDER BY t.time LIMIT 7"
+        ),
+    ] {
+        let expected = sorted_rows_from(&ctx, &sql).await;
+        for count in [2, 3] {
+            let workers = Workers::start(count, &ctx).await;
+            let coordinator = workers.coordinate(&ctx);
+            let plan = plan(&coordinator, &sql).await.unwrap();
+            plan.apply(|node| {
+                if node.name() == "NetworkShuffleExec" {
+                    shuffles += 1;
+                    assert!(
+                        node.properties().eq_properties.oeq_class().is_empty(),
+                        "{}",
+                        text(&plan)
+                    );
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .unwrap();
+            let found = rows_of(&collect(plan, coordinator.task_ctx()).await.unwrap());
+            assert!(found.is_sorted_by_key(|row| row[0].clone()), "{count}: {sql}");
+            let mut sorted = found;
+            sorted.sort();
+            assert_eq!(sorted, expected, "{count}: {sql}");
+        }
+    }
+    assert!(shuffles > 6, "{shuffles}");
 }
 
 /// The shapes of plans: partial and whole reductions, scans by ranges of chunks, TopK, sparse tiles.
