@@ -50,6 +50,8 @@ pub(super) struct Coverage {
     pub(super) geometry: u64,
     #[prost(uint64, repeated, tag = "4")]
     pub(super) columns: Vec<u64>,
+    #[prost(bool, tag = "5")]
+    pub(super) is_numbered: bool,
 }
 
 /// The cells of points.

@@ -47,6 +47,7 @@ impl SpatialRecipe {
             },
             geometry: work.geometry as u64,
             columns: work.columns.iter().map(|it| coverage_number(*it)).collect(),
+            is_numbered: work.is_numbered,
         };
         Self::over(Node::Coverage(message), &node.children())
     }
@@ -107,6 +108,7 @@ impl Recipe for SpatialRecipe {
                     },
                     geometry: column(message.geometry, known)?,
                     columns: columns.collect::<GridResult<_>>()?,
+                    is_numbered: message.is_numbered,
                     schema,
                 };
                 Ok(Arc::new(GridCoverageExec::try_new(input, work)?))
@@ -121,8 +123,12 @@ impl Recipe for SpatialRecipe {
                     _ => None,
                 };
                 let within = |within| PointCells::Nearest { within };
+                let grid = grid_of(&message.grid)?;
+                if message.within.is_none() && matches!(grid.cells, GridCells::Curvilinear(_)) {
+                    return Err(corrupt("neighbours in a curvilinear grid").into());
+                }
                 let work = PointWork {
-                    grid: Arc::new(grid_of(&message.grid)?),
+                    grid: Arc::new(grid),
                     times,
                     cells: message.within.map_or(PointCells::Linear, within),
                     inputs: PointInputs {

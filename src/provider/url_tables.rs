@@ -8,6 +8,7 @@ use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 
+use super::spatial::{features_table, is_features};
 use super::{ArrayOpener, ArrayTable};
 use crate::error::{Error, ErrorKind, Result as GridResult};
 use crate::exec::is_taken_for_rows;
@@ -16,7 +17,7 @@ use crate::io::is_not_found;
 use crate::options::ArrayOptions;
 use crate::source::{parse_url, path_of, refuse_foreign};
 
-/// A factory of tables for quoted paths and URLs: of arrays of any format, and of the files that DataFusion reads
+/// A factory of tables for quoted paths and URLs: of arrays of any format, of GeoJSON, and of the files that DataFusion reads
 /// (CSV, Parquet, …).
 ///
 /// | name | table |
@@ -26,6 +27,7 @@ use crate::source::{parse_url, path_of, refuse_foreign};
 /// | `'arrays/forecast'` | a TileDB array |
 /// | `'group'`, `'folder'` | all arrays of a TileDB group, or of a folder, a column each |
 /// | `'group#forecast'` | one array of a group |
+/// | `'regions.geojson'` | the features: a column per property, and `geometry` |
 /// | `'years/*.nc'`, `'years/*'` | all files that match, perhaps of several formats, as one table |
 ///
 /// The whole text is tried as a path first, because the name of a file may contain `#`. Then the text is split
@@ -160,6 +162,9 @@ impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.array_table(url).await? {
             Some(table) => Ok(Some(table.into_provider())),
+            None if is_features(url) => {
+                Ok(Some(features_table(&self.opener()?.place(url)?).await?.0))
+            }
             None => match self.listing.try_new(url).await {
                 Ok(None) => {
                     self.unreachable(url).await?;

@@ -11,5 +11,5 @@ pub use axis::{Axis, AxisKind};
 pub use coverage::{Coverage, CoverageRule, CoveredCell};
 pub use grid::Grid;
 pub use points::{CurvilinearGrid, NearestCell, Neighbours, TimeAxis};
-pub use region::{Feature, Property, Region, primary_column};
+pub use region::{Crs, Feature, Property, Region, geoparquet_column};
 pub use sphere::{EARTH_RADIUS, cell_area, haversine};

@@ -73,6 +73,8 @@ pub(crate) struct CoverageWork {
     pub(crate) geometry: usize,
     /// The columns, whose fields `schema` has.
     pub(crate) columns: Vec<CoverageColumn>,
+    /// Whether messages may number the rows: no filter has left some out.
+    pub(crate) is_numbered: bool,
     pub(crate) schema: SchemaRef,
 }
 
@@ -155,7 +157,7 @@ impl Operator for GridCoverageExec {
             input: self.input.execute(partition, Arc::clone(&context))?,
             most_rows: context.session_config().batch_size().max(1),
             polygons: None,
-            seen: is_alone.then_some(0),
+            seen: (is_alone && self.work.is_numbered).then_some(0),
             baseline: BaselineMetrics::new(metrics, partition),
             count: MetricBuilder::new(metrics).counter("polygons", partition),
         };
@@ -169,7 +171,7 @@ struct Cells {
     input: SendableRecordBatchStream,
     most_rows: usize,
     polygons: Option<Polygons>,
-    /// How many polygons were in earlier batches; `None` if other partitions have some, too.
+    /// How many polygons were in earlier batches; `None` if rows have no numbers, because other partitions have some, too.
     seen: Option<usize>,
     baseline: BaselineMetrics,
     count: Count,
@@ -184,6 +186,8 @@ struct Polygons {
     coverage: Option<Coverage>,
     /// The most rows of a batch of cells.
     most_rows: usize,
+    /// The bytes of the columns of one row of `at`, which each of its cells repeats.
+    row_bytes: usize,
 }
 
 /// Cells of the polygons of one batch.
@@ -238,13 +242,7 @@ impl Batches for Cells {
 impl Polygons {
     fn try_new(batch: RecordBatch, work: &CoverageWork, most_rows: usize) -> Result<Self> {
         let geometries = Geometries::try_new(batch.column(work.geometry))?;
-        let own = work.columns.iter().filter_map(|it| match it {
-            CoverageColumn::Own(at) => Some(batch.column(*at).get_array_memory_size()),
-            _ => None,
-        });
-        let row_bytes = own.sum::<usize>() / batch.num_rows().max(1);
-        let most_rows = most_rows.min(MOST_BYTES / row_bytes.max(1)).max(1);
-        Ok(Self { batch, geometries, at: 0, coverage: None, most_rows })
+        Ok(Self { batch, geometries, at: 0, coverage: None, most_rows, row_bytes: 0 })
     }
 
     /// Returns the next cells, as many as a batch may have. None if a number of polygons covered no cell.
@@ -252,14 +250,17 @@ impl Polygons {
         /// The polygons after which other tasks may run.
         const MOST_POLYGONS: usize = 256;
         let mut covered = Covered::default();
+        let mut bytes = 0;
         let end = self.batch.num_rows().min(self.at + MOST_POLYGONS);
         while self.at < end {
             if self.coverage.is_none() {
                 self.coverage = self.begin(work, seen)?;
+                self.row_bytes = self.bytes_of_row(work);
             }
             for cell in self.coverage.iter_mut().flatten() {
                 covered.push(self.at, cell);
-                if covered.fractions.len() == self.most_rows {
+                bytes += self.row_bytes;
+                if covered.fractions.len() == self.most_rows || bytes >= MOST_BYTES {
                     return Ok(covered);
                 }
             }
@@ -267,6 +268,19 @@ impl Polygons {
             self.at += 1;
         }
         Ok(covered)
+    }
+
+    /// Returns the bytes of the polygon's own columns, with its part of texts.
+    fn bytes_of_row(&self, work: &CoverageWork) -> usize {
+        let own = work.columns.iter().filter_map(|it| match it {
+            CoverageColumn::Own(at) => Some(self.batch.column(*at).slice(self.at, 1)),
+            _ => None,
+        });
+        let bytes = |it: ArrayRef| {
+            let whole = it.get_array_memory_size();
+            it.to_data().get_slice_memory_size().unwrap_or(whole)
+        };
+        own.map(bytes).sum()
     }
 
     /// Returns the cells of the next polygon; `None` if it is NULL.

@@ -23,6 +23,21 @@ impl LabelledAxis {
         Ok(take(&self.labels, indices, None)?)
     }
 
+    /// Leaves out a last longitude that repeats the first, such as 180 after -180.
+    ///
+    /// # Errors
+    /// `Usage` if labels are no numbers.
+    pub(crate) fn without_cyclic_label(self) -> GridResult<Self> {
+        let labels = self.numbers()?;
+        match labels.as_slice() {
+            [first, _, .., last] if ((last - first).abs() - 360.0).abs() < 1e-4 => {
+                let labels = self.labels.slice(0, labels.len() - 1);
+                Ok(Self { labels, ..self })
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// Returns the labels as numbers.
     fn numbers(&self) -> GridResult<Vec<f64>> {
         let name = self.field.name();
@@ -102,6 +117,11 @@ impl LabelledGrid {
         lat: &[f64],
         lon: &[f64],
     ) -> GridResult<Self> {
+        let cells = y.labels.len().saturating_mul(x.labels.len());
+        if lat.len() != cells {
+            let found = lat.len();
+            return Err(Error::usage(format!("{found} latitudes for {cells} cells of a grid")));
+        }
         let grid = CurvilinearGrid::new(lat, lon, x.labels.len())?;
         Ok(Self { name, y, x, cells: GridCells::Curvilinear(grid), metres: Some(1.0) })
     }
@@ -116,6 +136,14 @@ impl LabelledGrid {
         }?;
         cell.distance *= metres;
         Some(cell)
+    }
+
+    /// Whether the coordinates are latitudes and longitudes, and not those of a plane.
+    pub(crate) fn is_geographic(&self) -> bool {
+        match &self.cells {
+            GridCells::Rectilinear { grid, .. } => grid.is_geographic(),
+            GridCells::Curvilinear(_) => true,
+        }
     }
 
     /// Returns the number of cells.

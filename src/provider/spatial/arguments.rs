@@ -92,6 +92,23 @@ impl SpatialArguments {
         })
     }
 
+    /// Takes a number that is no less than 0.
+    ///
+    /// # Errors
+    /// For other texts.
+    pub(super) fn number(&mut self, option: &str) -> Result<Option<f64>> {
+        let Some(text) = self.take(option) else { return Ok(None) };
+        match text.trim().parse::<f64>() {
+            Ok(number) if number >= 0.0 => Ok(Some(number)),
+            _ => {
+                let function = self.function;
+                plan_err!(
+                    "{function}: option '{option}' is '{text}', expected metres, such as 5000"
+                )
+            }
+        }
+    }
+
     /// The options that have not been taken, which are those of the array.
     pub(super) fn rest(&self) -> &HashMap<String, String> {
         &self.options

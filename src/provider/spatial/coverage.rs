@@ -76,7 +76,7 @@ fn geometry_of(polygons: &SourceRows, function: &str) -> Result<usize> {
     const NAMES: [&str; 8] =
         ["geometry", "geom", "wkb_geometry", "wkb", "wkt", "geojson", "the_geom", "shape"];
     let fields: Vec<&Field> = polygons.fields().collect();
-    if let Some(primary) = polygons.geoparquet_column() {
+    if let Some((primary, _)) = polygons.geoparquet_column() {
         return polygons.column(&primary);
     }
     let with = |is_type: fn(&DataType) -> bool| {
@@ -144,6 +144,7 @@ impl TableProvider for CoverageTable {
             rule: self.rule,
             geometry: place(self.geometry),
             columns: columns.collect(),
+            is_numbered: filters.is_empty(),
             schema: Arc::new(self.schema.project(projection)?),
         };
         Ok(Arc::new(GridCoverageExec::try_new(input, work)?))

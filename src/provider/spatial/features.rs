@@ -10,10 +10,10 @@ use arrow::datatypes::{Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
-use gridfusion_spatial::{Feature, Property};
+use gridfusion_spatial::{Crs, Feature, Property};
 
 use crate::error::{Error, Result as GridResult};
-use crate::source::Place;
+use crate::source::{Place, path_of};
 
 /// The name of the column of geometries.
 pub(super) const GEOMETRY: &str = "geometry";
@@ -24,17 +24,21 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The most columns, so that features with a property each do not make a table of their square.
 const MOST_COLUMNS: usize = 4096;
 
-/// Whether a path ends as those of GeoJSON files do.
-pub(super) fn is_name(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    path.ends_with(".geojson") || path.ends_with(".json")
+/// Whether a path or URL ends as those of GeoJSON files alone do.
+pub(in crate::provider) fn is_features(path: &str) -> bool {
+    path_of(path).to_ascii_lowercase().ends_with(".geojson")
 }
 
-/// Reads a file as a table.
+/// Whether the file of polygons at a path may be GeoJSON. In other places, `.json` is a JSON object per line.
+pub(super) fn is_name(path: &str) -> bool {
+    is_features(path) || path.to_ascii_lowercase().ends_with(".json")
+}
+
+/// Reads a file as a table, and tells the kind of its coordinates.
 ///
 /// # Errors
 /// `Usage` if the file is no GeoJSON, `Unsupported` if it is too long, or if it cannot be read.
-pub(super) async fn table(place: &Place) -> Result<Arc<dyn TableProvider>> {
+pub(in crate::provider) async fn table(place: &Place) -> Result<(Arc<dyn TableProvider>, Crs)> {
     let object = place.object().await?;
     let size = object.size();
     if size > MOST_BYTES {
@@ -45,16 +49,16 @@ pub(super) async fn table(place: &Place) -> Result<Arc<dyn TableProvider>> {
     }
     let read = object.read(std::slice::from_ref(&(0..size))).await?;
     let bytes = read.first().map_or(&[] as &[u8], |it| it.as_ref());
-    let batch = batch(bytes).map_err(|error| error.in_file(place.location()))?;
+    let (batch, crs) = batch(bytes).map_err(|error| error.in_file(place.location()))?;
     let schema = batch.schema();
-    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+    Ok((Arc::new(MemTable::try_new(schema, vec![vec![batch]])?), crs))
 }
 
 /// Returns the features of a file as rows.
-fn batch(bytes: &[u8]) -> GridResult<RecordBatch> {
+fn batch(bytes: &[u8]) -> GridResult<(RecordBatch, Crs)> {
     let mut columns: BTreeMap<String, Vec<(usize, Property)>> = BTreeMap::new();
     let mut geometries = vec![];
-    Feature::read_all(bytes, |feature| {
+    let crs = Feature::read_all(bytes, |feature| {
         let row = geometries.len();
         let id = feature.id.map(|id| ("id".to_owned(), id));
         let has_id = feature.properties.iter().any(|it| it.0 == "id");
@@ -87,8 +91,9 @@ fn batch(bytes: &[u8]) -> GridResult<RecordBatch> {
     fields.push(Field::new(GEOMETRY, geometries.data_type().clone(), true));
     arrays.push(geometries);
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-        .map_err(|error| Error::internal(format!("features are no table: {error}")))
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+        .map_err(|error| Error::internal(format!("features are no table: {error}")))?;
+    Ok((batch, crs))
 }
 
 /// Returns a column of values, by row: numbers or Booleans if all are, else text.
@@ -151,7 +156,8 @@ mod tests {
         let text = r#"{"type": "FeatureCollection", "features": [
             {"type": "Feature", "id": "a", "properties": {"n": 1, "f": 1, "t": "x", "b": true}, "geometry": null},
             {"type": "Feature", "properties": {"n": null, "f": 1.5, "t": 3, "s": null}, "geometry": null}]}"#;
-        let batch = batch(text.as_bytes()).unwrap();
+        let (batch, crs) = batch(text.as_bytes()).unwrap();
+        assert_eq!(crs, Crs::Geographic);
         let shown = pretty_format_batches(&[batch]).unwrap().to_string();
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1], "| b    | f   | id | n | s | t | geometry |");

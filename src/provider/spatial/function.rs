@@ -7,18 +7,19 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{exec_datafusion_err, plan_datafusion_err, plan_err};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
-use gridfusion_spatial::CoverageRule;
+use gridfusion_spatial::{CoverageRule, Crs};
 
 use super::arguments::SpatialArguments;
 use super::coverage::CoverageTable;
-use super::grid::{AxisNames, Purpose, labelled_grid, time_axes};
+use super::grid::{GridOptions, Purpose, labelled_grid, time_axes};
 use super::points::{PointsTable, coordinate};
 use super::roles::Role;
 use super::rows::{SourceRows, registered};
+use crate::error::ErrorKind;
 use crate::exec::spatial::{
-    GridCells, LabelledAxis, PointCells, PointInputs, TimeLabels, TimeMethod, unit_of,
+    GridCells, LabelledAxis, LabelledGrid, PointCells, PointInputs, TimeLabels, TimeMethod, unit_of,
 };
 use crate::exec::wait;
 use crate::provider::{ArrayOpener, GridTable, store_maker};
@@ -46,6 +47,16 @@ impl SpatialFunction {
         match self {
             Self::Coverage => "grid_coverage",
             Self::Points => "grid_points",
+        }
+    }
+
+    /// The options that are no options of the array, for messages.
+    fn options(self) -> &'static str {
+        match self {
+            Self::Coverage => "rule, geometry, edges, y, x",
+            Self::Points => {
+                "method, lat, lon, tolerance, time, time_dimension, time_method, time_tolerance, edges, y, x"
+            }
         }
     }
 
@@ -92,26 +103,27 @@ impl Call<'_> {
             ],
         )?;
         let geometry = arguments.take("geometry");
-        let names = AxisNames { y: arguments.take("y"), x: arguments.take("x") };
+        let options = arguments.options_of_grid()?;
         let table = self.array(&arguments).await?;
-        let grid = labelled_grid(&self.opener, &table, &names, Purpose::Edges).await?;
+        let grid = labelled_grid(&self.opener, &table, &options, Purpose::Edges).await?;
         let polygons = self.rows(&arguments).await?;
         let name = self.function.name();
+        self.check_crs(&grid, polygons.crs(), options.are_named())?;
         let table = CoverageTable::try_new(grid, rule, polygons, geometry.as_deref(), name)?;
         Ok(Arc::new(table))
     }
 
     async fn points(&self, mut arguments: SpatialArguments) -> Result<Arc<dyn TableProvider>> {
         let method = arguments.choose("method", &[("nearest", false), ("linear", true)])?;
-        let [lat, lon, time, tolerance] =
-            ["lat", "lon", "time", "tolerance"].map(|it| arguments.take(it));
-        let names = AxisNames { y: arguments.take("y"), x: arguments.take("x") };
-        let time_method = arguments.options_of_time()?;
+        let [lat, lon, time] = ["lat", "lon", "time"].map(|it| arguments.take(it));
+        let tolerance = arguments.number("tolerance")?;
+        let options = arguments.options_of_grid()?;
+        let time_options = arguments.options_of_time()?;
         let table = self.array(&arguments).await?;
-        let grid = labelled_grid(&self.opener, &table, &names, Purpose::Places).await?;
+        let grid = labelled_grid(&self.opener, &table, &options, Purpose::Places).await?;
         let points = self.rows(&arguments).await?;
         let function = self.function.name();
-        let within = match &tolerance {
+        let within = match tolerance {
             None => f64::INFINITY,
             Some(_) if method => {
                 return plan_err!(
@@ -123,7 +135,7 @@ impl Call<'_> {
                     "{function}: option 'tolerance' is in metres, and the units of the grid's coordinates are no lengths"
                 );
             }
-            Some(text) => number(function, "tolerance", text)?,
+            Some(metres) => metres,
         };
         let cells = match (&grid.cells, method) {
             (_, false) => PointCells::Nearest { within },
@@ -134,15 +146,34 @@ impl Call<'_> {
                 );
             }
         };
-        let find = |option, name: &Option<String>, roles| {
-            coordinate(&points, option, name.as_deref(), roles, function)
+        let find = |option, name: &Option<String>, roles: [Role; 2]| {
+            // Latitudes are no coordinates of a plane.
+            let roles = if grid.is_geographic() { &roles[..] } else { &roles[1..] };
+            coordinate(&points, option, name.as_deref(), roles, &grid, function)
         };
         let y = find("lat", &lat, [Role::Latitude, Role::Y])?;
         let x = find("lon", &lon, [Role::Longitude, Role::X])?;
-        let times = self.times(&table, &points, time.as_deref(), time_method)?;
+        let times = self.times(&table, &points, time.as_deref(), time_options)?;
         let (time, times) = times.unzip();
         let inputs = PointInputs { y, x, time };
         Ok(Arc::new(PointsTable::try_new(grid, times, cells, points, inputs, function)?))
+    }
+
+    /// Refuses polygons of a file whose coordinates are none of the grid.
+    fn check_crs(&self, grid: &LabelledGrid, crs: Crs, is_confirmed: bool) -> Result<()> {
+        let function = self.function.name();
+        let (y, x) = (grid.y.field.name(), grid.x.field.name());
+        match (crs, grid.is_geographic()) {
+            (Crs::Geographic, false) if !is_confirmed => plan_err!(
+                "{function}: the file of polygons has longitudes and latitudes, and the grid coordinates \"{y}\" and \"{x}\" of a plane: \
+                 project the polygons, or confirm that they have these coordinates with y => '{y}', x => '{x}'"
+            ),
+            (Crs::Projected, true) => plan_err!(
+                "{function}: the file of polygons has coordinates of a projection, and the grid latitudes and longitudes: transform the \
+                 polygons to EPSG:4326"
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the array of the first argument.
@@ -159,14 +190,21 @@ impl Call<'_> {
             };
             if let Some(option) = arguments.rest().keys().min() {
                 return plan_err!(
-                    "{function}: there is no option '{option}'; options of the array belong to its table '{name}'"
+                    "{function}: there is no option '{option}', only {}; options of the array belong to its table '{name}'",
+                    self.function.options()
                 );
             }
             return Ok(table.clone());
         }
         store_maker::configure(self.state, &arguments.array, arguments.rest())?;
         let options = self.opener.options_of_sql(arguments.rest(), None)?;
-        let table = self.opener.table(arguments.array.clone(), None, &options).await?;
+        let opened = self.opener.table(arguments.array.clone(), None, &options).await;
+        let table = opened.map_err(|error| match error.kind() {
+            ErrorKind::Usage if !arguments.rest().is_empty() => {
+                error.followed_by(&format!("those of {function} are {}", self.function.options()))
+            }
+            _ => error,
+        })?;
         table.as_grid().cloned().ok_or_else(|| {
             plan_datafusion_err!(
                 "{function}: '{}' is a sparse array, which has no grid",
@@ -185,14 +223,22 @@ impl Call<'_> {
         table: &GridTable,
         points: &SourceRows,
         column: Option<&str>,
-        (method, within, is_wanted): (TimeMethod, Option<u64>, bool),
+        options: TimeOptions,
     ) -> Result<Option<(usize, TimeLabels)>> {
         let function = self.function.name();
-        let axis = match time_axes(&table.array())?.as_slice() {
-            [axis] => axis.clone(),
-            [] if column.is_none() && !is_wanted => return Ok(None),
-            [] => return plan_err!("{function}: the array has no dimension of timestamps"),
-            several => several_times(function, several)?,
+        let TimeOptions { method, within, dimension, is_wanted } = options;
+        let axes = time_axes(&table.array())?;
+        let axis = match (axes.as_slice(), &dimension) {
+            ([], None) if column.is_none() && !is_wanted => return Ok(None),
+            ([], _) => return plan_err!("{function}: the array has no dimension of timestamps"),
+            ([axis], None) => axis.clone(),
+            (several, dimension) => {
+                let name = dimension.as_deref().unwrap_or("time");
+                let named = several.iter().find(|it| it.field.name() == name);
+                named
+                    .cloned()
+                    .ok_or_else(|| unknown_time(function, several, dimension.as_deref()))?
+            }
         };
         let at = match column {
             Some(name) => points.column(name)?,
@@ -220,34 +266,47 @@ impl Call<'_> {
     }
 }
 
-/// Returns the axis of times that has the usual name.
-fn several_times(function: &str, several: &[LabelledAxis]) -> Result<LabelledAxis> {
-    let named = several.iter().find(|it| it.field.name() == "time").cloned();
-    named.ok_or_else(|| {
-        let names: Vec<&str> = several.iter().map(|it| it.field.name().as_str()).collect();
-        plan_datafusion_err!(
-            "{function}: several dimensions have timestamps, and none is called \"time\": {}",
-            names.join(", ")
-        )
-    })
-}
-
-impl SpatialArguments {
-    /// Takes the options of times: the method, the most nanoseconds to a label, and whether any was given.
-    fn options_of_time(&mut self) -> Result<(TimeMethod, Option<u64>, bool)> {
-        let given = self.rest().keys().any(|it| it.starts_with("time_"));
-        let methods = [("nearest", TimeMethod::Nearest), ("last", TimeMethod::Last)];
-        let method = self.choose("time_method", &methods)?;
-        let within = self.take("time_tolerance").map(|it| duration(self.function(), &it));
-        Ok((method, within.transpose()?, given))
+/// Tells which dimensions have timestamps.
+fn unknown_time(function: &str, axes: &[LabelledAxis], wanted: Option<&str>) -> DataFusionError {
+    let names: Vec<&str> = axes.iter().map(|it| it.field.name().as_str()).collect();
+    let names = names.join(", ");
+    match wanted {
+        Some(name) => plan_datafusion_err!(
+            "{function}: option 'time_dimension' is '{name}', and the dimensions with timestamps are {names}"
+        ),
+        None => plan_datafusion_err!(
+            "{function}: several dimensions have timestamps, and none is called \"time\": name one with option 'time_dimension'; there \
+             are {names}"
+        ),
     }
 }
 
-/// Reads a number that is no less than 0.
-fn number(function: &str, option: &str, text: &str) -> Result<f64> {
-    match text.trim().parse::<f64>() {
-        Ok(number) if number >= 0.0 => Ok(number),
-        _ => plan_err!("{function}: option '{option}' is '{text}', expected metres, such as 5000"),
+/// The options of times.
+struct TimeOptions {
+    method: TimeMethod,
+    /// The most nanoseconds to a label.
+    within: Option<u64>,
+    /// The name of the array's dimension.
+    dimension: Option<String>,
+    /// Whether any of these options was given.
+    is_wanted: bool,
+}
+
+impl SpatialArguments {
+    /// Takes the options of the grid.
+    fn options_of_grid(&mut self) -> Result<GridOptions> {
+        let has_midpoints = self.choose("edges", &[("bounds", false), ("midpoints", true)])?;
+        Ok(GridOptions { y: self.take("y"), x: self.take("x"), has_midpoints })
+    }
+
+    /// Takes the options of times.
+    fn options_of_time(&mut self) -> Result<TimeOptions> {
+        let is_wanted = self.rest().keys().any(|it| it.starts_with("time_"));
+        let methods = [("nearest", TimeMethod::Nearest), ("last", TimeMethod::Last)];
+        let method = self.choose("time_method", &methods)?;
+        let within = self.take("time_tolerance").map(|it| duration(self.function(), &it));
+        let dimension = self.take("time_dimension");
+        Ok(TimeOptions { method, within: within.transpose()?, dimension, is_wanted })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use gridfusion_spatial::AxisKind;
 
-use super::roles::{Role, metres};
+use super::roles::{self, Role, metres};
 use super::variables;
 use crate::array::{ColumnSource, GridArray};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,11 +15,22 @@ use crate::provider::{ArrayOpener, GridTable};
 /// The most labels of an axis.
 const MOST_LABELS: u64 = 1 << 27;
 
-/// The names of the grid's dimensions, or of coordinates per cell, as options give them.
+/// Which grid of an array is meant, as options tell.
 #[derive(Debug, Default)]
-pub(super) struct AxisNames {
+pub(super) struct GridOptions {
+    /// The name of the dimension of rows, or of a latitude per cell.
     pub(super) y: Option<String>,
+    /// The name of the dimension of columns, or of a longitude per cell.
     pub(super) x: Option<String>,
+    /// Whether edges lie in the middle between labels, whatever bounds the file has.
+    pub(super) has_midpoints: bool,
+}
+
+impl GridOptions {
+    /// Whether the axes are named, which tells that the rows have the same coordinates.
+    pub(super) fn are_named(&self) -> bool {
+        self.y.is_some() && self.x.is_some()
+    }
 }
 
 /// The purpose of a grid.
@@ -38,35 +49,71 @@ pub(super) enum Purpose {
 pub(super) async fn labelled_grid(
     opener: &ArrayOpener,
     table: &GridTable,
-    names: &AxisNames,
+    options: &GridOptions,
     purpose: Purpose,
 ) -> Result<LabelledGrid> {
     let array = table.array();
     let named = |error: Error| array.objects().named(error);
     let axes = axes_of(&array);
-    let pair = pair_of(&axes, names).map_err(named)?;
+    let pair = pair_of(&axes, options).map_err(named)?;
     if let Some([y, x]) = pair
-        && (purpose == Purpose::Edges || y.is_geographic() || names.y.is_some())
+        && (options.are_named() || y.is_geographic() && x.is_geographic())
     {
-        return rectilinear(opener, table, &array, [y, x]).await.map_err(named);
+        return rectilinear(opener, table, &array, [y, x], options).await.map_err(named);
     }
-    let curved = curvilinear(opener, table, names).await?;
-    match (curved, pair, purpose) {
+    match (curvilinear(opener, table, options).await?, pair, purpose) {
         (Some((array, pair)), _, Purpose::Places) => curvilinear_grid(&array, &pair).await,
-        (Some(_), None, Purpose::Edges) => Err(named(Error::unsupported(
-            "the grid is curvilinear, with a latitude and a longitude per cell, and its cells have no edges here: grid_points finds \
-             cells of such grids",
-        ))),
-        (_, Some(pair), _) => rectilinear(opener, table, &array, pair).await.map_err(named),
-        (None, None, _) => {
-            let listed: Vec<String> = axes.iter().map(|it| it.field.name().clone()).collect();
-            Err(named(Error::usage(format!(
-                "it is not known which dimensions are latitude and longitude, or y and x: name them with the options 'y' and 'x'; there \
-                 are {}",
-                if listed.is_empty() { "none with labels".to_owned() } else { listed.join(", ") }
-            ))))
+        (Some((_, curved)), pair, Purpose::Edges) => Err(named(no_edges(&curved, pair))),
+        (None, Some(pair), _) => {
+            refuse_rotated(&pair).map_err(named)?;
+            rectilinear(opener, table, &array, pair, options).await.map_err(named)
         }
+        (None, None, _) => Err(named(unknown_axes(&axes, options))),
     }
+}
+
+/// Tells that cells of a curvilinear grid have no edges. `pair` are its axes, if these have labels.
+fn no_edges(curved: &CurvedPair, pair: Option<[NumberAxis<'_>; 2]>) -> Error {
+    let (lat, lon) = (&curved.lat, &curved.lon);
+    let instead = pair.map(|[y, x]| {
+        let (y, x) = (y.field.name(), x.field.name());
+        format!("; polygons in the coordinates of \"{y}\" and \"{x}\" need y => '{y}', x => '{x}'")
+    });
+    Error::unsupported(format!(
+        "the grid is curvilinear, with a latitude \"{lat}\" and a longitude \"{lon}\" per cell, and its cells have no edges here: \
+         grid_points finds cells of such grids{}",
+        instead.unwrap_or_default()
+    ))
+}
+
+/// Refuses coordinates that look like longitudes and latitudes, but are those of another pole.
+fn refuse_rotated([y, x]: &[NumberAxis<'_>; 2]) -> Result<()> {
+    if !roles::is_rotated(y.field) && !roles::is_rotated(x.field) {
+        return Ok(());
+    }
+    let (y, x) = (y.field.name(), x.field.name());
+    Err(Error::usage(format!(
+        "\"{y}\" and \"{x}\" are latitudes and longitudes of a rotated grid: polygons and points need the same coordinates, which \
+         y => '{y}', x => '{x}' confirms"
+    )))
+}
+
+fn unknown_axes(axes: &[NumberAxis<'_>], options: &GridOptions) -> Error {
+    let listed: Vec<String> = axes.iter().map(|it| it.field.name().clone()).collect();
+    let listed = if listed.is_empty() { "none with labels".to_owned() } else { listed.join(", ") };
+    let wrong = [("y", &options.y), ("x", &options.x)].into_iter().find_map(|(option, name)| {
+        let name = name.as_ref()?;
+        axes.iter().all(|it| it.field.name() != name).then_some((option, name))
+    });
+    Error::usage(match wrong {
+        Some((option, name)) => format!(
+            "option '{option}' is '{name}', which is no dimension with numbers as labels, and no coordinate per cell; there are {listed}"
+        ),
+        None => format!(
+            "it is not known which dimensions are latitude and longitude, or y and x: name them with the options 'y' and 'x'; there \
+             are {listed}"
+        ),
+    })
 }
 
 /// One dimension whose labels are numbers.
@@ -99,7 +146,10 @@ fn axes_of(array: &GridArray) -> Vec<NumberAxis<'_>> {
 
 /// Returns the axes of rows and columns: those that are named, or else those that attributes and names tell. `None` if there are
 /// no two.
-fn pair_of<'a>(axes: &[NumberAxis<'a>], names: &AxisNames) -> Result<Option<[NumberAxis<'a>; 2]>> {
+fn pair_of<'a>(
+    axes: &[NumberAxis<'a>],
+    names: &GridOptions,
+) -> Result<Option<[NumberAxis<'a>; 2]>> {
     let named = |name: &String| axes.iter().find(|it| it.field.name() == name).copied();
     let wanted =
         [(&names.y, [Role::Latitude, Role::Y], "y"), (&names.x, [Role::Longitude, Role::X], "x")];
@@ -161,6 +211,7 @@ async fn rectilinear(
     table: &GridTable,
     array: &GridArray,
     pair: [NumberAxis<'_>; 2],
+    options: &GridOptions,
 ) -> Result<LabelledGrid> {
     let [y, x] = pair;
     let kinds = match (y.is_geographic(), x.is_geographic()) {
@@ -175,14 +226,18 @@ async fn rectilinear(
     };
     let mut edges = [None, None];
     for (edges, axis) in edges.iter_mut().zip(pair) {
-        let (origin, len) = (table.origin(), array.dims()[axis.axis].len());
-        if let Some(name) = axis.field.metadata().get("bounds") {
-            *edges = variables::bounds(opener, origin, name.trim(), len).await?;
+        roles::check_units(axis.field, axis.role)?;
+        let bounds = axis.field.metadata().get("bounds").filter(|_| !options.has_midpoints);
+        if let Some(name) = bounds {
+            *edges = variables::bounds(opener, table, axis.axis, name.trim()).await?;
         }
     }
-    let axes = [labelled_axis(array, y.axis)?, labelled_axis(array, x.axis)?];
+    let [y_axis, mut x_axis] = [labelled_axis(array, y.axis)?, labelled_axis(array, x.axis)?];
+    if x.is_geographic() && edges[1].is_none() {
+        x_axis = x_axis.without_cyclic_label()?;
+    }
     let metres = if y.is_geographic() { Some(1.0) } else { metres(y.field, x.field) };
-    LabelledGrid::rectilinear(array.name().to_owned(), axes, edges, kinds, metres)
+    LabelledGrid::rectilinear(array.name().to_owned(), [y_axis, x_axis], edges, kinds, metres)
 }
 
 /// The coordinates of a curvilinear grid: two variables over the same two dimensions.
@@ -196,7 +251,7 @@ struct CurvedPair {
 async fn curvilinear(
     opener: &ArrayOpener,
     table: &GridTable,
-    names: &AxisNames,
+    names: &GridOptions,
 ) -> Result<Option<(Arc<GridArray>, CurvedPair)>> {
     let array = table.array();
     if let Some(pair) = curved_pair(&array, names) {
@@ -215,7 +270,7 @@ async fn curvilinear(
     Ok(curved_pair(&array, names).map(|pair| (array, pair)))
 }
 
-fn curved_pair(array: &GridArray, names: &AxisNames) -> Option<CurvedPair> {
+fn curved_pair(array: &GridArray, names: &GridOptions) -> Option<CurvedPair> {
     let columns = array.schema().fields().iter().zip(array.columns());
     let planes: Vec<(&Field, Vec<usize>)> = columns
         .filter_map(|(field, column)| Some((field.as_ref(), array.axes_of(column.value()?))))
@@ -229,15 +284,20 @@ fn curved_pair(array: &GridArray, names: &AxisNames) -> Option<CurvedPair> {
     };
     let (lat, axes) = find(&names.y, Role::Latitude)?;
     let (lon, other_axes) = find(&names.x, Role::Longitude)?;
-    let axes: [usize; 2] = axes.clone().try_into().ok()?;
-    (*other_axes == axes).then(|| CurvedPair {
+    let pair: [usize; 2] = axes.clone().try_into().ok()?;
+    (other_axes == axes).then(|| CurvedPair {
         lat: lat.name().clone(),
         lon: lon.name().clone(),
-        axes,
+        axes: pair,
     })
 }
 
 async fn curvilinear_grid(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<LabelledGrid> {
+    for (name, role) in [(&pair.lat, Role::Latitude), (&pair.lon, Role::Longitude)] {
+        let field = array.schema().field_with_name(name).ok();
+        let checked = field.map_or(Ok(()), |field| roles::check_units(field, Some(role)));
+        checked.map_err(|error| array.objects().named(error))?;
+    }
     let lat = variables::read(array, &pair.lat, &pair.axes).await?;
     let lon = variables::read(array, &pair.lon, &pair.axes).await?;
     let axes = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];

@@ -27,4 +27,5 @@ mod roles;
 mod rows;
 mod variables;
 
+pub(super) use features::{is_features, table as features_table};
 pub(crate) use function::SpatialFunction;

@@ -76,7 +76,8 @@ pub(super) fn coordinate(
     points: &SourceRows,
     option: &str,
     name: Option<&str>,
-    roles: [Role; 2],
+    roles: &[Role],
+    grid: &LabelledGrid,
     function: &str,
 ) -> Result<usize> {
     if let Some(name) = name {
@@ -87,8 +88,13 @@ pub(super) fn coordinate(
     let found =
         usual.find_map(|name| points.fields().position(|it| it.name().eq_ignore_ascii_case(name)));
     found.ok_or_else(|| {
+        let (y, x) = (grid.y.field.name(), grid.x.field.name());
+        let of = match grid.is_geographic() {
+            true => format!("the {option}"),
+            false => format!("the coordinate along \"{}\"", if option == "lat" { y } else { x }),
+        };
         plan_datafusion_err!(
-            "{function}: it is not known which column of the points is the {option}: name it with option '{option}'; there are {}",
+            "{function}: it is not known which column of the points is {of}: name it with option '{option}'; there are {}",
             points.listed()
         )
     })

@@ -4,6 +4,8 @@
 
 use arrow::datatypes::Field;
 
+use crate::error::{Error, Result};
+
 /// The meaning of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -72,6 +74,33 @@ impl Role {
     pub(super) fn is_geographic(self) -> bool {
         matches!(self, Self::Latitude | Self::Longitude)
     }
+}
+
+/// Whether a coordinate is one of a rotated grid: a latitude or longitude of another pole, and no place on a plane.
+pub(super) fn is_rotated(field: &Field) -> bool {
+    let attribute = |key: &str| field.metadata().get(key).map(|it| it.trim());
+    matches!(attribute("standard_name"), Some("grid_latitude" | "grid_longitude"))
+        || matches!(field.name().to_ascii_lowercase().as_str(), "rlat" | "rlon")
+}
+
+/// Refuses latitudes and longitudes in other units than degrees.
+///
+/// # Errors
+/// `Unsupported` for other units.
+pub(super) fn check_units(field: &Field, role: Option<Role>) -> Result<()> {
+    let units = field.metadata().get("units").map_or("", |it| it.trim());
+    if !role.is_some_and(Role::is_geographic) || units.is_empty() || is_degrees(units) {
+        return Ok(());
+    }
+    let name = field.name();
+    Err(Error::unsupported(format!(
+        "the units of \"{name}\" are '{units}', and latitudes and longitudes are in degrees here"
+    )))
+}
+
+fn is_degrees(units: &str) -> bool {
+    matches!(units.to_ascii_lowercase().as_str(), "degrees" | "degree" | "deg" | "°")
+        || UNITS.iter().any(|(all, _)| all.contains(&units))
 }
 
 /// Returns how many metres the units of two axes of a plane are; `None` if they are no lengths. Axes without units are taken for

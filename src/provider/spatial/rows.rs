@@ -17,15 +17,19 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown,
 };
 use datafusion::physical_plan::ExecutionPlan;
+use gridfusion_spatial::Crs;
 
 use super::arguments::RowsArgument;
 use super::features;
+use crate::io::is_not_found;
 use crate::provider::ArrayOpener;
 
 /// Rows of polygons or points.
 #[derive(Debug)]
 pub(super) struct SourceRows {
     plan: LogicalPlan,
+    /// The kind of coordinates that a GeoJSON file declares.
+    crs: Crs,
     /// The polygons or points, for messages.
     what: &'static str,
 }
@@ -41,17 +45,18 @@ impl SourceRows {
         argument: &RowsArgument,
         what: &'static str,
     ) -> Result<Self> {
-        let plan = match argument {
-            RowsArgument::Query(plan) => plan.as_ref().clone(),
+        let (plan, crs) = match argument {
+            RowsArgument::Query(plan) => (plan.as_ref().clone(), Crs::Unknown),
             RowsArgument::Named(name) => {
-                let (reference, table) = named(state, opener, name, what).await?;
-                LogicalPlanBuilder::scan(reference, provider_as_source(table), None)?.build()?
+                let (reference, table, crs) = named(state, opener, name, what).await?;
+                let scan = LogicalPlanBuilder::scan(reference, provider_as_source(table), None)?;
+                (scan.build()?, crs)
             }
         };
         // The types of columns are those that the plan will have.
         let config = state.config_options();
         let plan = state.analyzer().execute_and_check(plan, config, |_, _| {})?;
-        let rows = Self { plan, what };
+        let rows = Self { plan, crs, what };
         let names: Vec<&String> = rows.fields().map(Field::name).collect();
         if let Some(name) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
             let name = names[name];
@@ -79,10 +84,15 @@ impl SourceRows {
         })
     }
 
-    /// Returns the column of geometries that the metadata of GeoParquet names.
-    pub(super) fn geoparquet_column(&self) -> Option<String> {
+    /// Returns the column of geometries that the metadata of GeoParquet names, and the kind of its coordinates.
+    pub(super) fn geoparquet_column(&self) -> Option<(String, Crs)> {
         let text = self.plan.schema().metadata().get("geo")?;
-        gridfusion_spatial::primary_column(text)
+        gridfusion_spatial::geoparquet_column(text)
+    }
+
+    /// The kind of coordinates that the file of the rows declares.
+    pub(super) fn crs(&self) -> Crs {
+        self.geoparquet_column().map_or(self.crs, |it| it.1)
     }
 
     /// The names of the columns, for messages.
@@ -146,19 +156,20 @@ async fn named(
     opener: &ArrayOpener,
     name: &str,
     what: &str,
-) -> Result<(TableReference, Arc<dyn TableProvider>)> {
-    if let Some(found) = registered(state, name).await? {
-        return Ok(found);
+) -> Result<(TableReference, Arc<dyn TableProvider>, Crs)> {
+    if let Some((reference, table)) = registered(state, name).await? {
+        return Ok((reference, table, Crs::Unknown));
     }
     // A session with a root refuses paths outside of it.
     let place = opener.place(name)?;
     let reference = TableReference::bare(name);
     if features::is_name(&place.path()) {
-        return Ok((reference, features::table(&place).await?));
+        let (table, crs) = features::table(&place).await?;
+        return Ok((reference, table, crs));
     }
     if place.path().to_ascii_lowercase().ends_with(".parquet") {
         return match listed(state, name).await {
-            Ok(table) => Ok((reference, table)),
+            Ok(table) => Ok((reference, table, Crs::Unknown)),
             // A file that is not there has a better message.
             Err(error) => place.object().await.map_err(Into::into).and(Err(error)),
         };
@@ -166,16 +177,23 @@ async fn named(
     // The session may know paths as tables.
     let schema = state.schema_for_ref(reference.clone())?;
     if let Some(table) = schema.table(name).await? {
-        return Ok((reference, table));
+        return Ok((reference, table, Crs::Unknown));
     }
-    match listed(state, name).await {
-        Ok(table) => Ok((reference, table)),
-        Err(error) => plan_err!(
-            "there are no {what} '{name}': no table of this name, and no file that can be read ({}); a name of WITH is a query here: \
-             (SELECT * FROM {name})",
-            error.strip_backtrace()
-        ),
-    }
+    let error = match listed(state, name).await {
+        Ok(table) => return Ok((reference, table, Crs::Unknown)),
+        Err(error) => error,
+    };
+    let is_missing = place.object().await.is_err_and(|error| is_not_found(&error));
+    let file = match is_missing {
+        true => "no such file".to_owned(),
+        false => format!("no file that can be read ({})", error.strip_backtrace()),
+    };
+    let is_name = name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let hint = match is_name {
+        true => format!("; a name of WITH is a query here: (SELECT * FROM {name})"),
+        false => String::new(),
+    };
+    plan_err!("there are no {what} '{name}': no table of this name, and {file}{hint}")
 }
 
 /// Returns a table that is registered with the session; `None` if there is none of this name.

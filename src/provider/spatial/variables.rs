@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrowPrimitiveType, PrimitiveArray};
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::array::{ArrowPrimitiveType, AsArray, PrimitiveArray, new_empty_array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use arrow::downcast_primitive_array;
 use gridfusion_core::read::ArrayReader;
 
 use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::exec::spatial::Edges;
 use crate::grid::{AxisSelection, Selection};
-use crate::provider::ArrayOpener;
-use crate::source::TableOrigin;
+use crate::provider::{ArrayOpener, GridTable};
 
 /// The most numbers of a variable that are read into memory.
 const MOST_CELLS: u64 = 1 << 27;
@@ -19,7 +20,7 @@ const MOST_CELLS: u64 = 1 << 27;
 /// Reads a variable along these axes, at index 0 of all others. Missing values are NaN.
 ///
 /// # Errors
-/// `Usage` if it is no column of floats, `Unsupported` if it is too long, or if it cannot be read.
+/// `Usage` if it is no column of numbers, `Unsupported` if it is too long, or if it cannot be read.
 pub(super) async fn read(
     array: &Arc<GridArray>,
     variable: &str,
@@ -31,56 +32,134 @@ pub(super) async fn read(
         false => AxisSelection::from_range(len, 0..len.min(1)),
     });
     let selection = Selection::from_axes(selected.collect());
+    let named = |error: Error| array.objects().named(error);
     if selection.cells() > MOST_CELLS {
-        return Err(array.objects().named(Error::unsupported(format!(
+        return Err(named(Error::unsupported(format!(
             "\"{variable}\" has {} cells, and coordinates are read whole, up to {MOST_CELLS} cells",
             selection.cells()
         ))));
     }
+    let field = array.schema().field_with_name(variable);
+    let field =
+        field.map_err(|_| named(Error::usage(format!("there is no variable \"{variable}\""))))?;
     let reader = ArrayReader::of_selection(Arc::clone(array), selection);
-    let field = array.schema().field_with_name(variable).map_err(|_| {
-        array.objects().named(Error::usage(format!("there is no variable \"{variable}\"")))
-    })?;
-    match field.data_type() {
-        DataType::Float64 => {
-            Ok(numbers(&reader.cells::<Float64Type>(variable).await?.into_array()))
-        }
-        DataType::Float32 => {
-            Ok(numbers(&reader.cells::<Float32Type>(variable).await?.into_array()))
-        }
-        other => Err(array.objects().named(Error::usage(format!(
-            "\"{variable}\" is of type {other}, and coordinates are floats"
-        )))),
-    }
+    let of_type = new_empty_array(field.data_type());
+    let of_type = of_type.as_ref();
+    downcast_primitive_array!(
+        of_type => numbers(&reader, variable, of_type).await,
+        other => Err(named(Error::usage(format!(
+            "\"{variable}\" is of type {other}, and coordinates are numbers"
+        ))))
+    )
 }
 
-fn numbers<T: ArrowPrimitiveType<Native: Into<f64>>>(cells: &PrimitiveArray<T>) -> Vec<f64> {
-    cells.iter().map(|it| it.map_or(f64::NAN, Into::into)).collect()
+/// Reads cells of the type of `_like` as numbers.
+async fn numbers<T: ArrowPrimitiveType>(
+    reader: &ArrayReader,
+    variable: &str,
+    _like: &PrimitiveArray<T>,
+) -> Result<Vec<f64>> {
+    let cells = reader.cells::<T>(variable).await?.into_array();
+    let numbers = cast(&cells, &DataType::Float64)
+        .map_err(|error| Error::usage(format!("\"{variable}\" holds no numbers: {error}")))?;
+    Ok(numbers.as_primitive::<Float64Type>().iter().map(|it| it.unwrap_or(f64::NAN)).collect())
 }
 
-/// Returns the two edges of each cell along an axis of `len` cells, which the variable `name` beside the table's arrays has.
-/// `None` if there is no such variable, or it is for other cells, as in one of several files.
+/// Returns the two edges of each cell along a dimension, which the variable `name` beside the table's arrays has.
+///
+/// The variable may have other dimensions, such as the times of files that were put one after another. Then its
+/// bounds are the same at each of their indices. `None` if there is no such variable, which a warning tells.
+///
+/// # Errors
+/// `Usage` if the variable has bounds of other cells, or if it cannot be read.
 pub(super) async fn bounds(
     opener: &ArrayOpener,
-    origin: Option<&TableOrigin>,
+    table: &GridTable,
+    dimension: usize,
     name: &str,
-    len: u64,
 ) -> Result<Option<Edges>> {
-    let Some((place, origin)) = origin.and_then(|it| Some((it.first_place()?, it))) else {
+    let of = table.array();
+    let dimension = &of.dims()[dimension];
+    let Some((variable, array)) = variable_beside(opener, table, name).await? else {
+        log::warn!(
+            "\"{}\" of {} names its bounds \"{name}\", and there is no such variable: cells end halfway between labels",
+            dimension.name(),
+            of.name()
+        );
+        return Ok(None);
+    };
+    let named = |error: Error| array.objects().named(error);
+    let dims = array.dims();
+    let cells = dims.iter().position(|dim| dim.name() == dimension.name());
+    let pair = (0..dims.len()).rev().find(|axis| Some(*axis) != cells);
+    let (Some(cells), Some(pair)) = (cells, pair) else {
+        return Err(named(misfit(name, &array, dimension.name(), dimension.len())));
+    };
+    if dims[cells].len() != dimension.len() || dims[pair].len() != 2 {
+        return Err(named(misfit(name, &array, dimension.name(), dimension.len())));
+    }
+    let all: Vec<usize> = (0..dims.len()).collect();
+    let numbers = read(&array, &variable, &all).await?;
+    edges(&array, &numbers, cells, pair).map(Some).ok_or_else(|| {
+        named(Error::usage(format!(
+            "the bounds \"{name}\" of \"{}\" change along another dimension: edges => 'midpoints' ignores them",
+            dimension.name()
+        )))
+    })
+}
+
+fn misfit(name: &str, bounds: &GridArray, dimension: &str, len: u64) -> Error {
+    let shape: Vec<String> =
+        bounds.dims().iter().map(|dim| format!("{}={}", dim.name(), dim.len())).collect();
+    Error::usage(format!(
+        "the bounds \"{name}\" of \"{dimension}\" have the shape ({}), expected {dimension}={len} and 2: edges => 'midpoints' ignores them",
+        shape.join(", ")
+    ))
+}
+
+/// Returns the pair of each cell; `None` if it is not the same along all other axes.
+fn edges(array: &GridArray, numbers: &[f64], cells: usize, pair: usize) -> Option<Edges> {
+    let shape: Vec<usize> = array.grid().shape().iter().map(|len| *len as usize).collect();
+    let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
+    let mut edges = vec![[0.0f64; 2]; shape[cells]];
+    let mut is_known = vec![[false; 2]; shape[cells]];
+    for (at, number) in numbers.iter().enumerate() {
+        let (cell, side) = (at / stride(cells) % shape[cells], at / stride(pair) % 2);
+        if is_known[cell][side] && edges[cell][side].to_bits() != number.to_bits() {
+            return None;
+        }
+        (edges[cell][side], is_known[cell][side]) = (*number, true);
+    }
+    is_known.iter().all(|it| *it == [true; 2]).then(|| edges.into())
+}
+
+/// Opens a variable that an attribute names: of the group that the table's array is in, or of one above it.
+async fn variable_beside(
+    opener: &ArrayOpener,
+    table: &GridTable,
+    name: &str,
+) -> Result<Option<(String, Arc<GridArray>)>> {
+    let Some((place, origin)) = table.origin().and_then(|it| Some((it.first_place()?, it))) else {
         return Ok(None);
     };
     let group = opener.group(place, origin.format.as_deref(), &origin.options).await?;
-    if !group.has(name) {
-        return Ok(None);
-    }
-    let arrays = group.arrays(&[name.to_owned()]).await?;
-    let Some(array) = arrays.into_iter().next() else { return Ok(None) };
-    let array = Arc::new(array.into_grid()?);
-    if *array.grid().shape() != [len, 2] {
-        return Ok(None);
-    }
-    let Some(variable) = array.values().first().map(|it| it.name.clone()) else { return Ok(None) };
-    let numbers = read(&array, &variable, &[0, 1]).await?;
-    let edges = numbers.chunks_exact(2).map(|it| [it[0], it[1]]);
-    Ok(Some(edges.collect()))
+    let array = table.array();
+    let mut above = Some(array.name());
+    let path = std::iter::from_fn(|| {
+        let group = above?;
+        above = match group.rsplit_once('/') {
+            Some((above, _)) => Some(above),
+            None if group.is_empty() => None,
+            None => Some(""),
+        };
+        Some(group)
+    });
+    let paths = path.map(|group| format!("{group}/{name}").trim_start_matches('/').to_owned());
+    let absolute = name.strip_prefix('/').map(str::to_owned);
+    let found = absolute.into_iter().chain(paths).find(|path| group.has(path));
+    let Some(path) = found else { return Ok(None) };
+    let Some(opened) = group.arrays(&[path]).await?.into_iter().next() else { return Ok(None) };
+    let opened = Arc::new(opened.into_grid()?);
+    let variable = opened.values().first().map(|it| it.name.clone());
+    Ok(variable.map(|variable| (variable, opened)))
 }

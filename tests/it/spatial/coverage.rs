@@ -6,15 +6,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-use super::store::{Store, steps};
+use super::store::{Store, boxed, steps};
 use crate::support::{cell, query, reducing, rows_from};
-
-/// The polygon of a box, as WKT.
-fn boxed([west, east]: [f64; 2], [south, north]: [f64; 2]) -> String {
-    format!(
-        "POLYGON (({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
-    )
-}
 
 /// The length that two intervals share.
 fn shared(a: [f64; 2], b: [f64; 2]) -> f64 {
@@ -161,66 +154,6 @@ async fn holes_rules_and_small_polygons() {
             store.path()
         );
         assert_eq!(rows_from(&ctx, &sql).await, [expected], "{rule} {wkt}");
-    }
-}
-
-/// Edges come from the variables of bounds, if the array has them.
-#[tokio::test]
-async fn bounds_are_edges() {
-    let ctx = reducing(2, 100);
-    let store = |bounds: serde_json::Value| {
-        Store::new()
-            .with(
-                "lat",
-                &["lat"],
-                &[2],
-                json!({"units": "degrees_north", "bounds": "lat_bnds"}),
-                &[10.0, 20.0],
-            )
-            .with("lon", &["lon"], &[2], bounds, &[0.0, 10.0])
-            .with("lat_bnds", &["lat", "nv"], &[2, 2], json!({}), &[0.0, 12.0, 12.0, 30.0])
-            .with("lon_bnds", &["lon", "nv"], &[2, 2], json!({}), &[-1.0, 9.0, 9.0, 12.0])
-            .with("v", &["lat", "lon"], &[2, 2], json!({}), &[1.0, 2.0, 3.0, 4.0])
-    };
-    let region = boxed([0.0, 12.0], [10.0, 20.0]);
-    let sql = |store: &Store| {
-        format!(
-            "SELECT lat, lon, round(coverage, 9) FROM grid_coverage('{}', (SELECT '{region}' AS wkt), dataset => 'v') ORDER BY lat, lon",
-            store.path()
-        )
-    };
-    let with = store(json!({"units": "degrees_east", "bounds": "lon_bnds"}));
-    let expected = [
-        ["10.0", "0.0", "0.15"],
-        ["10.0", "10.0", "0.166666667"],
-        ["20.0", "0.0", "0.4"],
-        ["20.0", "10.0", "0.444444444"],
-    ];
-    assert_eq!(rows_from(&ctx, &sql(&with)).await, expected);
-    // A variable that does not exist: midpoints.
-    let without = store(json!({"units": "degrees_east", "bounds": "missing"}));
-    let columns = rows_from(&ctx, &sql(&without)).await;
-    assert_eq!(columns[0], ["10.0", "0.0", "0.083333333"]);
-}
-
-/// On a plane, areas are squares of the units. They are NULL if these are no lengths.
-#[tokio::test]
-async fn planes() {
-    let ctx = reducing(2, 100);
-    for (units, expected) in [("m", "50.0"), ("km", "50000000.0"), ("degrees", "NULL")] {
-        let attributes = |name: &str| json!({"units": units, "standard_name": name});
-        let store = Store::new()
-            .with("a", &["a"], &[3], attributes("projection_y_coordinate"), &[0.0, 10.0, 20.0])
-            .with("b", &["b"], &[2], attributes("projection_x_coordinate"), &[0.0, 10.0])
-            .with("v", &["a", "b"], &[3, 2], json!({}), &[0.0; 6]);
-        let sql = format!(
-            "SELECT round(sum(area_m2), 6) FROM grid_coverage('{}', (SELECT '{}' AS wkt))",
-            store.path(),
-            boxed([0.0, 5.0], [0.0, 10.0])
-        );
-        assert_eq!(cell(&ctx, &sql).await, expected, "{units}");
-        let named = sql.replace(" AS wkt))", " AS wkt), y => 'b', x => 'a')");
-        assert_eq!(cell(&ctx, &named).await, expected, "{units}");
     }
 }
 

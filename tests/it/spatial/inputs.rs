@@ -146,6 +146,12 @@ async fn mistakes_are_explained() {
             ),
             "row 2, name = B: the outer ring crosses itself near (1, 1); repair it",
         ),
+        (
+            format!(
+                "grid_coverage('{path}', (SELECT * FROM (VALUES ('A', '{TRIANGLE}'), ('B', '{crossed}')) AS t (name, wkt))) WHERE name > 'A'"
+            ),
+            "the row with name = B: the outer ring",
+        ),
         (format!("grid_coverage('{path}', (SELECT 'POINT (1 2)' AS wkt))"), "row 1: "),
         (format!("grid_coverage('{path}', (SELECT 'xyz' AS wkt))"), "row 1: WKT: "),
         (format!("grid_coverage('{path}', {})", rows(", 1 AS lat")), "rename it in a query"),
@@ -161,13 +167,20 @@ async fn mistakes_are_explained() {
             format!("grid_coverage('{path}', {good}, rule => 'half')"),
             "expected 'coverage' or 'centre'",
         ),
-        (format!("grid_coverage('{path}', {good}, rules => 'touched')"), "rules"),
-        (format!("grid_coverage('{path}', {good}, y => 'nowhere')"), "name them with the options"),
+        (
+            format!("grid_coverage('{path}', {good}, rules => 'touched')"),
+            "those of grid_coverage are rule, geometry, edges",
+        ),
+        (format!("grid_coverage('{path}', {good}, y => 'nowhere')"), "option 'y' is 'nowhere'"),
         (format!("grid_coverage('{path}', 'nothing.parquet')"), "nothing.parquet"),
+        (
+            format!("grid_coverage('{path}', 'nothing.csv')"),
+            "'nothing.csv': no table of this name, and no such file",
+        ),
         (format!("grid_coverage('{path}', nothing)"), "no polygons 'nothing'"),
         (format!("grid_coverage('{path}', '{broken}')"), "this is no GeoJSON"),
         (format!("grid_coverage('{path}')"), "takes an array and polygons"),
-        (format!("grid_coverage('{path}', 1.5)"), "a query in parentheses, found 1.5"),
+        (format!("grid_coverage('{path}', 1.5)"), "no polygons '1.5'"),
         ("grid_coverage('examples/data/ships', 'x')".to_owned(), "sparse array"),
         (
             format!("grid_points('{path}', (SELECT 1 AS lat, 2 AS lon), tolerance => 'x')"),

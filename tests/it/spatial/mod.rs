@@ -1,8 +1,10 @@
 //! Polygons and points over grids, in SQL.
 
+mod bounds;
 mod coverage;
 mod functions;
 mod inputs;
+mod planes;
 mod points;
 mod sent;
 mod store;

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-use super::store::{Store, steps};
+use super::store::{Store, boxed, steps};
 use crate::support::{cell, query, reducing, rows_from};
 
 #[tokio::test]
@@ -209,4 +209,59 @@ async fn curvilinear_grids() {
         let error = query(&ctx, &format!("SELECT * FROM {sql}")).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// Longitudes that are none, such as marks of missing places, have no cell. A last label that repeats the first is left out.
+#[tokio::test]
+async fn longitudes_of_the_globe() {
+    let ctx = reducing(2, 100);
+    let globe = Store::of_degrees(&[0.0, 10.0], &steps(-180.0, 90.0, 5));
+    let narrow = Store::of_degrees(&[0.0, 10.0], &[179.0, -179.0]);
+    for (store, lon, expected) in [
+        (&globe, "9999", "NULL"),
+        (&globe, "-999", "NULL"),
+        (&globe, "720", "0.0"),
+        (&globe, "179", "-180.0"),
+        (&globe, "-170", "-180.0"),
+        (&narrow, "179.4", "179.0"),
+        (&narrow, "180.5", "-179.0"),
+        (&narrow, "0", "NULL"),
+    ] {
+        let sql = format!(
+            "SELECT cell_lon FROM grid_points('{}', (SELECT 1 AS lat, {lon} AS lon))",
+            store.path()
+        );
+        assert_eq!(cell(&ctx, &sql).await, expected, "{lon}");
+    }
+    let whole = boxed([-180.0, 180.0], [-5.0, 15.0]);
+    let sql = format!(
+        "SELECT round(sum(coverage), 9), count(*) FROM grid_coverage('{}', (SELECT '{whole}' AS wkt))",
+        globe.path()
+    );
+    assert_eq!(rows_from(&ctx, &sql).await, [["8.0", "8"]]);
+}
+
+/// An array with several dimensions of times needs the name of one, unless one is called `time`.
+#[tokio::test]
+async fn one_of_several_times() {
+    let days = |first: &str| json!({"units": format!("days since {first}")});
+    let store = Store::new()
+        .with("init", &["init"], &[2], days("2024-01-01"), &[0.0, 1.0])
+        .with("valid", &["valid"], &[2], days("2024-02-01"), &[0.0, 1.0])
+        .with("lat", &["lat"], &[2], json!({}), &[0.0, 1.0])
+        .with("lon", &["lon"], &[2], json!({}), &[0.0, 1.0])
+        .with("v", &["init", "valid", "lat", "lon"], &[2, 2, 2, 2], json!({}), &[0.0; 16]);
+    let ctx = reducing(2, 100);
+    let sql = |options: &str| {
+        format!(
+            "SELECT * FROM grid_points('{}', (SELECT 1 AS lat, 0 AS lon, TIMESTAMP '2024-02-02' AS time){options})",
+            store.path()
+        )
+    };
+    let error = query(&ctx, &sql("")).await.unwrap_err().to_string();
+    assert!(error.contains("with option 'time_dimension'; there are init, valid"), "{error}");
+    let named = sql(", time_dimension => 'valid'").replace('*', "cell_valid");
+    assert_eq!(cell(&ctx, &named).await, "2024-02-02T00:00:00");
+    let error = query(&ctx, &sql(", time_dimension => 'lat'")).await.unwrap_err().to_string();
+    assert!(error.contains("'lat', and the dimensions with timestamps are init, valid"), "{error}");
 }

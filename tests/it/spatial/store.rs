@@ -80,7 +80,12 @@ impl Store {
             "dimension_names": dims,
         });
         metadata["attributes"] = attributes;
-        let folder = self.folder.path().join("x.zarr").join(name);
+        let root = self.folder.path().join("x.zarr");
+        if let Some((group, _)) = name.split_once('/') {
+            fs::create_dir_all(root.join(group)).unwrap();
+            fs::copy(root.join("zarr.json"), root.join(group).join("zarr.json")).unwrap();
+        }
+        let folder = root.join(name);
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("zarr.json"), metadata.to_string()).unwrap();
         let zeros = vec!["0"; shape.len()].join(".");
@@ -102,4 +107,11 @@ impl Store {
 /// Returns evenly spaced labels.
 pub(crate) fn steps(first: f64, step: f64, count: usize) -> Vec<f64> {
     (0..count).map(|at| first + step * at as f64).collect()
+}
+
+/// The polygon of a box, as WKT.
+pub(crate) fn boxed([west, east]: [f64; 2], [south, north]: [f64; 2]) -> String {
+    format!(
+        "POLYGON (({west} {south}, {east} {south}, {east} {north}, {west} {north}, {west} {south}))"
+    )
 }

@@ -35,18 +35,15 @@ pub(crate) fn check_edges(kind: AxisKind, edges: &[f64]) -> Result<()> {
     }
 }
 
-/// Adds or takes 360° behind the one jump of longitudes that cross the date line or Greenwich.
+/// Adds or takes 360° behind the one jump of longitudes that cross the date line or Greenwich. A jump is a
+/// step of more than half a turn.
 pub(super) fn unwrap_longitudes(labels: &mut [f64]) {
-    let falls = labels.windows(2).filter(|it| it[1] < it[0]).count();
-    let rises = labels.windows(2).filter(|it| it[1] > it[0]).count();
-    let (jumps_down, turn) = match (rises, falls) {
-        (2.., 1) => (true, 360.0),
-        (1, 2..) => (false, -360.0),
-        _ => return,
-    };
-    let jump = labels.windows(2).position(|it| (it[1] < it[0]) == jumps_down && it[1] != it[0]);
-    for label in jump.map_or(&mut [][..], |at| &mut labels[at + 1..]) {
-        *label += turn;
+    let mut jumps = labels.windows(2).enumerate().filter(|(_, it)| (it[1] - it[0]).abs() > 180.0);
+    if let (Some((at, pair)), None) = (jumps.next(), jumps.next()) {
+        let turn = if pair[1] < pair[0] { 360.0 } else { -360.0 };
+        for label in &mut labels[at + 1..] {
+            *label += turn;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Points on a rectilinear grid, by binary search along both axes.
 
 use super::NearestCell;
-use crate::axis::{Axis, AxisKind};
+use crate::axis::{Axis, AxisKind, LONGITUDES};
 use crate::grid::Grid;
 use crate::sphere::haversine;
 
@@ -32,7 +32,7 @@ impl Grid {
     ///
     /// Between two labels, the greater wins, also as in xarray. `None` beyond the outer edges of the
     /// grid, for a point that is farther away than `within`, and for coordinates that are no numbers.
-    /// Longitudes may be of any turn.
+    /// Longitudes go from -360 to 720.
     ///
     /// ```
     /// use gridfusion_spatial::{Axis, AxisKind, Grid};
@@ -105,7 +105,10 @@ impl Between {
 fn between(axis: &Axis, value: f64) -> Option<Between> {
     let (first, last) = (*axis.edges().first()?, *axis.edges().last()?);
     let value = match axis.kind() {
-        AxisKind::Longitude => turned(value, first),
+        AxisKind::Longitude if (LONGITUDES[0]..=LONGITUDES[1]).contains(&value) => {
+            turned(value, first)
+        }
+        AxisKind::Longitude => return None,
         AxisKind::Plane | AxisKind::Latitude => value,
     };
     if !(first <= value && value <= last) {
@@ -161,7 +164,10 @@ mod tests {
         assert_eq!(cell(&grid, f64::NAN, 0.0), None);
         assert_eq!(cell(&grid, 0.0, f64::NAN), None);
         assert_eq!(cell(&grid, 0.0, f64::INFINITY), None);
-        assert!(grid.nearest(0.0, -1e300, f64::INFINITY).is_some());
+        for x in [-1e300, -360.5, 720.5, 9999.0] {
+            assert_eq!(cell(&grid, 0.0, x), None, "{x}");
+        }
+        assert_eq!(cell(&grid, 0.0, 720.0), Some((1, 0)));
     }
 
     #[test]

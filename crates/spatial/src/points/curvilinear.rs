@@ -4,6 +4,7 @@ use gridfusion_core::{Error, Result};
 
 use super::NearestCell;
 use super::tree::Tree;
+use crate::axis::LONGITUDES;
 use crate::sphere::{haversine, unit_vector};
 
 /// How many steps a point may lie outside of the labels at the border: half a cell, and as much as a
@@ -72,10 +73,10 @@ impl CurvilinearGrid {
 
     /// Returns the cell whose place is nearest. Of equally near cells, the first wins.
     ///
-    /// `None` for a point that is farther away than `within` metres, and for coordinates that are no
-    /// numbers. Also `None` beyond the border of the grid by more than about half a cell.
+    /// `None` for a point that is farther away than `within` metres, for coordinates that are no
+    /// numbers, and for longitudes outside -360 to 720. Also `None` beyond the border of the grid by more than about half a cell.
     pub fn nearest(&self, lat: f64, lon: f64, within: f64) -> Option<NearestCell> {
-        if !(lat.abs() <= 90.0 && lon.is_finite()) {
+        if !(lat.abs() <= 90.0 && (LONGITUDES[0]..=LONGITUDES[1]).contains(&lon)) {
             return None;
         }
         let point = unit_vector(lat, lon);

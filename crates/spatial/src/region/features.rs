@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::crs::Crs;
+
 /// One feature of a GeoJSON file: its properties, and its geometry as GeoJSON text.
 ///
 /// ```
@@ -52,10 +54,11 @@ pub enum Property {
 
 impl Feature {
     /// Reads all features of a file: those of a collection, or the only one. A geometry alone is a feature without properties.
+    /// Returns the kind of their coordinates.
     ///
     /// # Errors
     /// `Usage` if the bytes are no GeoJSON, and the errors of `take`.
-    pub fn read_all(bytes: &[u8], mut take: impl FnMut(Self) -> Result<()>) -> Result<()> {
+    pub fn read_all(bytes: &[u8], mut take: impl FnMut(Self) -> Result<()>) -> Result<Crs> {
         let mut failed = None;
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let mut give = |raw: RawFeature| match take(raw.into()) {
@@ -72,23 +75,16 @@ impl Feature {
         }
         let whole = whole.map_err(|it| Error::usage(format!("this is no GeoJSON: {it}")))?;
         let is_collection = whole.kind.as_deref() == Some("FeatureCollection");
+        let crs = Crs::from_geojson(whole.crs.as_ref());
         match (is_collection, whole.has_features) {
-            (true, true) => Ok(()),
-            (true, false) => Err(Error::usage("a collection of features without \"features\"")),
-            (false, _) => whole.into_feature().and_then(|it| take(it.into())),
+            (true, true) => {}
+            (true, false) => {
+                return Err(Error::usage("a collection of features without \"features\""));
+            }
+            (false, _) => take(whole.into_feature()?.into())?,
         }
+        Ok(crs)
     }
-}
-
-/// Returns the column of geometries that the metadata `geo` of a GeoParquet file names.
-///
-/// ```
-/// let text = r#"{"version": "1.1.0", "primary_column": "shape", "columns": {}}"#;
-/// assert_eq!(gridfusion_spatial::primary_column(text).as_deref(), Some("shape"));
-/// ```
-pub fn primary_column(metadata: &str) -> Option<String> {
-    let metadata: Value = serde_json::from_str(metadata).ok()?;
-    metadata.get("primary_column")?.as_str().map(str::to_owned)
 }
 
 /// A feature as the file has it.
@@ -98,7 +94,7 @@ struct RawFeature {
     id: Value,
     #[serde(default)]
     properties: Option<serde_json::Map<String, Value>>,
-    #[serde(default)]
+    /// `null` if the feature has no place. Without this member, the object is no feature.
     geometry: Value,
 }
 
@@ -134,6 +130,7 @@ impl From<Value> for Property {
 #[derive(Default)]
 struct Whole {
     kind: Option<String>,
+    crs: Option<Value>,
     has_features: bool,
     members: serde_json::Map<String, Value>,
 }
@@ -173,7 +170,8 @@ impl<'de> Visitor<'de> for Document<'_> {
                     whole.has_features = true;
                     map.next_value_seed(Features { give: &mut *self.give })?;
                 }
-                "bbox" | "crs" => drop(map.next_value::<IgnoredAny>()?),
+                "crs" => whole.crs = Some(map.next_value()?),
+                "bbox" => drop(map.next_value::<IgnoredAny>()?),
                 _ => drop(whole.members.insert(key, map.next_value()?)),
             }
         }
@@ -256,6 +254,12 @@ mod tests {
             ("{}", "no \"type\""),
             (r#"{"type": "FeatureCollection"}"#, "without \"features\""),
             (r#"{"type": "FeatureCollection", "features": [1]}"#, "no GeoJSON"),
+            (r#"{"type": "FeatureCollection", "features": [{"type": "Feature"}]}"#, "`geometry`"),
+            (
+                r#"{"type": "FeatureCollection", "features": [{"type": "Point", "coordinates": [1, 2]}]}"#,
+                "missing field `geometry`",
+            ),
+            (r#"{"type": "Feature", "properties": {}, "geom": null}"#, "missing field `geometry`"),
             (r#"{"type": "FeatureCollection", "features": []} x"#, "trailing characters"),
         ] {
             let error = read(text).unwrap_err().to_string();

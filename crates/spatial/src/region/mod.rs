@@ -6,7 +6,9 @@
 //! | `sweep` | the check that rings do not cross, overlap or lie in the wrong place |
 //! | `wkb`, `wkt`, `geojson` | the encodings |
 //! | `features` | files of GeoJSON features |
+//! | `crs` | whether the coordinates of a file are longitudes and latitudes |
 
+mod crs;
 mod features;
 mod geojson;
 mod rings;
@@ -18,7 +20,8 @@ use std::ops::Range;
 
 use gridfusion_core::{Error, Result};
 
-pub use features::{Feature, Property, primary_column};
+pub use crs::{Crs, geoparquet_column};
+pub use features::{Feature, Property};
 pub(crate) use rings::{Builder, Ring};
 
 /// Files round longitudes, so regions from -180 to 180 may be wider than a turn by this, which is a metre.
