@@ -1,6 +1,6 @@
 //! [`BuiltGroups`]: the rows of the other side with the numbers of their groups.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{take, take_record_batch};
@@ -38,7 +38,26 @@ pub(super) struct BuiltGroups {
 
 /// The groups, which the first partition to need them makes.
 pub(super) type SharedGroups =
-    Shared<BoxFuture<'static, std::result::Result<Arc<BuiltGroups>, Arc<DataFusionError>>>>;
+    Shared<BoxFuture<'static, std::result::Result<Arc<HeldGroups>, Arc<DataFusionError>>>>;
+
+/// The groups until a partition aggregates rows, because memory is short. Later partitions do so, too.
+pub(super) struct HeldGroups(Mutex<Option<Arc<BuiltGroups>>>);
+
+impl HeldGroups {
+    pub(super) fn new(groups: BuiltGroups) -> Self {
+        Self(Mutex::new(Some(Arc::new(groups))))
+    }
+
+    /// Returns the groups; `None` once they are released.
+    pub(super) fn get(&self) -> Option<Arc<BuiltGroups>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives up the memory as soon as no partition uses it.
+    pub(super) fn release(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 impl BuiltGroups {
     /// Numbers the groups of the rows that match a label of each axis.
@@ -55,6 +74,8 @@ impl BuiltGroups {
         let matched = |row: &u32| side.numbers.iter().all(|it| it[*row as usize].is_some());
         let matched: Vec<u32> = (0..rows as u32).filter(matched).collect();
         let pairs = pairs(reduction, &side, &matched);
+        // Without cells there are no pairs, for which keys could fail.
+        let matched = if pairs == 0 { vec![] } else { matched };
         let mut numbers = vec![0; rows];
         let matched = UInt32Array::from(matched);
         let batch = take_record_batch(&side.rows, &matched)?;

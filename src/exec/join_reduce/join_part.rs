@@ -8,6 +8,7 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_plan::metrics::Count;
 
 use super::built_groups::BuiltGroups;
 use super::reduction::JoinReduction;
@@ -19,6 +20,7 @@ use crate::exec::lookup::{Matches, matched_tasks};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::pruning::labels::satisfied;
 use crate::exec::reads::Reads;
+use crate::grid::AxisSelection;
 use crate::plan::{ScanPlan, TaskNumber};
 use crate::reduce::GroupTable;
 
@@ -40,6 +42,8 @@ pub(super) struct JoinPart<'a> {
     pub(super) columns: Vec<usize>,
     pub(super) sources: Vec<ColumnSource>,
     pub(super) reservation: MemoryReservation,
+    /// Counts the columns of chunks for which a matrix was made.
+    pub(super) matrices: Count,
 }
 
 impl<'a> JoinPart<'a> {
@@ -50,6 +54,7 @@ impl<'a> JoinPart<'a> {
         partition: usize,
         reservation: MemoryReservation,
         metrics: &ScanMetrics,
+        matrices: Count,
     ) -> Result<Self> {
         let lookup = &reduction.lookup;
         let part = reduction.part(partition);
@@ -80,6 +85,7 @@ impl<'a> JoinPart<'a> {
             columns,
             sources,
             reservation,
+            matrices,
         })
     }
 
@@ -91,6 +97,11 @@ impl<'a> JoinPart<'a> {
     /// Returns the part of a place that the keys of a row determine.
     pub(super) fn place_of(&self, row: u32) -> usize {
         self.built.numbers[row as usize] as usize * self.table.len()
+    }
+
+    /// The selected labels of each axis.
+    pub(super) fn selection(&self) -> &[AxisSelection] {
+        self.plan.selection().axes()
     }
 
     /// Makes a reader of the chunks.

@@ -16,8 +16,8 @@
 //! Each key is over the columns of the other side, or over one axis of the array. Keys of the other side are numbered once
 //! per row of it, and the others once per label. No pair of a cell and a row is hashed.
 //!
-//! Sums of products of a value and a weight are a sparse matrix of groups by cells, which is applied to each chunk. So are counts, means
-//! and extremes of values. For other aggregates, DataFusion's accumulators get the pairs with the numbers of their groups.
+//! Sums of products of a value and a weight are a sparse matrix of groups by cells, which is applied to each chunk. So are counts, means,
+//! extremes and standard deviations of values. For other aggregates, DataFusion's accumulators get the pairs with the numbers of their groups.
 //!
 //! All groups are in memory, so there must be no more than pairs, and they must fit. Otherwise the aggregation runs over rows
 //! as it was planned, also if that turns out at run time.
@@ -33,9 +33,13 @@
 //! | `join_part` | the matches, groups and chunks of a partition |
 //! | `products` | aggregates as sums of products of a function of the cell and one of the row |
 //! | `sparse` | these, as a sparse matrix that is applied to each chunk |
+//! | `cell_tiles` | the matrices of a column of chunks |
+//! | `cell_terms` | the values of cells: from tiles, or evaluated |
 //! | `pairs` | all other aggregates: pairs of cells and rows, for accumulators |
 
 mod built_groups;
+mod cell_terms;
+mod cell_tiles;
 mod join_part;
 mod node;
 mod pairs;

@@ -14,7 +14,7 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{Distribution, ExecutionPlan, Partitioning};
 use futures::FutureExt;
 
-use super::built_groups::{BuiltGroups, SharedGroups};
+use super::built_groups::{BuiltGroups, HeldGroups, SharedGroups};
 use super::reduction::JoinReduction;
 use super::stream;
 use crate::error::Error;
@@ -113,7 +113,8 @@ impl GridJoinReduceExec {
             let consumer = MemoryConsumer::new("GridJoinReduceExec: rows");
             let reservation = consumer.register(context.memory_pool());
             let groups = rows.map(move |side| {
-                BuiltGroups::try_new(&reduction, side?, reservation).map(Arc::new).map_err(Arc::new)
+                let groups = BuiltGroups::try_new(&reduction, side?, reservation);
+                groups.map(|it| Arc::new(HeldGroups::new(it))).map_err(Arc::new)
             });
             groups.boxed().shared()
         };

@@ -3,7 +3,7 @@
 //! ```text
 //!   weighted_avg(value, weight)      cell  value                 row  weight
 //!   sum(value * area) FILTER (u > 0) cell  value                 row  area, if u > 0
-//!   avg(value), max(value)           cell  value                 row  1
+//!   avg(value), stddev(value)        cell  value                 row  1
 //!   count(*)                         cell  1                     row  1
 //! ```
 //!
@@ -21,6 +21,7 @@ use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::lookup::GridLookup;
 use crate::exec::matching::known_aggregate;
 use crate::exec::reduce::{Aggregate, Call};
+use crate::reduce::RequestedStats;
 
 /// A function of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,8 +50,8 @@ pub(super) struct ProductPlan {
     pub(super) rows: Vec<RowTerm>,
     /// The cell term and the row term of each product. The first is that of all pairs.
     pub(super) products: Vec<(usize, usize)>,
-    /// Whether the least and the greatest value of each product are wanted.
-    pub(super) extremes: Vec<(bool, bool)>,
+    /// The statistics of each product that are requested, besides counts and sums.
+    pub(super) requested: Vec<RequestedStats>,
     /// The aggregates, and the products that they are of.
     pub(super) calls: Vec<(Call, usize)>,
 }
@@ -95,9 +96,7 @@ impl ProductPlan {
                 }
             }
             let product = plan.product(cell, row);
-            let (min, max) = &mut plan.extremes[product];
-            *min |= kind == Call::Min;
-            *max |= kind == Call::Max;
+            plan.requested[product] = plan.requested[product].or(kind.requested());
             plan.calls.push((kind, product));
         }
         Some(plan)
@@ -107,7 +106,7 @@ impl ProductPlan {
     fn product(&mut self, cell: CellTerm, row: RowTerm) -> usize {
         let product = (at_or_push(&mut self.cells, cell), at_or_push(&mut self.rows, row));
         let product = at_or_push(&mut self.products, product);
-        self.extremes.resize(self.products.len(), (false, false));
+        self.requested.resize(self.products.len(), RequestedStats::default());
         product
     }
 }
@@ -175,6 +174,12 @@ impl Sides<'_> {
                 let (cell, is_exact) = self.double(arg)?;
                 let call = if name == "min" { Call::Min } else { Call::Max };
                 is_exact.then(|| (call, cell, RowTerm::default()))
+            }
+            (name @ ("var" | "var_pop" | "stddev" | "stddev_pop"), [arg])
+                if self.of(arg)? == Side::Cell && self.is_double(arg) =>
+            {
+                let (sample, root) = (!name.ends_with("_pop"), name.starts_with("stddev"));
+                Some((Call::Variance { sample, root }, self.cell(arg), RowTerm::default()))
             }
             ("sum", [arg]) if doubles => {
                 self.product(arg).map(|(cell, row)| (Call::Sum, cell, row))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
@@ -17,7 +17,7 @@ use crate::exec::GridLookupExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::lookup::GridLookup;
-use crate::exec::matching::{KeysByAxis, NumberedKeys, group_count};
+use crate::exec::matching::{KeysByAxis, NumberedKeys, group_count, may_fail};
 use crate::exec::reduce::{
     AccumulatePlan, Aggregate, Cuts, ReducePartition, as_planned, without_shared_groups,
 };
@@ -188,6 +188,14 @@ fn numbered(query: &JoinQuery, lookup: &GridLookup) -> Option<Numbered> {
         })
         .collect();
     let by_axis = KeysByAxis::try_new(&of_scan, &lookup.scan)?;
+    // Keys of the other side are evaluated for all rows that match a label, also if a condition leaves out all pairs of a row.
+    let has_condition = lookup.predicate.is_some() || query.predicate.is_some();
+    let built: Vec<_> = lookup.schema.fields()[lookup.scan.columns().len()..].to_vec();
+    let built_schema = Schema::new(built);
+    let fails = |key: &JoinKey| matches!(key, JoinKey::Built(key) if may_fail(key, &built_schema));
+    if has_condition && query.keys.iter().any(fails) {
+        return None;
+    }
     let NumberedKeys { groups, values } = by_axis.number()?;
     let (mut built, mut keys, mut next) = (vec![], vec![], 0);
     for key in &query.keys {

@@ -12,42 +12,55 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, UInt64Array};
-use arrow::compute::{cast, take};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, Float64Array};
+use arrow::compute::cast;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn};
 
+use super::cell_terms::{Positions, TermReaders, TermValues, of_chunk};
+use super::cell_tiles::{ChunkColumn, Offsets, over_axes, stride};
 use super::join_part::{Aggregated, JoinPart};
-use super::products::{CellTerm, ProductPlan};
+use super::products::ProductPlan;
 use crate::exec::blocks::columns;
-use crate::exec::chunks::OpenChunk;
-use crate::exec::columns::over_columns;
-use crate::exec::lookup::NONE;
+use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::yield_budget::YieldBudget;
-use crate::grid::ChunkTask;
+use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::{Assembler, RowBlocks};
 use crate::reduce::{
-    CellLanes, GroupStats, LANES, SparseEntry, SparseRows, SparseSums, WeightedStates,
+    CellLanes, GroupStats, LANES, RequestedStats, SparseRows, SparseRowsBuilder, SparseSums,
+    WeightedStates,
 };
 
-/// The matches of the cells of a column of chunks.
-struct ChunkColumn {
-    /// The offset of each cell with a match, among the selected cells of a chunk.
-    cells: Vec<usize>,
-    /// The matrix of each row term.
-    rows: Vec<SparseRows>,
+/// Whether a matrix is worth the time to make it: it is small, or it is applied at many positions and fits into the memory for
+/// groups.
+pub(super) fn is_worthwhile(
+    part: &JoinPart<'_>,
+    plan: &ProductPlan,
+    context: &TaskContext,
+) -> bool {
+    /// The positions from which on a matrix is faster than single pairs.
+    const POSITIONS: u64 = 2 * LANES as u64;
+    /// So many pairs take no time either way.
+    const FEW_PAIRS: u64 = 1 << 16;
+    let joined = joined(part);
+    let positions = |selection: &[AxisSelection]| {
+        let others = (0..selection.len()).filter(|axis| !joined.contains(axis));
+        others.map(|axis| selection[axis].count()).fold(1, u64::saturating_mul)
+    };
+    let all = positions(part.reduction.lookup.scan.plan().selection().axes());
+    let entries = part.built.pairs / all.max(1);
+    let bytes = entries.saturating_mul((plan.rows.len() * SparseRows::ENTRY_BYTES) as u64);
+    let config = GridfusionConfig::from_options(context.session_config().options());
+    part.built.pairs <= FEW_PAIRS
+        || positions(part.selection()) >= POSITIONS
+            && bytes <= config.optimizer.reduce_memory as u64
 }
 
-impl ChunkColumn {
-    fn bytes(&self) -> usize {
-        let rows = self.rows.iter().map(SparseRows::bytes).sum::<usize>();
-        self.cells.len() * size_of::<usize>() + rows
-    }
+/// The axes of the join.
+fn joined(part: &JoinPart<'_>) -> Vec<usize> {
+    part.reduction.lookup.keys.iter().map(|keys| keys.axis).collect()
 }
 
 /// Aggregates a partition. `weights` has per row term the weight of each row, and NaN for rows that do not count.
@@ -59,11 +72,15 @@ pub(super) async fn aggregate(
     context: &Arc<TaskContext>,
 ) -> Result<Aggregated> {
     let array = part.reduction.lookup.scan.array();
-    let joined: Vec<usize> = part.reduction.lookup.keys.iter().map(|keys| keys.axis).collect();
+    let joined = joined(part);
     let has_keys = !part.reduction.keys.is_empty();
     let places = if has_keys { part.places() } else { 1 };
-    let states = |(min, max): &(bool, bool)| SparseSums::new(places).with_extremes(*min, *max);
-    let mut sums: Vec<SparseSums> = plan.extremes.iter().map(states).collect();
+    let states = |requested: &RequestedStats| SparseSums::new(places).with(*requested);
+    let mut sums: Vec<SparseSums> = plan.requested.iter().map(states).collect();
+    part.reservation.try_grow(places * size_of::<usize>())?;
+    let mut builder = SparseRowsBuilder::new(places);
+    let mut readers = TermReaders::new(part, plan);
+    let needs_columns = readers.need_columns(plan);
     let mut assembler = Assembler::new(array);
     let mut reader = part.reader(context);
     // By the places of the chunks along the axes of the join, and the strides of these.
@@ -79,29 +96,38 @@ pub(super) async fn aggregate(
             reader.release(open)?;
             continue;
         };
-        // A column of values may be a copy.
-        let bytes = (block.rows() as usize).saturating_mul(9 * part.sources.len());
-        part.reservation.try_resize(held.saturating_add(bytes))?;
-        let values = columns(array, &mut assembler, &part.sources, &open, &block)?;
-        // Chunks at the end of other axes are shorter, so offsets differ.
-        let strides = joined.iter().map(|axis| stride(&open.task, *axis) as u64);
-        let column = joined.iter().map(|axis| open.task.coordinates[*axis]).chain(strides);
-        let column: Vec<u64> = column.collect();
+        let column = key(&joined, &open.task);
         if !known.contains_key(&column) {
             if !is_shared {
                 known.clear();
                 held = base;
+                part.reservation.try_resize(held)?;
             }
-            let made = chunk_column(part, &joined, weights, &open.task);
-            held += made.bytes();
-            part.reservation.try_resize(held.saturating_add(bytes))?;
+            let made = ChunkColumn::try_new(part, &joined, weights, &open.task, &mut builder);
+            let made = made.await?;
+            held += made.bytes;
+            part.matrices.add(1);
             known.insert(column.clone(), made);
         }
         let Some(column) = known.get(&column) else { return internal_err!("no column of chunks") };
+        let rows = block.rows() as usize;
+        // A column of values may be a copy, and so is an evaluated term.
+        let width = if needs_columns { 9 * (part.sources.len() + plan.cells.len()) } else { 0 };
+        let tile = column.tiles.iter().map(|tile| tile.selected.len()).max().unwrap_or_default();
+        let per_cell = plan.cells.len() * CellLanes::BYTES + TermValues::bytes_per_cell(part);
+        let bytes = rows.saturating_mul(width).saturating_add(tile * per_cell);
+        part.reservation.try_resize(held.saturating_add(bytes))?;
+        let values = match needs_columns {
+            true => columns(array, &mut assembler, &part.sources, &open, &block)?,
+            false => vec![],
+        };
+        let positions = Offsets::of(&others(&joined, &open.task), &open.task);
+        let is_dense = 4 * column.cells * positions.selected.len() >= rows;
+        let terms = of_chunk(part, plan, &mut readers, &open, &values, is_dense)?;
         timer.done();
-        add_chunk(part, plan, column, &joined, &open, &values, &mut sums, (metrics, &mut yields))
-            .await?;
-        drop(values);
+        let chunk = Chunk { part, plan, column, task: &open.task, positions, terms };
+        chunk.add(&joined, &mut sums, metrics, &mut yields).await?;
+        drop(chunk);
         yields.spend(open.task.cells()).await;
         reader.release(open)?;
     }
@@ -109,187 +135,68 @@ pub(super) async fn aggregate(
     finish(part, plan, &sums)
 }
 
-/// Returns the sums of the numbers that each of some axes gives to its selected positions, in row-major order.
-fn over_axes(axes: &[usize], numbers: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
-    let mut all = vec![0];
-    for axis in axes {
-        let inner = numbers(*axis);
-        all = all.iter().flat_map(|outer| inner.iter().map(move |it| outer + it)).collect();
-    }
-    all
-}
-
-/// Returns the distance of neighbours along an axis, among the selected cells of a chunk.
-fn stride(task: &ChunkTask, axis: usize) -> usize {
-    task.selection[axis + 1..].iter().map(|axis| axis.count() as usize).product()
-}
-
-/// Returns the offsets of the selected positions of an axis, among the selected cells of a chunk.
-fn offsets(task: &ChunkTask, axis: usize) -> Vec<usize> {
-    let stride = stride(task, axis);
-    (0..task.selection[axis].count() as usize).map(|at| at * stride).collect()
-}
-
-/// Finds the matches of the cells of a column of chunks.
-fn chunk_column(
-    part: &JoinPart<'_>,
-    joined: &[usize],
-    weights: &[Vec<f64>],
-    task: &ChunkTask,
-) -> ChunkColumn {
-    let grid = part.reduction.lookup.scan.array().grid();
-    let offsets = over_axes(joined, |axis| offsets(task, axis));
-    let matched = over_axes(joined, |axis| part.matches.table.parts_of(axis, grid, task));
-    let keyed = over_axes(joined, |axis| part.table.parts_of(axis, grid, task));
-    let firsts = part.matches.firsts(&matched);
-    let (mut cells, mut entries) = (vec![], vec![vec![]; weights.len()]);
-    for ((offset, keyed), first) in offsets.into_iter().zip(keyed).zip(firsts) {
-        if first == NONE {
-            continue;
-        }
-        let cell = cells.len() as u32;
-        cells.push(offset);
-        let mut row = first;
-        while row != NONE {
-            let place = part.place_of(row) + keyed;
-            for (weights, entries) in weights.iter().zip(&mut entries) {
-                let weight = weights[row as usize];
-                if !weight.is_nan() {
-                    entries.push(SparseEntry { place, cell, weight });
-                }
-            }
-            row = part.matches.next(row);
-        }
-    }
-    ChunkColumn { cells, rows: entries.into_iter().map(SparseRows::new).collect() }
-}
-
-/// Adds the cells of a chunk.
-#[expect(clippy::too_many_arguments, reason = "the chunk, its matrix, and the states")]
-async fn add_chunk(
-    part: &JoinPart<'_>,
-    plan: &ProductPlan,
-    column: &ChunkColumn,
-    joined: &[usize],
-    open: &OpenChunk,
-    values: &[ArrayRef],
-    sums: &mut [SparseSums],
-    (metrics, yields): (&ScanMetrics, &mut YieldBudget),
-) -> Result<()> {
-    if column.cells.is_empty() {
-        return Ok(());
-    }
-    let task = &open.task;
-    let grid = part.reduction.lookup.scan.array().grid();
-    let others: Vec<usize> =
-        (0..task.selection.len()).filter(|axis| !joined.contains(axis)).collect();
-    let positions = over_axes(&others, |axis| offsets(task, axis));
-    let places = over_axes(&others, |axis| part.table.parts_of(axis, grid, task));
-    let entries = column.rows.iter().map(SparseRows::len).sum::<usize>() as u64;
-    let mut lanes = vec![CellLanes::default(); plan.cells.len()];
-    for (positions, places) in positions.chunks(LANES).zip(places.chunks(LANES)) {
-        let timer = metrics.baseline.elapsed_compute().timer();
-        for (term, lanes) in plan.cells.iter().zip(&mut lanes) {
-            gather(part, term, values, &column.cells, positions, lanes)?;
-        }
-        for ((cell, row), sums) in plan.products.iter().zip(&mut *sums) {
-            let (term, rows) = (&plan.cells[*cell], &column.rows[*row]);
-            match term {
-                CellTerm { value: None, filter: None } => rows.add_ones(places, sums),
-                _ => rows.add(&lanes[*cell], places, sums),
-            }
-        }
-        timer.done();
-        yields.spend(entries * positions.len() as u64).await;
-    }
-    Ok(())
-}
-
-/// Fills in the values of a term at some positions.
-fn gather(
-    part: &JoinPart<'_>,
-    term: &CellTerm,
-    values: &[ArrayRef],
-    cells: &[usize],
-    positions: &[usize],
-    lanes: &mut CellLanes,
-) -> Result<()> {
-    match term {
-        CellTerm { value: None, filter: None } => return Ok(()),
-        CellTerm { value: Some(value), filter: None } => {
-            if let Some(column) = plain(part, value) {
-                return gather_column(&values[column], cells, positions, lanes);
-            }
-        }
-        CellTerm { .. } => {}
-    }
-    let at = cells.iter().flat_map(|cell| positions.iter().map(move |at| (cell + at) as u64));
-    let at = UInt64Array::from_iter_values(at);
-    let rows = at.len();
-    let taken = values.iter().map(|column| Ok(take(column, &at, None)?));
-    let batch = part.batch(taken.collect::<Result<_>>()?, rows)?;
-    let passes = term.filter.as_ref().map(|filter| part.passing(filter, &batch)).transpose()?;
-    let value = match &term.value {
-        Some(value) => {
-            let value = over_columns(value, &part.columns)?.evaluate(&batch)?.into_array(rows)?;
-            if *value.data_type() != DataType::Float64 {
-                return internal_err!("a product of a {}", value.data_type());
-            }
-            Some(value)
-        }
-        None => None,
-    };
-    let doubles = value.as_ref().map(|it| it.as_primitive::<arrow::datatypes::Float64Type>());
-    let count = positions.len();
-    lanes.fill(cells.len(), count, |cell, lane| {
-        let at = cell * count + lane;
-        if passes.as_ref().is_some_and(|passes| !passes.value(at)) {
-            return None;
-        }
-        match doubles {
-            Some(doubles) => doubles.is_valid(at).then(|| doubles.value(at)),
-            None => Some(1.0),
-        }
+/// Returns a key of the chunks that have the same cells along the axes of the join. Chunks at the end of other axes are shorter, so
+/// offsets differ.
+fn key(joined: &[usize], task: &ChunkTask) -> Vec<u64> {
+    let coordinates = joined.iter().map(|axis| task.coordinates[*axis]);
+    let strides = joined.iter().flat_map(|axis| {
+        [stride(task, *axis, AxisSelection::count), stride(task, *axis, AxisSelection::len)]
     });
-    Ok(())
+    coordinates.chain(strides.map(|it| it as u64)).collect()
 }
 
-/// Returns the position of the column that an expression is, possibly as doubles.
-fn plain(part: &JoinPart<'_>, expr: &PhysicalExprRef) -> Option<usize> {
-    let column = match expr.downcast_ref::<CastExpr>() {
-        Some(cast) => cast.expr(),
-        None => expr,
-    };
-    let column = column.downcast_ref::<PhysicalColumn>()?;
-    let field = part.reduction.lookup.scan.schema_ref().field(column.index()).data_type().clone();
-    let is_number = field.is_integer() || matches!(field, DataType::Float32 | DataType::Float64);
-    is_number.then(|| part.columns.binary_search(&column.index()).ok()).flatten()
+fn others(joined: &[usize], task: &ChunkTask) -> Vec<usize> {
+    (0..task.selection.len()).filter(|axis| !joined.contains(axis)).collect()
 }
 
-/// Fills in the values of a column of numbers.
-fn gather_column(
-    column: &ArrayRef,
-    cells: &[usize],
-    positions: &[usize],
-    lanes: &mut CellLanes,
-) -> Result<()> {
-    use arrow::datatypes as types;
-    macro_rules! each {
-        ($($data_type:ident => $arrow:ident),*) => {
-            match column.data_type() {
-                $(DataType::$data_type => {
-                    let column = column.as_primitive::<types::$arrow>();
-                    lanes.gather(column, cells, positions, |it| it as f64);
-                })*
-                other => return internal_err!("a product of a {other}"),
+/// A chunk, with the matrix of its cells.
+struct Chunk<'a> {
+    part: &'a JoinPart<'a>,
+    plan: &'a ProductPlan,
+    column: &'a ChunkColumn,
+    task: &'a ChunkTask,
+    /// The positions along the axes that are not joined.
+    positions: Offsets,
+    terms: Vec<TermValues<'a>>,
+}
+
+impl Chunk<'_> {
+    /// Adds the cells to the sums.
+    async fn add(
+        &self,
+        joined: &[usize],
+        sums: &mut [SparseSums],
+        metrics: &ScanMetrics,
+        yields: &mut YieldBudget,
+    ) -> Result<()> {
+        let grid = self.part.reduction.lookup.scan.array().grid();
+        let others = others(joined, self.task);
+        let places = over_axes(&others, |axis| self.part.table.parts_of(axis, grid, self.task));
+        let mut lanes = vec![CellLanes::default(); self.terms.len()];
+        for tile in &self.column.tiles {
+            let entries = tile.rows.iter().map(SparseRows::len).sum::<usize>() as u64;
+            for (at, places) in places.chunks(LANES).enumerate() {
+                let timer = metrics.baseline.elapsed_compute().timer();
+                let at = at * LANES..at * LANES + places.len();
+                let positions = Positions {
+                    selected: &self.positions.selected[at.clone()],
+                    stored: &self.positions.stored[at],
+                };
+                for (term, lanes) in self.terms.iter().zip(&mut lanes) {
+                    term.fill(self.part, tile, &positions, lanes)?;
+                }
+                for ((cell, row), sums) in self.plan.products.iter().zip(&mut *sums) {
+                    match self.terms[*cell] {
+                        TermValues::Ones => tile.rows[*row].add_ones(places, sums),
+                        _ => tile.rows[*row].add(&lanes[*cell], places, sums),
+                    }
+                }
+                timer.done();
+                yields.spend(entries * places.len() as u64).await;
             }
-        };
+        }
+        Ok(())
     }
-    each!(
-        Float64 => Float64Type, Float32 => Float32Type, Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type,
-        Int64 => Int64Type, UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type
-    );
-    Ok(())
 }
 
 /// Returns the columns of the aggregates of the groups that have pairs.
@@ -306,15 +213,18 @@ fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: &[SparseSums]) -> Resul
     };
     let mut stats: Vec<GroupStats> = sums
         .iter()
-        .zip(&plan.extremes)
-        .map(|(of_product, (min, max))| {
+        .zip(&plan.requested)
+        .map(|(of_product, requested)| {
             let sums = of_places(&of_product.sums);
             let weights = of_places(&of_product.weights);
             GroupStats {
                 counts: places.iter().map(|place| of_product.counts[*place]).collect(),
                 sums: Some(sums.clone()),
-                mins: extremes(*min, &of_product.mins),
-                maxs: extremes(*max, &of_product.maxs),
+                mins: extremes(requested.min, &of_product.mins),
+                maxs: extremes(requested.max, &of_product.maxs),
+                spreads: requested
+                    .spread
+                    .then(|| places.iter().map(|place| of_product.spreads[*place]).collect()),
                 weighted: Some(WeightedStates { sums, weights }),
                 ..GroupStats::default()
             }

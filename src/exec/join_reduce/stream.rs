@@ -7,7 +7,7 @@ use arrow::compute::take;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt};
 
@@ -34,23 +34,45 @@ pub(super) fn reduce(
     let scan_metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let (schema, metrics) = (Arc::clone(&reduction.schema), metrics.clone());
     let opened = async move {
-        let built = groups.await.map_err(DataFusionError::Shared)?;
-        if is_worthwhile(&reduction, &built, &context) {
-            let partition =
-                PartitionReducer { reduction: &reduction, built, partition, context: &context };
-            // Nothing is yielded before the last chunk, so until then the work can start again.
-            match partition.into_stream(scan_metrics).await {
-                Err(error) if is_exhausted(&error) => {
-                    log::debug!("no memory for the groups of a join, aggregating rows: {error}");
-                }
-                reduced => return reduced,
+        // Nothing is yielded before the last chunk, so until then the work can start again.
+        let matrices = MetricBuilder::new(&metrics).counter("matrices", partition);
+        let counters = (scan_metrics, matrices);
+        match reduced(&reduction, groups, partition, counters, &context).await {
+            Ok(Some(groups)) => return Ok(groups),
+            Ok(None) => {}
+            Err(error) if is_exhausted(&error) => {
+                log::debug!("no memory for the groups of a join, aggregating rows: {error}");
             }
+            Err(error) => return Err(error),
         }
         let part = Arc::new(reduction.part(partition));
         let rows = reduction.over_rows(lookup.of_part(part, &metrics)?)?;
         rows.execute(0, context)
     };
     stream_of(schema, futures::stream::once(opened).try_flatten())
+}
+
+/// Reduces a partition; `None` if rows are better. If this fails or is not worthwhile, the groups of the other side are released.
+async fn reduced(
+    reduction: &Arc<JoinReduction>,
+    groups: SharedGroups,
+    partition: usize,
+    counters: (ScanMetrics, Count),
+    context: &Arc<TaskContext>,
+) -> Result<Option<SendableRecordBatchStream>> {
+    let held = groups.await.map_err(DataFusionError::Shared)?;
+    let Some(built) = held.get() else { return Ok(None) };
+    let reduced = match is_worthwhile(reduction, &built, context) {
+        true => {
+            let reducer = PartitionReducer { reduction, built, partition, context };
+            reducer.into_stream(counters).await.map(Some)
+        }
+        false => Ok(None),
+    };
+    if !matches!(reduced, Ok(Some(_))) {
+        held.release();
+    }
+    reduced
 }
 
 /// Whether the groups fit in the allowed memory, and large tables have no more groups than there are pairs. Hashing needs memory
@@ -74,13 +96,18 @@ struct PartitionReducer<'a> {
 
 impl PartitionReducer<'_> {
     /// Aggregates the partition, and returns its groups as a stream that does no more work.
-    async fn into_stream(self, metrics: ScanMetrics) -> Result<SendableRecordBatchStream> {
+    async fn into_stream(
+        self,
+        (metrics, matrices): (ScanMetrics, Count),
+    ) -> Result<SendableRecordBatchStream> {
         let Self { reduction, built, partition, context } = self;
         let consumer = MemoryConsumer::new(format!("GridJoinReduceExec[{partition}]"));
         let reservation = consumer.register(context.memory_pool());
-        let part = JoinPart::try_new(reduction, built, partition, reservation, &metrics)?;
+        let part = JoinPart::try_new(reduction, built, partition, reservation, &metrics, matrices)?;
         let weights = part.built.weights.as_deref();
-        let (aggregates, places) = match reduction.products.as_ref().zip(weights) {
+        let products = reduction.products.as_ref().zip(weights);
+        let products = products.filter(|(plan, _)| sparse::is_worthwhile(&part, plan, context));
+        let (aggregates, places) = match products {
             Some((plan, weights)) => {
                 sparse::aggregate(&part, plan, weights, &metrics, context).await?
             }

@@ -63,7 +63,7 @@ impl Call {
     }
 
     /// Returns the statistics that the call needs of a member.
-    pub(super) fn requested(self) -> RequestedStats {
+    pub(in crate::exec) fn requested(self) -> RequestedStats {
         RequestedStats {
             sum: self.needs_sums(),
             wide_sum: self == Self::WideSum,

@@ -74,7 +74,7 @@ pub(super) use accumulate::{AccumulatePlan, Accumulators};
 pub(super) use call::Call;
 pub(super) use group_pruning::elements;
 pub use node::GridReduceExec;
-pub(super) use number::is_never_nan;
+pub(super) use number::{is_never_nan, number_of};
 pub(super) use partition_blocks::is_exhausted;
 pub(super) use partitions::{Cuts, ReducePartition, as_planned, without_shared_groups};
 pub(super) use query::Aggregate;

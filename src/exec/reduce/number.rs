@@ -39,7 +39,10 @@ pub(super) fn is_never_null(expr: &PhysicalExprRef, scan: &GridScanExec) -> bool
 ///
 /// DataFusion adds such casts: `avg(value)` of singles is `avg(CAST(value AS Float64))`. The kernels read
 /// stored elements and widen them one by one.
-pub(super) fn number_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, DataType)> {
+pub(in crate::exec) fn number_of(
+    expr: &PhysicalExprRef,
+    scan: &GridScanExec,
+) -> Option<(usize, DataType)> {
     let type_of = |value: usize| scan.array().value(value).data_type();
     if let Some(value) = plain_value(expr, scan) {
         return type_of(value).is_numeric().then(|| (value, type_of(value)));

@@ -6,6 +6,7 @@ mod arrays;
 mod infinities;
 /// Random aggregations above joins that look up rows.
 mod join_reduce;
+mod join_reduce_limits;
 /// Random joins that look up rows by label.
 mod lookups;
 /// The plans of joins, and what they read.

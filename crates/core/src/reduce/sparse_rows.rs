@@ -16,11 +16,11 @@
 //!
 //! A cell without a value counts nowhere. Its lane has the value 0, which adds nothing because weights are finite.
 
-use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use multiversion::multiversion;
 
-/// The number of positions that are added at once.
-pub const LANES: usize = 8;
+use super::cell_lanes::{CellLanes, LANES};
+use super::group_stats::RequestedStats;
+use super::moments::Moments;
 
 /// An entry of the matrix: a cell in a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,10 +36,11 @@ pub struct SparseEntry {
 /// A sparse matrix of groups by cells, in compressed rows.
 ///
 /// ```
-/// use gridfusion_core::reduce::{CellLanes, SparseEntry, SparseRows, SparseSums};
+/// use gridfusion_core::reduce::{CellLanes, SparseEntry, SparseRowsBuilder, SparseSums};
 ///
 /// let entry = |place, cell, weight| SparseEntry { place, cell, weight };
-/// let rows = SparseRows::new(vec![entry(3, 1, 2.0), entry(0, 0, 0.5), entry(0, 1, 1.0)]);
+/// let entries = [entry(3, 1, 2.0), entry(0, 0, 0.5), entry(0, 1, 1.0)];
+/// let rows = SparseRowsBuilder::new(4).rows(entries.into_iter());
 /// let mut cells = CellLanes::default();
 /// // Two cells at one position.
 /// cells.fill(2, 1, |cell, _| Some([10.0, 4.0][cell]));
@@ -78,6 +79,8 @@ pub struct SparseSums {
     pub mins: Vec<f64>,
     /// The greatest values, of which NaN is the greatest; empty unless wanted. Negative infinity without a value.
     pub maxs: Vec<f64>,
+    /// The means and spreads of values, without weights; empty unless wanted.
+    pub spreads: Vec<Moments>,
 }
 
 impl SparseSums {
@@ -85,15 +88,20 @@ impl SparseSums {
     pub fn new(groups: usize) -> Self {
         let zeros = vec![0.0; groups];
         let (sums, weights) = (zeros.clone(), zeros);
-        Self { counts: vec![0; groups], sums, weights, mins: vec![], maxs: vec![] }
+        let counts = vec![0; groups];
+        Self { counts, sums, weights, ..Self::default() }
     }
 
-    /// Adds least values if `min`, and greatest values if `max`.
+    /// Adds the least values, the greatest values and the spreads that are requested.
     #[must_use = "the states are not changed in place"]
-    pub fn with_extremes(self, min: bool, max: bool) -> Self {
+    pub fn with(self, requested: RequestedStats) -> Self {
         let groups = |wanted: bool| if wanted { self.counts.len() } else { 0 };
-        let (mins, maxs) = (vec![f64::NAN; groups(min)], vec![f64::NEG_INFINITY; groups(max)]);
-        Self { mins, maxs, ..self }
+        Self {
+            mins: vec![f64::NAN; groups(requested.min)],
+            maxs: vec![f64::NEG_INFINITY; groups(requested.max)],
+            spreads: vec![Moments::default(); groups(requested.spread)],
+            ..self
+        }
     }
 
     fn add(&mut self, place: usize, count: u64, sum: f64, weights: f64) {
@@ -103,83 +111,57 @@ impl SparseSums {
     }
 }
 
-/// The values of gathered cells at up to [`LANES`] positions.
-#[derive(Debug, Clone, Default)]
-pub struct CellLanes {
-    /// Per cell a value per position; 0 without a value.
-    values: Vec<[f64; LANES]>,
-    /// Per cell 1 for each position with a value, and 0 for the others. Empty if all have one.
-    known: Vec<[f64; LANES]>,
+/// Makes matrices of the same groups, one after another.
+#[derive(Debug)]
+pub struct SparseRowsBuilder {
+    /// The entries of each place while a matrix is made, then the index of the next one.
+    counts: Vec<usize>,
 }
 
-impl CellLanes {
-    /// Fills in the values of `cells` at `lanes` positions. `value` takes the number of the cell and that of the position.
-    pub fn fill(
-        &mut self,
-        cells: usize,
-        lanes: usize,
-        value: impl Fn(usize, usize) -> Option<f64>,
-    ) {
-        self.values.clear();
-        self.known.clear();
-        for cell in 0..cells {
-            let (mut values, mut known) = ([0.0; LANES], [0.0; LANES]);
-            for (lane, (to, is_known)) in values.iter_mut().zip(&mut known).take(lanes).enumerate()
-            {
-                if let Some(value) = value(cell, lane) {
-                    (*to, *is_known) = (value, 1.0);
-                }
-            }
-            self.values.push(values);
-            self.known.push(known);
-        }
+impl SparseRowsBuilder {
+    /// Makes a builder for so many groups.
+    pub fn new(groups: usize) -> Self {
+        Self { counts: vec![0; groups] }
     }
 
-    /// Fills in numbers of a column as doubles. The index of an element is the sum of the offsets of its cell and its position.
-    pub fn gather<T: ArrowPrimitiveType>(
-        &mut self,
-        column: &PrimitiveArray<T>,
-        cells: &[usize],
-        positions: &[usize],
-        double: impl Fn(T::Native) -> f64,
-    ) {
-        let elements = column.values();
-        let number = |at: usize| double(elements[at]);
-        if let Some(nulls) = column.nulls().filter(|nulls| nulls.null_count() > 0) {
-            let known = |at: usize| nulls.is_valid(at).then(|| number(at));
-            self.fill(cells.len(), positions.len(), |cell, lane| {
-                known(cells[cell] + positions[lane])
-            });
-            return;
-        }
-        self.known.clear();
-        self.values.clear();
-        self.values.resize(cells.len(), [0.0; LANES]);
-        for (values, cell) in self.values.iter_mut().zip(cells) {
-            for (to, position) in values.iter_mut().zip(positions) {
-                *to = number(cell + position);
+    /// Sorts entries by their groups. Entries of a group stay in order. The entries are counted first, so their iterator runs twice.
+    ///
+    /// # Panics
+    /// Panics if an entry is of no group.
+    pub fn rows(&mut self, entries: impl Iterator<Item = SparseEntry> + Clone) -> SparseRows {
+        let mut places = vec![];
+        for entry in entries.clone() {
+            let count = &mut self.counts[entry.place];
+            if *count == 0 {
+                places.push(entry.place);
             }
+            *count += 1;
         }
+        places.sort_unstable();
+        let mut end = 0;
+        let mut runs: Vec<Run> = Vec::with_capacity(places.len());
+        for place in places {
+            let start = end;
+            end += std::mem::replace(&mut self.counts[place], start);
+            runs.push(Run { place, end, weights: 0.0 });
+        }
+        let (mut cells, mut weights) = (vec![0; end], vec![0.0; end]);
+        for entry in entries {
+            let at = &mut self.counts[entry.place];
+            (cells[*at], weights[*at]) = (entry.cell, entry.weight);
+            *at += 1;
+        }
+        let mut start = 0;
+        for run in &mut runs {
+            self.counts[run.place] = 0;
+            run.weights = weights[start..run.end].iter().sum();
+            start = run.end;
+        }
+        SparseRows { runs, cells, weights }
     }
 }
 
 impl SparseRows {
-    /// Sorts entries by their groups. Entries of a group stay in order.
-    pub fn new(mut entries: Vec<SparseEntry>) -> Self {
-        entries.sort_by_key(|entry| entry.place);
-        let mut runs: Vec<Run> = vec![];
-        for (at, entry) in entries.iter().enumerate() {
-            match runs.last_mut() {
-                Some(run) if run.place == entry.place => {
-                    (run.end, run.weights) = (at + 1, run.weights + entry.weight);
-                }
-                _ => runs.push(Run { place: entry.place, end: at + 1, weights: entry.weight }),
-            }
-        }
-        let cells = entries.iter().map(|entry| entry.cell).collect();
-        Self { runs, cells, weights: entries.iter().map(|entry| entry.weight).collect() }
-    }
-
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.cells.len()
@@ -190,18 +172,22 @@ impl SparseRows {
         self.cells.is_empty()
     }
 
-    /// Returns the bytes that the matrix takes.
-    pub fn bytes(&self) -> usize {
-        self.runs.len() * size_of::<Run>()
-            + self.cells.len() * (size_of::<u32>() + size_of::<f64>())
-    }
+    /// The bytes of an entry, besides those of its group.
+    pub const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f64>();
 
     /// Adds the values of cells at some positions, whose parts of places are `lanes`: at most [`LANES`].
     pub fn add(&self, cells: &CellLanes, lanes: &[usize], sums: &mut SparseSums) {
-        if cells.known.is_empty() {
-            add_known(self, cells, lanes, sums);
-        } else {
-            add_some(self, cells, lanes, sums);
+        match (cells.known.is_empty(), cells.width) {
+            (true, 1) => add_known::<1>(self, cells, lanes, sums),
+            (true, _) => add_known::<LANES>(self, cells, lanes, sums),
+            (false, 1) => add_some::<1>(self, cells, lanes, sums),
+            (false, _) => add_some::<LANES>(self, cells, lanes, sums),
+        }
+        if !sums.spreads.is_empty() {
+            match cells.width {
+                1 => add_spreads::<1>(self, cells, lanes, &mut sums.spreads),
+                _ => add_spreads::<LANES>(self, cells, lanes, &mut sums.spreads),
+            }
         }
         if !sums.mins.is_empty() {
             let (add, unknown) = (f64::min, f64::NAN);
@@ -222,16 +208,14 @@ impl SparseRows {
         unknown: f64,
         add: impl Fn(f64, f64) -> f64,
     ) {
-        let mut start = 0;
+        let (width, mut start) = (cells.width, 0);
         for run in &self.runs {
             let mut found = [unknown; LANES];
             for cell in &self.cells[start..run.end] {
-                let cell = *cell as usize;
-                let known = cells.known.get(cell);
-                for lane in 0..LANES {
-                    let is_known = known.is_none_or(|known| known[lane] > 0.0);
-                    let value = if is_known { cells.values[cell][lane] } else { unknown };
-                    found[lane] = add(found[lane], value);
+                for (lane, found) in found[..width].iter_mut().enumerate() {
+                    let at = *cell as usize * width + lane;
+                    let is_known = cells.known.get(at).is_none_or(|known| *known > 0.0);
+                    *found = add(*found, if is_known { cells.values[at] } else { unknown });
                 }
             }
             for (lane, found) in lanes.iter().zip(found) {
@@ -262,14 +246,18 @@ fn greatest(a: f64, b: f64) -> f64 {
 
 /// Adds cells that all have values.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
-fn add_known(rows: &SparseRows, cells: &CellLanes, lanes: &[usize], states: &mut SparseSums) {
-    let mut start = 0;
+fn add_known<const WIDTH: usize>(
+    rows: &SparseRows,
+    cells: &CellLanes,
+    lanes: &[usize],
+    states: &mut SparseSums,
+) {
+    let ((values, _), mut start) = (cells.values.as_chunks::<WIDTH>(), 0);
     for run in &rows.runs {
         let entries = rows.cells[start..run.end].iter().zip(&rows.weights[start..run.end]);
-        let mut sums = [0.0; LANES];
+        let mut sums = [0.0; WIDTH];
         for (cell, weight) in entries {
-            let values = &cells.values[*cell as usize];
-            for (sum, value) in sums.iter_mut().zip(values) {
+            for (sum, value) in sums.iter_mut().zip(&values[*cell as usize]) {
                 *sum += value * weight;
             }
         }
@@ -283,14 +271,20 @@ fn add_known(rows: &SparseRows, cells: &CellLanes, lanes: &[usize], states: &mut
 
 /// Adds cells of which some have no value.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
-fn add_some(rows: &SparseRows, cells: &CellLanes, lanes: &[usize], states: &mut SparseSums) {
-    let mut start = 0;
+fn add_some<const WIDTH: usize>(
+    rows: &SparseRows,
+    cells: &CellLanes,
+    lanes: &[usize],
+    states: &mut SparseSums,
+) {
+    let ((all_values, _), mut start) = (cells.values.as_chunks::<WIDTH>(), 0);
+    let (all_known, _) = cells.known.as_chunks::<WIDTH>();
     for run in &rows.runs {
         let entries = rows.cells[start..run.end].iter().zip(&rows.weights[start..run.end]);
-        let (mut sums, mut weights, mut counts) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        let (mut sums, mut weights, mut counts) = ([0.0; WIDTH], [0.0; WIDTH], [0.0; WIDTH]);
         for (cell, weight) in entries {
-            let (values, known) = (&cells.values[*cell as usize], &cells.known[*cell as usize]);
-            for lane in 0..LANES {
+            let (values, known) = (&all_values[*cell as usize], &all_known[*cell as usize]);
+            for lane in 0..WIDTH {
                 sums[lane] += values[lane] * weight;
                 weights[lane] += known[lane] * weight;
                 counts[lane] += known[lane];
@@ -303,13 +297,56 @@ fn add_some(rows: &SparseRows, cells: &CellLanes, lanes: &[usize], states: &mut 
     }
 }
 
+/// Adds the means and spreads of cells. A run takes two passes, so large means cost no digits of small spreads.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
+fn add_spreads<const WIDTH: usize>(
+    rows: &SparseRows,
+    cells: &CellLanes,
+    lanes: &[usize],
+    spreads: &mut [Moments],
+) {
+    let ((all_values, _), mut start) = (cells.values.as_chunks::<WIDTH>(), 0);
+    let (all_known, _) = cells.known.as_chunks::<WIDTH>();
+    for run in &rows.runs {
+        let of_run = &rows.cells[start..run.end];
+        let known = |cell: u32| all_known.get(cell as usize).copied().unwrap_or([1.0; WIDTH]);
+        let (mut counts, mut means) = ([0.0; WIDTH], [0.0; WIDTH]);
+        for cell in of_run {
+            let (values, known) = (&all_values[*cell as usize], known(*cell));
+            for lane in 0..WIDTH {
+                counts[lane] += known[lane];
+                means[lane] += values[lane];
+            }
+        }
+        for lane in 0..WIDTH {
+            means[lane] /= counts[lane].max(1.0);
+        }
+        let mut squares = [0.0; WIDTH];
+        for cell in of_run {
+            let (values, known) = (&all_values[*cell as usize], known(*cell));
+            for lane in 0..WIDTH {
+                let distance = if known[lane] > 0.0 { values[lane] - means[lane] } else { 0.0 };
+                squares[lane] += distance * distance;
+            }
+        }
+        for (lane, place) in lanes.iter().enumerate() {
+            let (count, mean, m2) = (counts[lane] as u64, means[lane], squares[lane]);
+            spreads[run.place + place].merge(Moments { count, mean, m2 });
+        }
+        start = run.end;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use arrow::array::Float32Array;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
     use super::*;
+    use crate::array::{NumberColumn, ReadOptions};
+    use crate::format::ElementType;
+    use crate::reduce::cell_reader;
+    use crate::tile::Tile;
 
     /// The same sums, entry by entry.
     fn naive(
@@ -347,26 +384,53 @@ mod tests {
             let lanes: Vec<usize> =
                 (0..rng.random_range(1..=LANES)).map(|_| rng.random_range(0..10)).collect();
             let nulls = if rng.random() { 0.3 } else { 0.0 };
-            // Cells are every third element, and positions are one element apart.
-            let len = cells as usize * 3 + LANES;
-            let column: Float32Array = (0..len)
+            // Cells are every third element, or follow one another. Positions are one element apart.
+            let step = if rng.random() { 3 } else { 1 };
+            let len = cells as usize * step + LANES;
+            let values: Vec<Option<f32>> = (0..len)
                 .map(|_| (!rng.random_bool(nulls)).then(|| rng.random_range(-8..9) as f32))
                 .collect();
-            let offsets: Vec<usize> = (0..cells as usize).map(|cell| cell * 3).collect();
+            let single = |cell: usize| cell * step..cell * step + 1;
+            let runs = match step {
+                1 => vec![0..cells as usize],
+                _ => (0..cells as usize).map(single).collect(),
+            };
             let positions: Vec<usize> = (0..lanes.len()).collect();
+            let bytes = values.iter().flat_map(|it| it.unwrap_or(f32::NAN).to_le_bytes());
+            let tile = Tile::fixed(bytes.collect::<Vec<u8>>().into(), 4);
+            let column = NumberColumn::with_nulls(ElementType::F32, &[], &ReadOptions::default());
+            let mut reader = cell_reader(&column).unwrap();
             let mut gathered = CellLanes::default();
-            gathered.gather(&column, &offsets, &positions, f64::from);
-            let rows = SparseRows::new(entries.clone());
-            let states = || SparseSums::new(60).with_extremes(true, true);
+            let opened = reader.open(&tile, nulls > 0.0);
+            opened.read(&runs, &positions, &mut gathered).unwrap();
+            let mut builder = SparseRowsBuilder::new(60);
+            builder.rows([SparseEntry { place: 7, cell: 0, weight: 1.0 }].into_iter());
+            let rows = builder.rows(entries.iter().copied());
+            let extremes = RequestedStats { min: true, max: true, ..RequestedStats::default() };
+            let states = || SparseSums::new(60).with(extremes);
             let (mut found, mut expected) = (states(), states());
             rows.add(&gathered, &lanes, &mut found);
-            let value = |cell: usize, lane: usize| {
-                let at = cell * 3 + lane;
-                column.is_valid(at).then(|| f64::from(column.value(at)))
-            };
+            let value = |cell: usize, lane: usize| values[cell * step + lane].map(f64::from);
             naive(&entries, &lanes, value, &mut expected);
             // NaN, which is the least of no value, does not equal itself.
             assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+            let spread = RequestedStats { spread: true, ..RequestedStats::default() };
+            let mut spreads = SparseSums::new(60).with(spread);
+            rows.add(&gathered, &lanes, &mut spreads);
+            for (place, found) in spreads.spreads.iter().enumerate() {
+                let of_place = entries.iter().flat_map(|entry| {
+                    let lanes = lanes.iter().enumerate();
+                    let lanes = lanes.filter(|(_, part)| entry.place + **part == place);
+                    lanes
+                        .filter_map(|(lane, _)| value(entry.cell as usize, lane))
+                        .collect::<Vec<_>>()
+                });
+                let all: Vec<f64> = of_place.collect();
+                let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
+                let m2: f64 = all.iter().map(|it| (it - mean) * (it - mean)).sum();
+                assert_eq!(found.count, all.len() as u64);
+                assert!((found.mean - mean).abs() < 1e-12 && (found.m2 - m2).abs() < 1e-9);
+            }
             let (mut found, mut expected) = (SparseSums::new(60), SparseSums::new(60));
             rows.add_ones(&lanes, &mut found);
             naive(&entries, &lanes, |_, _| Some(1.0), &mut expected);
@@ -377,16 +441,13 @@ mod tests {
     #[test]
     fn infinities_and_nan_stay_in_their_groups() {
         let entry = |place, cell, weight| SparseEntry { place, cell, weight };
-        let rows = SparseRows::new(vec![
-            entry(0, 0, 1.0),
-            entry(1, 1, 0.0),
-            entry(2, 2, 1.0),
-            entry(3, 3, 1.0),
-        ]);
+        let entries = [entry(0, 0, 1.0), entry(1, 1, 0.0), entry(2, 2, 1.0), entry(3, 3, 1.0)];
+        let rows = SparseRowsBuilder::new(4).rows(entries.into_iter());
         let mut cells = CellLanes::default();
         let values = [Some(f64::INFINITY), Some(f64::INFINITY), Some(f64::NAN), None];
         cells.fill(4, 1, |cell, _| values[cell]);
-        let mut sums = SparseSums::new(4).with_extremes(true, true);
+        let extremes = RequestedStats { min: true, max: true, ..RequestedStats::default() };
+        let mut sums = SparseSums::new(4).with(extremes);
         rows.add(&cells, &[0], &mut sums);
         assert!(sums.mins[0] == f64::INFINITY && sums.mins[2].is_nan() && sums.maxs[2].is_nan());
         assert!(sums.sums[0] == f64::INFINITY && sums.sums[1].is_nan() && sums.sums[2].is_nan());

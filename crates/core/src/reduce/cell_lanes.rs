@@ -1,0 +1,226 @@
+//! [`CellLanes`]: values of scattered cells at a few positions, side by side. [`CellReader`] reads them from tiles.
+//!
+//! ```text
+//!   tile      time 0   . a b . c .        cells of the matrix: offsets 1 to 2, and 4
+//!             time 1   . d e . f .        positions: offsets 0, 6
+//!
+//!   lanes     cell 0   a d                8 positions of a cell are added in few instructions
+//!             cell 1   b e
+//!             cell 2   c f
+//! ```
+
+use std::ops::Range;
+
+use multiversion::multiversion;
+
+use super::bounds::Bounds;
+use super::cell::Cell;
+use super::elements::{Elements, Stored};
+use super::keep::{Keep, KeepAll, Test};
+use crate::array::{Element, NumberColumn, for_element_type};
+use crate::error::{Error, Result};
+use crate::tile::Tile;
+
+/// The number of positions that are added at once.
+pub const LANES: usize = 8;
+
+/// The values of gathered cells at one position, or at up to [`LANES`] positions.
+#[derive(Debug, Clone, Default)]
+pub struct CellLanes {
+    /// The lanes of a cell: 1 or [`LANES`].
+    pub(super) width: usize,
+    /// Per cell a value per lane; 0 without a value.
+    pub(super) values: Vec<f64>,
+    /// Per cell 1 for each position with a value, and 0 for the others. Empty if all have one.
+    pub(super) known: Vec<f64>,
+}
+
+impl CellLanes {
+    /// The most bytes per cell.
+    pub const BYTES: usize = 2 * LANES * size_of::<f64>();
+
+    /// Fills in the values of `cells` at `positions` positions, at most [`LANES`]. `value` takes the number of the cell and that
+    /// of the position.
+    pub fn fill(
+        &mut self,
+        cells: usize,
+        positions: usize,
+        value: impl Fn(usize, usize) -> Option<f64>,
+    ) {
+        self.begin(cells, positions, true);
+        self.values.fill(0.0);
+        self.known.fill(0.0);
+        let lanes = self.values.chunks_exact_mut(self.width);
+        let lanes = lanes.zip(self.known.chunks_exact_mut(self.width));
+        for (cell, (values, known)) in lanes.enumerate() {
+            for (lane, (to, is_known)) in values.iter_mut().zip(known).take(positions).enumerate() {
+                if let Some(value) = value(cell, lane) {
+                    (*to, *is_known) = (value, 1.0);
+                }
+            }
+        }
+    }
+
+    /// Makes room for so many cells, whose values are those of before.
+    fn begin(&mut self, cells: usize, positions: usize, may_fail: bool) {
+        self.width = if positions == 1 { 1 } else { LANES };
+        let len = cells * self.width;
+        self.values.resize(len, 0.0);
+        self.known.resize(if may_fail { len } else { 0 }, 0.0);
+    }
+}
+
+/// Reads cells of the tiles of a variable.
+pub trait CellReader: Send {
+    /// Returns the cells of a tile. A tile that is no view is converted once.
+    fn open<'a>(&'a mut self, tile: &'a Tile, may_hold_nulls: bool) -> Box<dyn TileCells + 'a>;
+}
+
+/// The cells of one tile.
+pub trait TileCells: Send + Sync {
+    /// Reads runs of cells at up to [`LANES`] positions. The index of an element is the sum of the offsets of its cell and its
+    /// position.
+    ///
+    /// # Errors
+    /// `Internal` if the tile has no such cell.
+    fn read(
+        &self,
+        cells: &[Range<usize>],
+        positions: &[usize],
+        lanes: &mut CellLanes,
+    ) -> Result<()>;
+}
+
+/// Returns the reader of a variable; `None` if it stores numbers in a way that only columns show, such as packed.
+pub fn cell_reader(value: &NumberColumn) -> Option<Box<dyn CellReader>> {
+    for_element_type!(
+        value.element(),
+        T => Reader::<T>::boxed(value),
+        F16 => None
+    )
+}
+
+struct Reader<T: Element>
+where
+    T::Native: Cell,
+{
+    stored: Stored<T>,
+    elements: Elements<T>,
+}
+
+impl<T: Element> Reader<T>
+where
+    T::Native: Cell + Bounds,
+{
+    fn boxed(value: &NumberColumn) -> Option<Box<dyn CellReader>> {
+        let stored = Stored::<T>::of(value)?;
+        let elements = Elements::new(value);
+        stored.packing.is_none().then(|| Box::new(Self { stored, elements }) as _)
+    }
+}
+
+impl<T: Element> CellReader for Reader<T>
+where
+    T::Native: Cell + Bounds,
+{
+    fn open<'a>(&'a mut self, tile: &'a Tile, may_hold_nulls: bool) -> Box<dyn TileCells + 'a> {
+        let keep = match may_hold_nulls {
+            true => self.stored.keep(&Default::default()),
+            false => Keep::All,
+        };
+        let elements = self.elements.of_tile(tile, may_hold_nulls);
+        Box::new(Opened { elements, keep, is_repeated: tile.is_repeated() })
+    }
+}
+
+/// The elements of a tile.
+struct Opened<'a, T> {
+    elements: &'a [T],
+    keep: Keep<T>,
+    /// Whether the only element stands for all cells.
+    is_repeated: bool,
+}
+
+impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
+    fn read(
+        &self,
+        cells: &[Range<usize>],
+        positions: &[usize],
+        lanes: &mut CellLanes,
+    ) -> Result<()> {
+        let count = cells.iter().map(Range::len).sum();
+        if let ([element], true) = (self.elements, self.is_repeated) {
+            let value = self.keep.keeps(*element).then(|| element.to_f64());
+            lanes.fill(count, positions.len(), |_, _| value);
+            return Ok(());
+        }
+        let end = cells.iter().map(|run| run.end).max().unwrap_or_default();
+        let last = positions.iter().max().copied().unwrap_or_default();
+        if count > 0 && end + last > self.elements.len() {
+            return Err(Error::internal("a tile that is smaller than its chunk"));
+        }
+        lanes.begin(count, positions.len(), !matches!(self.keep, Keep::All));
+        match self.keep {
+            Keep::All => gather(self.elements, cells, positions, KeepAll, lanes),
+            Keep::Numbers => {
+                gather(self.elements, cells, positions, super::keep::Numbers, lanes);
+            }
+            Keep::Between(test) => gather(self.elements, cells, positions, test, lanes),
+            Keep::Interval(test) => gather(self.elements, cells, positions, test, lanes),
+            Keep::Nothing => lanes.fill(count, positions.len(), |_, _| None),
+        }
+        Ok(())
+    }
+}
+
+/// Copies elements to their lanes.
+fn gather<T: Cell, K: Test<T>>(
+    elements: &[T],
+    cells: &[Range<usize>],
+    positions: &[usize],
+    test: K,
+    lanes: &mut CellLanes,
+) {
+    match positions {
+        [] => {}
+        [position] => gather_lanes::<T, K, 1>(elements, cells, [*position], test, lanes),
+        // Lanes behind the last position repeat it, and are not used.
+        [.., last] => {
+            let positions = std::array::from_fn(|lane| *positions.get(lane).unwrap_or(last));
+            gather_lanes::<T, K, LANES>(elements, cells, positions, test, lanes);
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
+fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
+    elements: &[T],
+    cells: &[Range<usize>],
+    positions: [usize; WIDTH],
+    test: K,
+    lanes: &mut CellLanes,
+) {
+    let (mut values, _) = lanes.values.as_chunks_mut::<WIDTH>();
+    let (mut known, _) = lanes.known.as_chunks_mut::<WIDTH>();
+    for run in cells {
+        let rows = positions.map(|position| &elements[position + run.start..][..run.len()]);
+        let of_run;
+        (of_run, values) = values.split_at_mut(run.len());
+        if !K::MAY_FAIL {
+            for (cell, values) in of_run.iter_mut().enumerate() {
+                *values = rows.map(|row| row[cell].to_f64());
+            }
+            continue;
+        }
+        let known_of_run;
+        (known_of_run, known) = known.split_at_mut(run.len());
+        for (cell, (values, known)) in of_run.iter_mut().zip(known_of_run).enumerate() {
+            let found = rows.map(|row| row[cell]);
+            for lane in 0..WIDTH {
+                let keeps = test.keeps(found[lane]);
+                values[lane] = if keeps { found[lane].to_f64() } else { 0.0 };
+                known[lane] = f64::from(u8::from(keeps));
+            }
+        }
+    }
+}

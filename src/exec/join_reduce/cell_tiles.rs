@@ -1,0 +1,146 @@
+//! [`ChunkColumn`]: the cells of a column of chunks that have a match, and the matrix of their weights.
+//!
+//! ```text
+//!   cells with a match   0 … 2047 │ 2048 … 4095 │ 4096 …        a tile's values fit into the cache of a processor
+//!   matrix of each tile  groups × cells
+//! ```
+
+use std::ops::Range;
+
+use super::join_part::JoinPart;
+use crate::exec::lookup::NONE;
+use crate::exec::yield_budget::YieldBudget;
+use crate::grid::{AxisSelection, ChunkTask};
+use crate::reduce::{SparseEntry, SparseRows, SparseRowsBuilder};
+use datafusion::error::Result;
+
+/// The most cells of a tile.
+const CELLS: usize = 2048;
+
+/// The matches of the cells of a column of chunks.
+pub(super) struct ChunkColumn {
+    pub(super) tiles: Vec<CellTile>,
+    /// The number of cells with a match.
+    pub(super) cells: usize,
+    /// The memory that is reserved for the tiles.
+    pub(super) bytes: usize,
+}
+
+/// Some cells with a match.
+#[derive(Default)]
+pub(super) struct CellTile {
+    /// The offset of each cell among the selected cells of a chunk.
+    pub(super) selected: Vec<usize>,
+    /// The offsets of the cells among all cells of a chunk, in runs.
+    pub(super) stored: Vec<Range<usize>>,
+    /// The matrix of each row term.
+    pub(super) rows: Vec<SparseRows>,
+}
+
+/// Offsets of positions along some axes of a chunk, in row-major order.
+pub(super) struct Offsets {
+    pub(super) selected: Vec<usize>,
+    pub(super) stored: Vec<usize>,
+}
+
+impl Offsets {
+    /// Returns those of all selected positions.
+    pub(super) fn of(axes: &[usize], task: &ChunkTask) -> Self {
+        let selected = |axis: usize| {
+            let stride = stride(task, axis, AxisSelection::count);
+            (0..task.selection[axis].count() as usize).map(|at| at * stride).collect()
+        };
+        let stored = |axis: usize| {
+            let stride = stride(task, axis, AxisSelection::len);
+            let positions = task.selection[axis].ranges().iter().cloned().flatten();
+            positions.map(|at| at as usize * stride).collect()
+        };
+        Self { selected: over_axes(axes, selected), stored: over_axes(axes, stored) }
+    }
+}
+
+/// Returns the distance of neighbours along an axis of a chunk, whose axes have these lengths.
+pub(super) fn stride(task: &ChunkTask, axis: usize, len: impl Fn(&AxisSelection) -> u64) -> usize {
+    task.selection[axis + 1..].iter().map(|axis| len(axis) as usize).product()
+}
+
+/// Returns the sums of the numbers that each of some axes gives to its selected positions, in row-major order.
+pub(super) fn over_axes(axes: &[usize], numbers: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    let mut all = vec![0];
+    for axis in axes {
+        let inner = numbers(*axis);
+        all = all.iter().flat_map(|outer| inner.iter().map(move |it| outer + it)).collect();
+    }
+    all
+}
+
+/// Puts offsets together that follow one another.
+fn runs(offsets: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = vec![];
+    for offset in offsets {
+        match runs.last_mut() {
+            Some(run) if run.end == offset => run.end += 1,
+            _ => runs.push(offset..offset + 1),
+        }
+    }
+    runs
+}
+
+impl ChunkColumn {
+    /// Finds the matches of the cells of a column of chunks. `weights` has per row term the weight of each row, and NaN for rows that
+    /// do not count.
+    ///
+    /// # Errors
+    /// If the memory pool refuses memory.
+    pub(super) async fn try_new(
+        part: &JoinPart<'_>,
+        joined: &[usize],
+        weights: &[Vec<f64>],
+        task: &ChunkTask,
+        builder: &mut SparseRowsBuilder,
+    ) -> Result<Self> {
+        let all = joined.iter().map(|axis| task.selection[*axis].count() as usize).product();
+        let reserved = part.reservation.size();
+        // Two offsets, two places and the first match of each cell.
+        part.reservation.try_grow(4 * size_of::<usize>() * all + size_of::<u32>() * all)?;
+        let grid = part.reduction.lookup.scan.array().grid();
+        let offsets = Offsets::of(joined, task);
+        let matched = over_axes(joined, |axis| part.matches.table.parts_of(axis, grid, task));
+        let keyed = over_axes(joined, |axis| part.table.parts_of(axis, grid, task));
+        let firsts = part.matches.firsts(&matched);
+        let (firsts, keyed) = (&firsts, &keyed);
+        let cells: Vec<usize> = (0..all).filter(|cell| firsts[*cell] != NONE).collect();
+        let (mut tiles, mut yields) = (vec![], YieldBudget::default());
+        let mut bytes = 2 * size_of::<usize>() * cells.len();
+        for cells in cells.chunks(CELLS) {
+            let pairs = cells.iter().enumerate().flat_map(|(number, cell)| {
+                let mut row = firsts[*cell];
+                std::iter::from_fn(move || {
+                    let found = row;
+                    (found != NONE).then(|| row = part.matches.next(found))?;
+                    Some((number, part.place_of(found) + keyed[*cell], found as usize))
+                })
+            });
+            let count = pairs.clone().count();
+            let of_tile = weights.len() * count * SparseRows::ENTRY_BYTES;
+            part.reservation.try_grow(of_tile)?;
+            bytes += of_tile;
+            let rows = weights.iter().map(|weights| {
+                let entries = pairs.clone().map(|(cell, place, row)| SparseEntry {
+                    place,
+                    cell: cell as u32,
+                    weight: weights[row],
+                });
+                builder.rows(entries.filter(|entry| !entry.weight.is_nan()))
+            });
+            tiles.push(CellTile {
+                rows: rows.collect(),
+                selected: cells.iter().map(|cell| offsets.selected[*cell]).collect(),
+                stored: runs(cells.iter().map(|cell| offsets.stored[*cell])),
+            });
+            yields.spend(4 * count as u64).await;
+        }
+        part.reservation.try_resize(reserved + bytes)?;
+        Ok(Self { tiles, cells: cells.len(), bytes })
+    }
+}
