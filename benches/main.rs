@@ -23,6 +23,7 @@ mod open;
 mod peers;
 mod prune;
 mod reduce;
+mod regions;
 mod remote;
 mod scan;
 mod side_by_side;
@@ -36,7 +37,7 @@ use std::process::{Command, ExitCode};
 
 use common::{support, words};
 
-const BENCHES: [(&str, fn()); 17] = [
+const BENCHES: [(&str, fn()); 18] = [
     ("cluster", cluster::main),
     ("coordinates", coordinates::main),
     ("formats", formats::main),
@@ -46,6 +47,7 @@ const BENCHES: [(&str, fn()); 17] = [
     ("peers", peers::main),
     ("prune", prune::main),
     ("reduce", reduce::main),
+    ("regions", regions::main),
     ("remote", remote::main),
     ("scan", scan::main),
     ("side_by_side", side_by_side::main),

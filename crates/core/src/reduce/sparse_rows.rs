@@ -391,8 +391,8 @@ mod tests {
                 .map(|_| (!rng.random_bool(nulls)).then(|| rng.random_range(-8..9) as f32))
                 .collect();
             let single = |cell: usize| cell * step..cell * step + 1;
-            let runs = match step {
-                1 => vec![0..cells as usize],
+            let runs: Vec<_> = match step {
+                1 => std::iter::once(0..cells as usize).collect(),
                 _ => (0..cells as usize).map(single).collect(),
             };
             let positions: Vec<usize> = (0..lanes.len()).collect();

@@ -181,12 +181,12 @@ impl Sections {
 impl Section {
     /// Returns the axes of a box in the new array.
     fn axes_of<'a>(&'a self, of_box: &StoredBox) -> Vec<BoxAxis<'a>> {
-        let axes = self.axes.iter().zip(&of_box.positions);
-        let axis = |(axis, positions): (&'a Option<(usize, Arc<[u64]>)>, &Range<usize>)| {
-            let (dimension, indices) = axis.as_ref()?;
+        let axes = self.axes.iter().map(Option::as_ref).zip(&of_box.positions);
+        let axes = axes.filter_map(|(axis, positions)| {
+            let (dimension, indices) = axis?;
             Some(BoxAxis { axis: *dimension, indices: &indices[positions.clone()] })
-        };
-        axes.filter_map(axis).collect()
+        });
+        axes.collect()
     }
 }
 
