@@ -16,8 +16,11 @@
 //! before they do, so it suffices to compare neighbours (Shamos and Hoey, 1976). All signs are exact.
 //! Edges that meet at a point or lie upon each other are no fault while the order stays right.
 
+mod blocks;
+
 use std::cmp::Ordering;
 
+use blocks::Blocks;
 use gridfusion_core::{Error, Result};
 
 use super::Region;
@@ -45,7 +48,7 @@ pub(super) fn check(region: &Region) -> Result<()> {
     let mut order: Vec<u32> = (0..points.len() as u32).collect();
     order.sort_unstable_by(|a, b| compare(points[*a as usize], points[*b as usize]));
 
-    let mut sweep = Sweep { region, edges: &edges, met: Vec::new(), at: Vec::new() };
+    let mut sweep = Sweep { region, edges: &edges, met: Blocks::default(), at: Vec::new() };
     let mut starting = Vec::new();
     for at_point in order.chunk_by(|a, b| points[*a as usize] == points[*b as usize]) {
         let point = points[at_point[0] as usize];
@@ -100,7 +103,7 @@ struct Sweep<'a> {
     region: &'a Region,
     edges: &'a [Edge],
     /// The edges that the line meets, from below.
-    met: Vec<u32>,
+    met: Blocks,
     /// Edges at one point, kept to spare allocations.
     at: Vec<u32>,
 }
@@ -120,14 +123,14 @@ impl Sweep<'_> {
         if self.met.len() > FEW {
             return Ok(false);
         }
-        let Some(index) = self.met.iter().position(|it| *it == from) else { return Ok(false) };
+        let Some(index) = self.met.iter().position(|it| it == from) else { return Ok(false) };
         let side = |index: usize| {
-            self.met.get(index).map(|it| turn(self.edge(*it).left, self.edge(*it).right, point))
+            self.met.get(index).map(|it| turn(self.edge(it).left, self.edge(it).right, point))
         };
         let below = index.checked_sub(1).and_then(side);
         let apart = below.is_none_or(|it| it > 0.0) && side(index + 1).is_none_or(|it| it < 0.0);
         if apart {
-            self.met[index] = to;
+            self.met.set(index, to);
             self.check_neighbours(index)?;
             self.check_neighbours(index + 1)?;
         }
@@ -137,13 +140,14 @@ impl Sweep<'_> {
     /// Moves the line over a point at which `ending` edges end and `starting` ones begin.
     fn pass(&mut self, point: Point, ending: usize, starting: &[u32]) -> Result<()> {
         let edges = self.edges;
-        let side = |it: &u32| turn(edges[*it as usize].left, edges[*it as usize].right, point);
+        let side = |it: u32| turn(edges[it as usize].left, edges[it as usize].right, point);
         let low = self.met.partition_point(|it| side(it) > 0.0);
-        let high = low + self.met[low..].partition_point(|it| side(it) == 0.0);
+        // Edges that have crossed are in no order.
+        let high = self.met.partition_point(|it| side(it) >= 0.0).max(low);
         let mut at = std::mem::take(&mut self.at);
         at.clear();
-        let through = |it: &&u32| self.edge(**it).right != point;
-        at.extend(self.met[low..high].iter().filter(through));
+        let through = |it: &u32| self.edge(*it).right != point;
+        at.extend((low..high).filter_map(|it| self.met.get(it)).filter(through));
         if at.len() + ending != high - low {
             // An edge that ends here is not where it should be: it has crossed another.
             return Err(self.lost(point));
@@ -151,9 +155,9 @@ impl Sweep<'_> {
         at.extend(starting);
         self.order(point, low, &mut at);
         if at.len() == high - low {
-            self.met[low..high].copy_from_slice(&at);
+            at.iter().zip(low..).for_each(|(edge, index)| self.met.set(index, *edge));
         } else {
-            self.met.splice(low..high, at.iter().copied());
+            self.met.replace(low, high, &at);
         }
         let end = low + at.len();
         self.at = at;
@@ -178,7 +182,8 @@ impl Sweep<'_> {
             }
             _ => at.sort_by(slope),
         }
-        let mut inside = low > 0 && self.edge(self.met[low - 1]).enters;
+        let below = low.checked_sub(1).and_then(|it| self.met.get(it));
+        let mut inside = below.is_some_and(|it| self.edge(it).enters);
         for line in at.chunk_by_mut(|a, b| slope(a, b).is_eq()) {
             if line.len() > 1 {
                 let (enter, leave): (Vec<u32>, Vec<u32>) =
@@ -196,8 +201,8 @@ impl Sweep<'_> {
     /// Checks that the edges from `low` to just above `end` enter and leave polygons in turn.
     fn check_turns(&self, point: Point, low: usize, end: usize) -> Result<()> {
         for index in low..self.met.len().min(end + 1) {
-            let edge = self.met[index];
-            let below = index.checked_sub(1).map(|it| self.met[it]);
+            let Some(edge) = self.met.get(index) else { break };
+            let below = index.checked_sub(1).and_then(|it| self.met.get(it));
             let enters = self.edge(edge).enters;
             match below {
                 None if enters => {}
@@ -216,10 +221,8 @@ impl Sweep<'_> {
 
     /// Checks that the edge at `index` does not cross the one below it.
     fn check_neighbours(&self, index: usize) -> Result<()> {
-        if index == 0 || index >= self.met.len() {
-            return Ok(());
-        }
-        let (below, above) = (self.met[index - 1], self.met[index]);
+        let below = index.checked_sub(1).and_then(|it| self.met.get(it));
+        let (Some(below), Some(above)) = (below, self.met.get(index)) else { return Ok(()) };
         let (low, high) = (self.edge(below), self.edge(above));
         let crossed = match compare(low.right, high.right) {
             Ordering::Less => turn(high.left, high.right, low.right) > 0.0,
@@ -255,10 +258,10 @@ impl Sweep<'_> {
     }
 
     fn lost(&self, point: Point) -> Error {
-        let ends = self.met.iter().find(|it| self.edge(**it).right == point);
+        let ends = self.met.iter().find(|it| self.edge(*it).right == point);
         match ends {
             Some(edge) => {
-                let name = self.ring(*edge).name();
+                let name = self.ring(edge).name();
                 Error::usage(format!("{name} crosses an edge near ({}, {})", point[0], point[1]))
             }
             None => Error::internal("an edge of a region ended that had not begun"),
