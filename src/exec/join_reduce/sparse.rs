@@ -25,6 +25,7 @@ use super::products::ProductPlan;
 use crate::exec::blocks::columns;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
+use crate::exec::reduce::Call;
 use crate::exec::yield_budget::YieldBudget;
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::{Assembler, RowBlocks};
@@ -132,7 +133,7 @@ pub(super) async fn aggregate(
         reader.release(open)?;
     }
     part.reservation.resize(held);
-    finish(part, plan, &sums)
+    finish(part, plan, sums)
 }
 
 /// Returns a key of the chunks that have the same cells along the axes of the join. Chunks at the end of other axes are shorter, so
@@ -200,36 +201,16 @@ impl Chunk<'_> {
 }
 
 /// Returns the columns of the aggregates of the groups that have pairs.
-fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: &[SparseSums]) -> Result<Aggregated> {
-    let pairs = &sums[0].counts;
+fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Result<Aggregated> {
     let has_keys = !part.reduction.keys.is_empty();
+    let pairs = &sums[0].counts;
     let places: Vec<usize> =
         (0..pairs.len()).filter(|place| !has_keys || pairs[*place] > 0).collect();
-    let pairs: Vec<u64> = places.iter().map(|place| pairs[*place]).collect();
-    let of_places =
-        |numbers: &[f64]| -> Vec<f64> { places.iter().map(|place| numbers[*place]).collect() };
-    let extremes = |is_wanted: bool, numbers: &[f64]| -> Option<ArrayRef> {
-        is_wanted.then(|| Arc::new(Float64Array::from(of_places(numbers))) as _)
-    };
-    let mut stats: Vec<GroupStats> = sums
-        .iter()
-        .zip(&plan.requested)
-        .map(|(of_product, requested)| {
-            let sums = of_places(&of_product.sums);
-            let weights = of_places(&of_product.weights);
-            GroupStats {
-                counts: places.iter().map(|place| of_product.counts[*place]).collect(),
-                sums: Some(sums.clone()),
-                mins: extremes(requested.min, &of_product.mins),
-                maxs: extremes(requested.max, &of_product.maxs),
-                spreads: requested
-                    .spread
-                    .then(|| places.iter().map(|place| of_product.spreads[*place]).collect()),
-                weighted: Some(WeightedStates { sums, weights }),
-                ..GroupStats::default()
-            }
-        })
-        .collect();
+    let pairs = kept(pairs.clone(), &places);
+    let is_weighted = |product: usize| plan.calls.contains(&(Call::WeightedAverage, product));
+    let sums = sums.into_iter().enumerate();
+    let mut stats: Vec<GroupStats> =
+        sums.map(|(product, sums)| stats(sums, &places, is_weighted(product))).collect();
     let mut columns = vec![];
     for (call, product) in &plan.calls {
         let stats = &mut stats[*product];
@@ -244,4 +225,32 @@ fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: &[SparseSums]) -> Resul
         }
     }
     Ok((columns, places))
+}
+
+/// Returns the statistics of a product of the groups at these places.
+fn stats(of_product: SparseSums, places: &[usize], is_weighted: bool) -> GroupStats {
+    let extremes = |numbers: Vec<f64>| -> Option<ArrayRef> {
+        let is_wanted = !numbers.is_empty();
+        is_wanted.then(|| Arc::new(Float64Array::from(kept(numbers, places))) as _)
+    };
+    let sums = kept(of_product.sums, places);
+    let weighted = is_weighted
+        .then(|| WeightedStates { sums: sums.clone(), weights: kept(of_product.weights, places) });
+    GroupStats {
+        counts: kept(of_product.counts, places),
+        sums: Some(sums),
+        mins: extremes(of_product.mins),
+        maxs: extremes(of_product.maxs),
+        spreads: (!of_product.spreads.is_empty()).then(|| kept(of_product.spreads, places)),
+        weighted,
+        ..GroupStats::default()
+    }
+}
+
+/// Returns the elements at ascending places.
+fn kept<T: Copy>(elements: Vec<T>, places: &[usize]) -> Vec<T> {
+    match places.len() == elements.len() {
+        true => elements,
+        false => places.iter().map(|place| elements[*place]).collect(),
+    }
 }
