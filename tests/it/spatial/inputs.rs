@@ -263,3 +263,24 @@ async fn files_stay_in_the_root() {
     let error = query(&ctx, &array).await.unwrap_err().to_string();
     assert!(error.contains("outside of"), "{error}");
 }
+
+/// Numbers of JSON documents are read to their last digit: marks of missing cells, factors, and properties of features.
+#[tokio::test]
+async fn numbers_of_documents_are_exact() {
+    let ctx = reducing(2, 100);
+    ctx.enable_gridfusion_urls();
+    let fill = 9.969_209_968_386_869e36;
+    for mark in ["_FillValue", "missing_value"] {
+        let store = Store::new().with("v", &["x"], &[3], json!({mark: fill}), &[1.0, fill, 2.0]);
+        let sql = format!("SELECT count(v), max(v) FROM '{}'", store.path());
+        assert_eq!(rows_from(&ctx, &sql).await, [["2", "2.0"]], "{mark}");
+    }
+    let store = grid();
+    for number in ["112.77728611209807", "1.0000000200408773e20", "3.4028234663852886e38"] {
+        let features =
+            format!(r#"{{"type": "Feature", "properties": {{"x": {number}}}, "geometry": null}}"#);
+        let file = store.write("n.geojson", &features);
+        let is_same = format!("SELECT x = {number} FROM '{file}'");
+        assert_eq!(cell(&ctx, &is_same).await, "true", "{number}");
+    }
+}
