@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
-use gridfusion::codec::{SharedLeaf, refuse_secret_url};
+use gridfusion::codec::{SharedLeaf, has_large_grid, refuse_secret_url};
 use gridfusion::exec::{GridJoinReduceExec, GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
@@ -124,6 +124,10 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     {
         Some(
             "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.optimizer.enable_lookup_joins = false` hashes them",
+        )
+    } else if plan.exists(|node| Ok(has_large_grid(node.as_ref())))? {
+        Some(
+            "it finds cells of a grid with a latitude and a longitude for each of many cells, all of which would have to be in each process",
         )
     } else {
         None

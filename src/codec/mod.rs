@@ -68,5 +68,6 @@ pub use every_node::visit_every_node;
 pub use node_codec::GridfusionCodec;
 pub use origins::refuse_secret_url;
 pub use shares::SharedLeaf;
+pub use spatial_nodes::has_large_grid;
 pub use travelled_exec::TravelledExec;
 pub use work_list::{WorkListExec, with_work_lists};

@@ -81,6 +81,24 @@ impl SpatialRecipe {
     }
 }
 
+/// Whether a node has a grid of too many coordinates for a message: one with a latitude and a longitude for each of many cells.
+///
+/// Plans with such nodes run in the process that planned them.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use datafusion::arrow::datatypes::Schema;
+/// use datafusion::physical_plan::empty::EmptyExec;
+///
+/// let node = EmptyExec::new(Arc::new(Schema::empty()));
+/// assert!(!gridfusion::codec::has_large_grid(&node));
+/// ```
+pub fn has_large_grid(node: &dyn ExecutionPlan) -> bool {
+    let coverage = node.downcast_ref::<GridCoverageExec>().map(SpatialRecipe::of_coverage);
+    let points = node.downcast_ref::<GridPointsExec>().map(SpatialRecipe::of_points);
+    coverage.or(points).is_some_and(|recipe| recipe.is_err())
+}
+
 #[async_trait]
 impl Recipe for SpatialRecipe {
     fn message(&self, _: Encoder<'_>) -> Result<Node> {

@@ -92,6 +92,26 @@ pub trait TileCells: Send + Sync {
 }
 
 /// Returns the reader of a variable; `None` if it stores numbers in a way that only columns show, such as packed.
+///
+/// ```
+/// use gridfusion_core::array::{NumberColumn, ReadOptions};
+/// use gridfusion_core::format::ElementType;
+/// use gridfusion_core::reduce::{CellLanes, SparseEntry, SparseRowsBuilder, SparseSums, cell_reader};
+/// use gridfusion_core::tile::Tile;
+///
+/// // Two times of three cells, of which the last two are in one group.
+/// let cells = [1.0f64, 2.0, 3.0, 4.0, f64::NAN, 6.0].map(f64::to_le_bytes);
+/// let tile = Tile::fixed(cells.concat().into(), 8);
+/// let column = NumberColumn::with_nulls(ElementType::F64, &[], &ReadOptions::default());
+/// let mut reader = cell_reader(&column).ok_or("packed")?;
+/// let mut lanes = CellLanes::default();
+/// reader.open(&tile, true).read(&[1..3], &[0, 3], &mut lanes)?;
+/// let entries = [0, 1].map(|cell| SparseEntry { place: 0, cell, weight: 0.5 });
+/// let mut sums = SparseSums::new(2);
+/// SparseRowsBuilder::new(2).rows(entries.into_iter()).add(&lanes, &[0, 1], &mut sums);
+/// assert_eq!((sums.sums, sums.weights), (vec![2.5, 3.0], vec![1.0, 0.5]));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub fn cell_reader(value: &NumberColumn) -> Option<Box<dyn CellReader>> {
     for_element_type!(
         value.element(),
