@@ -2,6 +2,7 @@
 
 mod axis;
 mod coverage;
+mod curved;
 mod grid;
 mod points;
 mod region;
@@ -9,6 +10,7 @@ mod sphere;
 
 pub use axis::{Axis, AxisKind};
 pub use coverage::{Coverage, CoverageRule, CoveredCell};
+pub use curved::{CurvilinearCells, CurvilinearCoverage};
 pub use grid::Grid;
 pub use points::{CurvilinearGrid, NearestCell, Neighbours, TimeAxis};
 pub use region::{Crs, Feature, Property, Region, geoparquet_column};

@@ -120,7 +120,8 @@ impl Grid {
     }
 }
 
-fn check_degrees(region: &Region) -> Result<()> {
+/// Checks that the coordinates can be longitudes and latitudes.
+pub(crate) fn check_degrees(region: &Region) -> Result<()> {
     let [west, east] = crate::axis::LONGITUDES;
     // As much as single precision may be wrong.
     let outside = |[x, y]: &[f64; 2]| y.abs() > 90.0 + 1e-5 || !(west..=east).contains(x);
@@ -179,4 +180,4 @@ impl Iterator for Coverage {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,8 +7,8 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{Axis, AxisKind, CoverageRule, Grid, Region};
 
-type Polygons = Vec<Vec<Vec<[f64; 2]>>>;
-type Fractions = BTreeMap<(usize, usize), f64>;
+pub(crate) type Polygons = Vec<Vec<Vec<[f64; 2]>>>;
+pub(crate) type Fractions = BTreeMap<(usize, usize), f64>;
 
 fn fractions(grid: &Grid, region: &Region, rule: CoverageRule) -> Fractions {
     let cells: Vec<_> = grid.coverage(region, rule).unwrap().collect();
@@ -111,17 +111,17 @@ fn compare_centres(grid: &Grid, polygons: &Polygons, found: &Fractions) {
     }
 }
 
-fn plane(y: &[f64], x: &[f64]) -> Grid {
+pub(crate) fn plane(y: &[f64], x: &[f64]) -> Grid {
     let axis = |labels: &[f64]| Axis::new(AxisKind::Plane, labels, None).unwrap();
     Grid::new(axis(y), axis(x)).unwrap()
 }
 
-fn globe(lat: &[f64], lon: &[f64]) -> Grid {
+pub(crate) fn globe(lat: &[f64], lon: &[f64]) -> Grid {
     let lat = Axis::new(AxisKind::Latitude, lat, None).unwrap();
     Grid::new(lat, Axis::new(AxisKind::Longitude, lon, None).unwrap()).unwrap()
 }
 
-fn steps(first: f64, step: f64, count: usize) -> Vec<f64> {
+pub(crate) fn steps(first: f64, step: f64, count: usize) -> Vec<f64> {
     (0..count).map(|it| first + step * it as f64).collect()
 }
 
@@ -143,7 +143,7 @@ fn star(random: &mut StdRng, centre: [f64; 2], size: [f64; 2], points: usize) ->
 }
 
 /// Parts in the tiles of a chessboard, with a hole each, which holds an island.
-fn archipelago(random: &mut StdRng, centre: [f64; 2], size: f64) -> Polygons {
+pub(crate) fn archipelago(random: &mut StdRng, centre: [f64; 2], size: f64) -> Polygons {
     let mut polygons = Vec::new();
     for part in 0..random.random_range(1..4) {
         let centre = [centre[0] + 2.0 * size * f64::from(part), centre[1]];
@@ -162,7 +162,7 @@ fn archipelago(random: &mut StdRng, centre: [f64; 2], size: f64) -> Polygons {
 }
 
 /// Irregular labels, ascending or descending.
-fn labels(random: &mut StdRng, low: f64, high: f64, count: usize) -> Vec<f64> {
+pub(crate) fn labels(random: &mut StdRng, low: f64, high: f64, count: usize) -> Vec<f64> {
     let mut steps: Vec<f64> = (0..count).map(|_| random.random_range(0.2..1.0)).collect();
     let sum: f64 = steps.iter().sum();
     let mut at = low;

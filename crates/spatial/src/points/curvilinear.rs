@@ -5,7 +5,8 @@ use gridfusion_core::{Error, Result};
 use super::NearestCell;
 use super::tree::Tree;
 use crate::axis::LONGITUDES;
-use crate::sphere::{haversine, unit_vector};
+use crate::curved::size;
+use crate::sphere::{dot, haversine, minus, unit_vector};
 
 /// How many steps a point may lie outside of the labels at the border: half a cell, and as much as a
 /// skewed cell differs from a rectangle.
@@ -35,22 +36,7 @@ impl CurvilinearGrid {
     /// Returns the grid of the cells in row-major order. Cells without a place, such as NaN over land, are
     /// never found.
     pub fn new(lat: &[f64], lon: &[f64], columns: usize) -> Result<Self> {
-        if lat.len() != lon.len()
-            || (columns == 0 && !lat.is_empty())
-            || !lat.len().is_multiple_of(columns.max(1))
-        {
-            return Err(Error::usage(format!(
-                "{} latitudes and {} longitudes do not fill rows of {columns} cells",
-                lat.len(),
-                lon.len()
-            )));
-        }
-        if u32::try_from(lat.len()).is_err() {
-            return Err(Error::unsupported(format!(
-                "a curvilinear grid of {} cells; it may have 4294967295",
-                lat.len()
-            )));
-        }
+        size(lat.len(), lon.len(), columns)?;
         let places: Vec<[f64; 2]> = lat.iter().zip(lon).map(|(lat, lon)| [*lat, *lon]).collect();
         if let Some(cell) = places.iter().position(|[lat, _]| lat.abs() > 90.0) {
             return Err(Error::usage(format!(
@@ -159,14 +145,6 @@ fn solve(offset: [f64; 3], a: [f64; 3], b: [f64; 3]) -> Option<[f64; 2]> {
     let (oa, ob) = (dot(offset, a), dot(offset, b));
     let size = aa * bb - ab * ab;
     (size > 1e-6 * aa * bb).then(|| [(oa * bb - ob * ab) / size, (ob * aa - oa * ab) / size])
-}
-
-fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 #[cfg(test)]

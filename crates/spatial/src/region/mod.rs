@@ -22,7 +22,7 @@ use gridfusion_core::{Error, Result};
 
 pub use crs::{Crs, geoparquet_column};
 pub use features::{Feature, Property};
-pub(crate) use rings::{Builder, Ring};
+pub(crate) use rings::{Builder, Ring, signed_area};
 
 /// Files round longitudes, so regions from -180 to 180 may be wider than a turn by this, which is a metre.
 const TURN_ROUNDING: f64 = 1e-5;

@@ -149,7 +149,7 @@ fn check(ring: &Ring, points: &[[f64; 2]]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the area of a ring, which is negative if it turns right.
+/// Returns the area of a ring, which is negative if it turns right. Its first point may be repeated or not.
 pub(crate) fn signed_area(points: &[[f64; 2]]) -> f64 {
     let Some([x0, y0]) = points.first() else { return 0.0 };
     let cross = |it: &[[f64; 2]]| {
