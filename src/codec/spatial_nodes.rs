@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::datatypes::{Float64Type, Schema};
 use async_trait::async_trait;
 use datafusion::common::not_impl_datafusion_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use gridfusion_spatial::{AxisKind, CoverageRule};
@@ -81,7 +81,8 @@ impl SpatialRecipe {
     }
 }
 
-/// Whether a node has a grid of too many coordinates for a message: one with a latitude and a longitude for each of many cells.
+/// Whether a node has a grid of too many coordinates for a message: one with a latitude and a longitude for each of many cells, or with
+/// the corners of cells.
 ///
 /// Plans with such nodes run in the process that planned them.
 ///
@@ -232,11 +233,13 @@ fn point_column(number: u64, known: usize) -> GridResult<PointColumn> {
 
 /// Returns numbers or labels as bytes.
 fn sent(labels: &ArrayRef) -> Result<Vec<u8>> {
-    label_bytes(labels).ok_or_else(|| {
-        not_impl_datafusion_err!(
-            "a grid of so many labels is not sent to another process: store the cells first, as in CREATE TABLE cells AS SELECT …"
-        )
-    })
+    label_bytes(labels).ok_or_else(too_large)
+}
+
+fn too_large() -> DataFusionError {
+    not_impl_datafusion_err!(
+        "a grid of so many labels is not sent to another process: store the cells first, as in CREATE TABLE cells AS SELECT …"
+    )
 }
 
 fn sent_numbers(numbers: impl Iterator<Item = f64>) -> Result<Vec<u8>> {
@@ -286,6 +289,7 @@ fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
         GridCells::Curvilinear(grid) => {
             message.places = Some(sent_numbers(grid.places().iter().flatten().copied())?);
         }
+        GridCells::Quadrilaterals(_) => return Err(too_large()),
     }
     Ok(message)
 }

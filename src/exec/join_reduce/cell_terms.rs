@@ -31,11 +31,11 @@ pub(super) struct TermReaders {
 pub(super) enum TermValues<'a> {
     /// 1 for each cell.
     Ones,
-    /// Those of a variable.
+    /// The cells of a variable.
     Tile(Box<dyn TileCells + 'a>),
-    /// Those of all selected cells; NULL for cells that do not count.
+    /// The values of all selected cells; NULL for cells that do not count.
     Evaluated(Float64Array),
-    /// Those that are evaluated for a few cells at a time.
+    /// They are evaluated for a few cells at a time.
     Gathered { term: &'a CellTerm, columns: &'a [ArrayRef] },
 }
 

@@ -16,7 +16,7 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, MetricBuilder};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use futures::StreamExt;
-use gridfusion_spatial::{Coverage, CoverageRule, CoveredCell, Grid};
+use gridfusion_spatial::{CoverageRule, CoveredCell, Region};
 
 use super::geometries::{Geometries, row_name};
 use super::labelled_grid::{GridCells, LabelledGrid};
@@ -66,7 +66,7 @@ pub(crate) struct GridCoverageExec {
 /// The work, which all partitions share.
 #[derive(Debug)]
 pub(crate) struct CoverageWork {
-    /// A grid with coordinates per axis.
+    /// A grid whose cells have edges.
     pub(crate) grid: Arc<LabelledGrid>,
     pub(crate) rule: CoverageRule,
     /// The number of the input's column of polygons.
@@ -82,9 +82,11 @@ impl GridCoverageExec {
     /// Makes the node over rows of polygons.
     ///
     /// # Errors
-    /// If the grid is curvilinear.
+    /// If the cells of the grid have no edges.
     pub(crate) fn try_new(input: Arc<dyn ExecutionPlan>, work: CoverageWork) -> Result<Self> {
-        work.cells()?;
+        if matches!(work.grid.cells, GridCells::Curvilinear(_)) {
+            return Err(no_edges().into());
+        }
         Ok(Self::over_input(input, Arc::new(work)))
     }
 
@@ -177,13 +179,16 @@ struct Cells {
     count: Count,
 }
 
+/// The cells that one polygon covers.
+type CellsOfPolygon = Box<dyn Iterator<Item = CoveredCell> + Send>;
+
 /// The polygons of one batch.
 struct Polygons {
     batch: RecordBatch,
     geometries: Geometries,
     /// The row whose cells are being made, and these cells.
     at: usize,
-    coverage: Option<Coverage>,
+    coverage: Option<CellsOfPolygon>,
     /// The most rows of a batch of cells.
     most_rows: usize,
     /// The bytes of the columns of one row of `at`, which each of its cells repeats.
@@ -284,10 +289,11 @@ impl Polygons {
     }
 
     /// Returns the cells of the next polygon; `None` if it is NULL.
-    fn begin(&self, work: &CoverageWork, seen: Option<usize>) -> Result<Option<Coverage>> {
-        let region = self.geometries.region(self.at).and_then(|region| {
-            region.map(|region| work.cells()?.coverage(&region, work.rule)).transpose()
-        });
+    fn begin(&self, work: &CoverageWork, seen: Option<usize>) -> Result<Option<CellsOfPolygon>> {
+        let region = self
+            .geometries
+            .region(self.at)
+            .and_then(|region| region.map(|region| work.cells_of(&region)).transpose());
         region.map_err(|error| {
             let number = seen.map(|seen| seen + self.at + 1);
             error.about(&row_name(&self.batch, work.geometry, self.at, number)).into()
@@ -295,14 +301,18 @@ impl Polygons {
     }
 }
 
+fn no_edges() -> Error {
+    Error::internal("polygons on a grid whose cells have no edges")
+}
+
 impl CoverageWork {
-    fn cells(&self) -> GridResult<&Grid> {
-        match &self.grid.cells {
-            GridCells::Rectilinear { grid, .. } => Ok(grid),
-            GridCells::Curvilinear(_) => {
-                Err(Error::internal("polygons on a grid whose cells have no edges"))
-            }
-        }
+    /// Returns the cells that a polygon covers.
+    fn cells_of(&self, region: &Region) -> GridResult<CellsOfPolygon> {
+        Ok(match &self.grid.cells {
+            GridCells::Rectilinear { grid, .. } => Box::new(grid.coverage(region, self.rule)?),
+            GridCells::Quadrilaterals(cells) => Box::new(cells.coverage(region, self.rule)?),
+            GridCells::Curvilinear(_) => return Err(no_edges()),
+        })
     }
 
     /// Returns the columns of cells.
@@ -330,12 +340,17 @@ impl CoverageWork {
 
     /// Returns the covered areas in square metres; NULL if the grid's coordinates are no lengths.
     fn area(&self, covered: &Covered) -> Float64Array {
-        let (Some(metres), Ok(grid)) = (self.grid.metres, self.cells()) else {
+        let Some(metres) = self.grid.metres else {
             return Float64Array::new_null(covered.fractions.len());
+        };
+        let area_of = |row: usize, column: usize| match &self.grid.cells {
+            GridCells::Rectilinear { grid, .. } => grid.cell_area(row, column),
+            GridCells::Quadrilaterals(cells) => cells.cell_area(row, column),
+            GridCells::Curvilinear(_) => f64::NAN,
         };
         let cells = covered.rows.iter().zip(&covered.columns).zip(&covered.fractions);
         let area = |((row, column), fraction): ((&u32, &u32), &f64)| {
-            fraction * grid.cell_area(*row as usize, *column as usize) * metres * metres
+            fraction * area_of(*row as usize, *column as usize) * metres * metres
         };
         Float64Array::from_iter_values(cells.map(area))
     }

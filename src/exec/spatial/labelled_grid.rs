@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::error::Result;
-use gridfusion_spatial::{Axis, AxisKind, CurvilinearGrid, Grid, NearestCell};
+use gridfusion_spatial::{Axis, AxisKind, CurvilinearCells, CurvilinearGrid, Grid, NearestCell};
 
 use crate::error::{Error, Result as GridResult};
 
@@ -85,8 +85,10 @@ pub(crate) enum GridCells {
         )]
         edges: [Option<Edges>; 2],
     },
-    /// With a latitude and a longitude per cell.
+    /// With a latitude and a longitude per cell, for points.
     Curvilinear(CurvilinearGrid),
+    /// With four corners per cell, for polygons.
+    Quadrilaterals(CurvilinearCells),
 }
 
 impl LabelledGrid {
@@ -126,6 +128,15 @@ impl LabelledGrid {
         Ok(Self { name, y, x, cells: GridCells::Curvilinear(grid), metres: Some(1.0) })
     }
 
+    /// Makes a grid with four corners per cell.
+    pub(crate) fn quadrilaterals(
+        name: String,
+        [y, x]: [LabelledAxis; 2],
+        cells: CurvilinearCells,
+    ) -> Self {
+        Self { name, y, x, cells: GridCells::Quadrilaterals(cells), metres: Some(1.0) }
+    }
+
     /// Returns the cell nearest to a point, at most `within` metres away, with its distance in metres, or in units if these are
     /// no lengths.
     pub(super) fn nearest(&self, y: f64, x: f64, within: f64) -> Option<NearestCell> {
@@ -133,6 +144,8 @@ impl LabelledGrid {
         let mut cell = match &self.cells {
             GridCells::Rectilinear { grid, .. } => grid.nearest(y, x, within / metres),
             GridCells::Curvilinear(grid) => grid.nearest(y, x, within),
+            // Points have no use for corners.
+            GridCells::Quadrilaterals(_) => None,
         }?;
         cell.distance *= metres;
         Some(cell)
@@ -142,7 +155,7 @@ impl LabelledGrid {
     pub(crate) fn is_geographic(&self) -> bool {
         match &self.cells {
             GridCells::Rectilinear { grid, .. } => grid.is_geographic(),
-            GridCells::Curvilinear(_) => true,
+            GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_) => true,
         }
     }
 
@@ -157,7 +170,7 @@ impl LabelledGrid {
         let (rows, columns) = (self.y.labels.len(), self.x.labels.len());
         let kind = match self.cells {
             GridCells::Rectilinear { .. } => "",
-            GridCells::Curvilinear(_) => " curvilinear",
+            GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_) => " curvilinear",
         };
         format!("grid={} [{y}={rows}, {x}={columns}]{kind}", self.name)
     }

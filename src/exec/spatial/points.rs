@@ -299,7 +299,7 @@ impl PointWork {
     fn linear(&self, y: &Float64Array, x: &Float64Array) -> Found {
         let grid = match &self.grid.cells {
             GridCells::Rectilinear { grid, .. } => Some(grid),
-            GridCells::Curvilinear(_) => None,
+            GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_) => None,
         };
         let most = 4 * y.len();
         let mut points = Vec::with_capacity(most);

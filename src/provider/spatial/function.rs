@@ -140,7 +140,7 @@ impl Call<'_> {
         let cells = match (&grid.cells, method) {
             (_, false) => PointCells::Nearest { within },
             (GridCells::Rectilinear { .. }, true) => PointCells::Linear,
-            (GridCells::Curvilinear(_), true) => {
+            (GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_), true) => {
                 return plan_err!(
                     "{function}: method 'linear' needs a grid with coordinates per axis, and this one has a latitude and longitude per cell"
                 );

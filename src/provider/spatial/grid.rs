@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
-use gridfusion_spatial::AxisKind;
+use gridfusion_spatial::{AxisKind, CurvilinearCells};
 
 use super::roles::{self, Role, metres};
 use super::variables;
@@ -62,28 +62,16 @@ pub(super) async fn labelled_grid(
         return rectilinear(opener, table, &array, [y, x], options).await.map_err(named);
     }
     match (curvilinear(opener, table, options).await?, pair, purpose) {
-        (Some((array, pair)), _, Purpose::Places) => curvilinear_grid(&array, &pair).await,
-        (Some((_, curved)), pair, Purpose::Edges) => Err(named(no_edges(&curved, pair))),
+        (Some((array, curved)), _, Purpose::Places) => curvilinear_grid(&array, &curved).await,
+        (Some((array, curved)), _, Purpose::Edges) => {
+            curvilinear_cells(opener, table, &array, &curved, options).await
+        }
         (None, Some(pair), _) => {
             refuse_rotated(&pair).map_err(named)?;
             rectilinear(opener, table, &array, pair, options).await.map_err(named)
         }
         (None, None, _) => Err(named(unknown_axes(&axes, options))),
     }
-}
-
-/// Tells that cells of a curvilinear grid have no edges. `pair` are its axes, if these have labels.
-fn no_edges(curved: &CurvedPair, pair: Option<[NumberAxis<'_>; 2]>) -> Error {
-    let (lat, lon) = (&curved.lat, &curved.lon);
-    let instead = pair.map(|[y, x]| {
-        let (y, x) = (y.field.name(), x.field.name());
-        format!("; polygons in the coordinates of \"{y}\" and \"{x}\" need y => '{y}', x => '{x}'")
-    });
-    Error::unsupported(format!(
-        "the grid is curvilinear, with a latitude \"{lat}\" and a longitude \"{lon}\" per cell, and its cells have no edges here: \
-         grid_points finds cells of such grids{}",
-        instead.unwrap_or_default()
-    ))
 }
 
 /// Refuses coordinates that look like longitudes and latitudes, but are those of another pole.
@@ -229,7 +217,10 @@ async fn rectilinear(
         roles::check_units(axis.field, axis.role)?;
         let bounds = axis.field.metadata().get("bounds").filter(|_| !options.has_midpoints);
         if let Some(name) = bounds {
-            *edges = variables::bounds(opener, table, axis.axis, name.trim()).await?;
+            let dimension = &array.dims()[axis.axis];
+            let (of, name) = (axis.field.name(), name.trim());
+            let found = variables::vertices(opener, table, of, &[dimension], name).await?;
+            *edges = found.map(|it| it.as_chunks::<2>().0.into());
         }
     }
     let [y_axis, mut x_axis] = [labelled_axis(array, y.axis)?, labelled_axis(array, x.axis)?];
@@ -292,15 +283,55 @@ fn curved_pair(array: &GridArray, names: &GridOptions) -> Option<CurvedPair> {
     })
 }
 
-async fn curvilinear_grid(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<LabelledGrid> {
+/// Reads the latitude and the longitude of each cell.
+async fn centres(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<[Vec<f64>; 2]> {
     for (name, role) in [(&pair.lat, Role::Latitude), (&pair.lon, Role::Longitude)] {
         let field = array.schema().field_with_name(name).ok();
         let checked = field.map_or(Ok(()), |field| roles::check_units(field, Some(role)));
         checked.map_err(|error| array.objects().named(error))?;
     }
     let lat = variables::read(array, &pair.lat, &pair.axes).await?;
-    let lon = variables::read(array, &pair.lon, &pair.axes).await?;
+    Ok([lat, variables::read(array, &pair.lon, &pair.axes).await?])
+}
+
+async fn curvilinear_grid(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<LabelledGrid> {
+    let [lat, lon] = centres(array, pair).await?;
     let axes = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];
     let grid = LabelledGrid::curvilinear(array.name().to_owned(), axes, &lat, &lon);
     grid.map_err(|error| array.objects().named(error))
+}
+
+/// Returns a curvilinear grid whose cells have edges: those of the bounds, or else halfway between places.
+async fn curvilinear_cells(
+    opener: &ArrayOpener,
+    table: &GridTable,
+    array: &Arc<GridArray>,
+    pair: &CurvedPair,
+    options: &GridOptions,
+) -> Result<LabelledGrid> {
+    let [lat, lon] = centres(array, pair).await?;
+    let dimensions = pair.axes.map(|axis| &array.dims()[axis]);
+    let mut corners = [None, None];
+    for (corners, name) in corners.iter_mut().zip([&pair.lat, &pair.lon]) {
+        let field = array.schema().field_with_name(name).ok();
+        let bounds = field.and_then(|it| it.metadata().get("bounds"));
+        if let Some(bounds) = bounds.filter(|_| !options.has_midpoints) {
+            *corners = variables::vertices(opener, table, name, &dimensions, bounds.trim()).await?;
+        }
+    }
+    let columns = dimensions[1].len() as usize;
+    let cells = match &corners {
+        [Some(lat_corners), Some(lon_corners)] => {
+            let centres = Some([lat.as_slice(), lon.as_slice()]);
+            CurvilinearCells::try_new(lat_corners, lon_corners, columns, centres)
+        }
+        [None, None] => CurvilinearCells::from_centres(&lat, &lon, columns),
+        _ => Err(Error::usage(format!(
+            "only one of \"{}\" and \"{}\" has bounds: edges => 'midpoints' ignores them",
+            pair.lat, pair.lon
+        ))),
+    };
+    let cells = cells.map_err(|error| array.objects().named(error))?;
+    let axes = [labelled_axis(array, pair.axes[0])?, labelled_axis(array, pair.axes[1])?];
+    Ok(LabelledGrid::quadrilaterals(array.name().to_owned(), axes, cells))
 }

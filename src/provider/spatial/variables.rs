@@ -8,9 +8,8 @@ use arrow::datatypes::{DataType, Float64Type};
 use arrow::downcast_primitive_array;
 use gridfusion_core::read::ArrayReader;
 
-use crate::array::GridArray;
+use crate::array::{Dimension, GridArray};
 use crate::error::{Error, Result};
-use crate::exec::spatial::Edges;
 use crate::grid::{AxisSelection, Selection};
 use crate::provider::{ArrayOpener, GridTable};
 
@@ -65,72 +64,82 @@ async fn numbers<T: ArrowPrimitiveType>(
     Ok(numbers.as_primitive::<Float64Type>().iter().map(|it| it.unwrap_or(f64::NAN)).collect())
 }
 
-/// Returns the two edges of each cell along a dimension, which the variable `name` beside the table's arrays has.
+/// Returns the vertices of each cell along some dimensions of a table, cell by cell: those that the variable `name` beside the
+/// table's arrays has. Along one dimension, a cell has two edges, and along two, it has four corners. `of` names the coordinate.
 ///
 /// The variable may have other dimensions, such as the times of files that were put one after another. Then its
-/// bounds are the same at each of their indices. `None` if there is no such variable, which a warning tells.
+/// vertices are the same at each of their indices. `None` if there is no such variable, which a warning tells.
 ///
 /// # Errors
-/// `Usage` if the variable has bounds of other cells, or if it cannot be read.
-pub(super) async fn bounds(
+/// `Usage` if the variable has vertices of other cells, or if it cannot be read.
+pub(super) async fn vertices(
     opener: &ArrayOpener,
     table: &GridTable,
-    dimension: usize,
+    of: &str,
+    dimensions: &[&Dimension],
     name: &str,
-) -> Result<Option<Edges>> {
-    let of = table.array();
-    let dimension = &of.dims()[dimension];
+) -> Result<Option<Vec<f64>>> {
     let Some((variable, array)) = variable_beside(opener, table, name).await? else {
         log::warn!(
-            "\"{}\" of {} names its bounds \"{name}\", and there is no such variable: cells end halfway between labels",
-            dimension.name(),
-            of.name()
+            "\"{of}\" of {} names its bounds \"{name}\", and there is no such variable: cells end halfway between labels",
+            table.array().name()
         );
         return Ok(None);
     };
     let named = |error: Error| array.objects().named(error);
-    let dims = array.dims();
-    let cells = dims.iter().position(|dim| dim.name() == dimension.name());
-    let pair = (0..dims.len()).rev().find(|axis| Some(*axis) != cells);
-    let (Some(cells), Some(pair)) = (cells, pair) else {
-        return Err(named(misfit(name, &array, dimension.name(), dimension.len())));
+    let (dims, count) = (array.dims(), 2 * dimensions.len() as u64);
+    let fits = |wanted: &&Dimension| {
+        dims.iter().position(|it| it.name() == wanted.name() && it.len() == wanted.len())
     };
-    if dims[cells].len() != dimension.len() || dims[pair].len() != 2 {
-        return Err(named(misfit(name, &array, dimension.name(), dimension.len())));
-    }
+    let axes: Option<Vec<usize>> = dimensions.iter().map(fits).collect();
+    let last = |axes: &Vec<usize>| (0..dims.len()).rev().find(|axis| !axes.contains(axis));
+    let place = axes.as_ref().and_then(last).filter(|axis| dims[*axis].len() == count);
+    let (Some(mut axes), Some(place)) = (axes, place) else {
+        return Err(named(misfit(name, &array, of, dimensions)));
+    };
+    axes.push(place);
     let all: Vec<usize> = (0..dims.len()).collect();
     let numbers = read(&array, &variable, &all).await?;
-    edges(&array, &numbers, cells, pair).map(Some).ok_or_else(|| {
+    along(&array, &numbers, &axes).map(Some).ok_or_else(|| {
         named(Error::usage(format!(
-            "the bounds \"{name}\" of \"{}\" change along another dimension: edges => 'midpoints' ignores them",
-            dimension.name()
+            "the bounds \"{name}\" of \"{of}\" change along another dimension: edges => 'midpoints' ignores them"
         )))
     })
 }
 
-fn misfit(name: &str, bounds: &GridArray, dimension: &str, len: u64) -> Error {
-    let shape: Vec<String> =
-        bounds.dims().iter().map(|dim| format!("{}={}", dim.name(), dim.len())).collect();
+fn misfit(name: &str, bounds: &GridArray, of: &str, dimensions: &[&Dimension]) -> Error {
+    let shape = |dims: &mut dyn Iterator<Item = &Dimension>| {
+        dims.map(|dim| format!("{}={}", dim.name(), dim.len())).collect::<Vec<_>>().join(", ")
+    };
+    let (found, expected) =
+        (shape(&mut bounds.dims().iter()), shape(&mut dimensions.iter().copied()));
     Error::usage(format!(
-        "the bounds \"{name}\" of \"{dimension}\" have the shape ({}), expected {dimension}={len} and 2: edges => 'midpoints' ignores them",
-        shape.join(", ")
+        "the bounds \"{name}\" of \"{of}\" have the shape ({found}), expected {expected} and {}: edges => 'midpoints' ignores them",
+        2 * dimensions.len()
     ))
 }
 
-/// Returns the pair of each cell; `None` if it is not the same along all other axes.
-fn edges(array: &GridArray, numbers: &[f64], cells: usize, pair: usize) -> Option<Edges> {
+/// Returns the numbers of an array along some of its axes, in row-major order of these. `None` if they are not the same along all other
+/// axes.
+fn along(array: &GridArray, numbers: &[f64], axes: &[usize]) -> Option<Vec<f64>> {
     let shape: Vec<usize> = array.grid().shape().iter().map(|len| *len as usize).collect();
     let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
-    let mut edges = vec![[0.0f64; 2]; shape[cells]];
-    let mut is_known = vec![[false; 2]; shape[cells]];
-    for (at, number) in numbers.iter().enumerate() {
-        let (cell, side) = (at / stride(cells) % shape[cells], at / stride(pair) % 2);
-        if is_known[cell][side] && edges[cell][side].to_bits() != number.to_bits() {
-            return None;
-        }
-        (edges[cell][side], is_known[cell][side]) = (*number, true);
+    // From an index of all axes to one of these.
+    let mut steps = vec![];
+    let mut cells = 1;
+    for axis in axes.iter().rev() {
+        steps.push((stride(*axis), shape[*axis], cells));
+        cells *= shape[*axis];
     }
-    is_known.iter().all(|it| *it == [true; 2]).then(|| edges.into())
+    let mut found = vec![None; cells];
+    for (at, number) in numbers.iter().enumerate() {
+        let to = steps.iter().map(|(stride, len, step)| at / stride % len * step).sum::<usize>();
+        match &found[to] {
+            Some(known) if f64::to_bits(*known) != number.to_bits() => return None,
+            _ => found[to] = Some(*number),
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// Opens a variable that an attribute names: of the group that the table's array is in, or of one above it.

@@ -70,7 +70,7 @@ async fn large(ctx: &SessionContext) -> TempTet {
     file
 }
 
-/// Whatever the memory limit, there are the same groups, or an error that rows have, too.
+/// With any memory limit, there are the same groups, or an error that rows have, too.
 #[tokio::test]
 async fn short_memory_means_rows() {
     let queries = [

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod coverage;
+mod curvilinear;
 mod functions;
 mod inputs;
 mod planes;

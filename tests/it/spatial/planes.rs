@@ -63,33 +63,35 @@ fn projected(names: [&str; 2], standard_names: [&str; 2], is_curved: bool) -> St
 const PLANE: [&str; 2] = ["projection_y_coordinate", "projection_x_coordinate"];
 const ROTATED: [&str; 2] = ["grid_latitude", "grid_longitude"];
 
-/// Polygons in degrees would find cells of a rotated grid, or of one whose latitudes are beside it. The names of the axes
-/// confirm that polygons and points have the same coordinates.
+/// Polygons in degrees would find wrong cells of a rotated grid. The names of the axes confirm that polygons have the same coordinates.
+/// With a latitude per cell, polygons are those of longitudes and latitudes.
 #[tokio::test]
 async fn degrees_are_no_coordinates_of_a_plane() {
     let ctx = reducing(2, 100);
-    for (names, standard_names, is_curved, expected) in [
-        (
-            ["a", "b"],
-            ROTATED,
-            false,
-            "\"a\" and \"b\" are latitudes and longitudes of a rotated grid",
-        ),
-        (["rlat", "rlon"], ["", ""], false, "of a rotated grid"),
-        (["y", "x"], PLANE, true, "need y => 'y', x => 'x'"),
-        (["a", "b"], ROTATED, true, "\"lat\" and a longitude \"lon\" per cell"),
-    ] {
-        let store = projected(names, standard_names, is_curved);
+    let sum = |store: &Store, wkt: &str, more: &str| {
+        format!(
+            "SELECT round(sum(coverage), 9) FROM grid_coverage('{}', (SELECT '{wkt}' AS wkt), dataset => 'v'{more})",
+            store.path()
+        )
+    };
+    let (of_plane, of_globe) = (boxed([0.0, 5.0], [0.0, 10.0]), boxed([9.5, 10.5], [49.5, 50.5]));
+    for (names, standard_names) in
+        [(["a", "b"], ROTATED), (["rlat", "rlon"], ["", ""]), (["y", "x"], PLANE)]
+    {
         let [y, x] = names;
-        let polygons = format!(
-            "SELECT round(sum(coverage), 9) FROM grid_coverage('{}', (SELECT '{}' AS wkt), dataset => 'v')",
-            store.path(),
-            boxed([0.0, 5.0], [0.0, 10.0])
-        );
-        let error = query(&ctx, &polygons).await.unwrap_err().to_string();
-        assert!(error.contains(expected), "{names:?}: {error}");
-        let confirm = |sql: &str| sql.replace("'v')", &format!("'v', y => '{y}', x => '{x}')"));
-        assert_eq!(cell(&ctx, &confirm(&polygons)).await, "0.5", "{names:?}");
+        let confirmed = format!(", y => '{y}', x => '{x}'");
+        for is_curved in [false, true] {
+            let store = projected(names, standard_names, is_curved);
+            assert_eq!(cell(&ctx, &sum(&store, &of_plane, &confirmed)).await, "0.5", "{names:?}");
+            if is_curved {
+                assert_eq!(cell(&ctx, &sum(&store, &of_globe, "")).await, "1.0", "{names:?}");
+            } else if standard_names != PLANE {
+                let error = query(&ctx, &sum(&store, &of_globe, "")).await.unwrap_err();
+                let expected =
+                    format!("\"{y}\" and \"{x}\" are latitudes and longitudes of a rotated");
+                assert!(error.to_string().contains(&expected), "{error}");
+            }
+        }
     }
 }
 
