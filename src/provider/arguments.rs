@@ -83,7 +83,7 @@ pub(super) fn options(name: &str, exprs: &[Expr]) -> Result<HashMap<String, Stri
 /// Returns the error for an argument that is not a constant. If it is the value of an option, `option` is the
 /// name.
 fn not_constant(name: &str, option: Option<&str>, expr: &Expr) -> DataFusionError {
-    let (found, expected) = (shown(expr), "expected text, a number, true or false");
+    let (found, expected) = (shown(expr), "expected text, a whole number, true or false");
     match option {
         Some(option) => plan_datafusion_err!("{name}: option '{option}' is {found}, {expected}"),
         None => plan_datafusion_err!("{name}: an argument is {found}, {expected}"),
@@ -134,7 +134,6 @@ fn text(expr: &Expr) -> Option<String> {
         | ScalarValue::LargeUtf8(Some(text)) => Some(text.clone()),
         ScalarValue::Int64(Some(number)) => Some(number.to_string()),
         ScalarValue::UInt64(Some(number)) => Some(number.to_string()),
-        ScalarValue::Float64(Some(number)) => Some(number.to_string()),
         ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
         _ => None,
     }

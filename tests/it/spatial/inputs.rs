@@ -180,7 +180,7 @@ async fn mistakes_are_explained() {
         (format!("grid_coverage('{path}', nothing)"), "no polygons 'nothing'"),
         (format!("grid_coverage('{path}', '{broken}')"), "this is no GeoJSON"),
         (format!("grid_coverage('{path}')"), "takes an array and polygons"),
-        (format!("grid_coverage('{path}', 1.5)"), "no polygons '1.5'"),
+        (format!("grid_coverage('{path}', 1.5)"), "a query in parentheses, found 1.5"),
         ("grid_coverage('examples/data/ships', 'x')".to_owned(), "sparse array"),
         (
             format!("grid_points('{path}', (SELECT 1 AS lat, 2 AS lon), tolerance => 'x')"),
