@@ -108,6 +108,9 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     }
     let known: Vec<String> = writable(ctx).into_iter().filter(|it| is_datafusions(it)).collect();
     let extension = Path::new(written).extension().and_then(|it| it.to_str())?;
+    if Path::new(written).is_file() && extension.eq_ignore_ascii_case("geojson") {
+        return Some(format!("put a path in single quotes: FROM '{written}'"));
+    }
     if Path::new(written).is_file() {
         let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");
         return Some(format!(

@@ -120,8 +120,8 @@ impl Cluster {
         // The same measure for Parquet files, whose bytes are counted as stored.
         let of_files = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(partitions).max(1);
         let alone = session.query_planner().clone();
+        UnorderedShuffles::add_to(session.physical_optimizers().get_or_insert_default());
         let mut session = session
-            .with_query_planner(Arc::new(UnorderedShuffles::new(alone.clone())))
             .with_distributed_user_codec(GridfusionCodec)
             .with_distributed_worker_resolver(workers)
             .with_distributed_channel_resolver(channels)

@@ -1,4 +1,4 @@
-//! [`UnorderedShuffles`]: plans that do not rely on the order of rows behind a shuffle between workers.
+//! [`UnorderedShuffles`]: a rule for plans that do not rely on the order of rows behind a shuffle between workers.
 //!
 //! A `RepartitionExec` by hashes keeps the order of its only partition, and nodes above it may rely on that. When the plan is
 //! divided among workers, a `NetworkShuffleExec` stands in its place. It declares the same order, but merges the rows
@@ -10,90 +10,81 @@
 //!       rows in order of t                         task a   task b
 //! ```
 //!
-//! So the plan for one process is changed before: rows are dealt to two partitions first, and their order is lost already there.
-//! Nodes are made again without it, and sorted where they need it.
+//! So the rule deals rows to two partitions first, which loses their order already there. Nodes are made again without it, and sorted
+//! where they need it. It stands directly behind `EnsureRequirements`, which makes these repartitions: later rules push limits
+//! to operators, and tell aggregates that their rows are in order.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use datafusion::catalog::Session;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::execution::context::QueryPlanner;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::{LexOrdering, LexRequirement, Partitioning};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, ExecutionPlan, ExecutionPlanProperties, ReplaceChildrenOptions,
 };
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
-/// Plans for one process, which are divided then.
+/// Makes plans in which no node relies on the order of rows behind a repartition by hashes.
 #[derive(Debug)]
-pub(crate) struct UnorderedShuffles {
-    /// The planner that the session had before; `None` for DataFusion's own.
-    planner: Option<Arc<dyn QueryPlanner + Send + Sync>>,
-}
+pub(crate) struct UnorderedShuffles;
 
 impl UnorderedShuffles {
-    pub(crate) fn new(planner: Option<Arc<dyn QueryPlanner + Send + Sync>>) -> Self {
-        Self { planner }
+    /// Puts the rule into its place.
+    pub(crate) fn add_to(optimizer: &mut PhysicalOptimizer) {
+        let requirements = EnsureRequirements::new();
+        let at = optimizer.rules.iter().position(|it| it.name() == requirements.name());
+        optimizer.rules.insert(at.map_or(0, |at| at + 1), Arc::new(Self));
     }
 }
 
-#[async_trait]
-impl QueryPlanner for UnorderedShuffles {
-    async fn create_physical_plan(
+impl PhysicalOptimizerRule for UnorderedShuffles {
+    fn optimize(
         &self,
-        logical: &LogicalPlan,
-        session: &dyn Session,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = match &self.planner {
-            Some(planner) => planner.create_physical_plan(logical, session).await?,
-            None => {
-                DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await?
-            }
-        };
-        let is_sorted = logical.exists(|it| Ok(matches!(it, LogicalPlan::Sort(_))))?;
-        without_shuffled_order(plan, is_sorted)
+        plan.transform_up(|node| {
+            let (node, is_sorted) = sorted(node)?;
+            Ok(match unordered(&node)? {
+                Some(shuffle) => Transformed::yes(shuffle),
+                None => Transformed::new_transformed(node, is_sorted),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "UnorderedShuffles"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
     }
 }
 
-/// Returns a plan in which no node relies on the order of rows behind a repartition by hashes. `is_sorted` tells whether the order
-/// of the whole plan's rows matters.
-fn without_shuffled_order(
-    plan: Arc<dyn ExecutionPlan>,
-    is_sorted: bool,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let order = plan.output_ordering().filter(|_| is_sorted).cloned();
-    let changed = plan.transform_up(|node| {
-        let children = node.children();
-        let required = node.required_input_ordering();
-        let mut sorted = Vec::with_capacity(children.len());
-        let mut has_sorted = false;
-        for (child, required) in children.into_iter().zip(required) {
-            let missing = required.map(|it| it.into_single()).and_then(|it| missing(child, it));
-            has_sorted |= missing.is_some();
-            sorted.push(match missing {
-                Some(order) => sort(Arc::clone(child), order),
-                None => Arc::clone(child),
-            });
-        }
-        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        let node = if has_sorted { node.replace_children(sorted, recompute)? } else { node };
-        match unordered(&node)? {
-            Some(shuffle) => Ok(Transformed::yes(shuffle)),
-            None => Ok(Transformed::new_transformed(node, has_sorted)),
-        }
-    })?;
-    let plan = changed.data;
-    let lost =
-        order.filter(|_| changed.transformed && plan.output_partitioning().partition_count() == 1);
-    Ok(match lost.and_then(|it| missing(&plan, it.into())) {
-        Some(order) => sort(plan, order),
-        None => plan,
-    })
+/// Sorts the inputs of a node that lack an order that it needs. Returns also whether there are any.
+fn sorted(node: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn ExecutionPlan>, bool)> {
+    let (children, required) = (node.children(), node.required_input_ordering());
+    let mut inputs = Vec::with_capacity(children.len());
+    let mut is_changed = false;
+    for (child, required) in children.into_iter().zip(required) {
+        let missing = required.and_then(|it| missing(child, it.into_single()));
+        is_changed |= missing.is_some();
+        inputs.push(match missing {
+            Some(order) => {
+                Arc::new(SortExec::new(order, Arc::clone(child)).with_preserve_partitioning(true))
+            }
+            None => Arc::clone(child),
+        });
+    }
+    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    let node = if is_changed { node.replace_children(inputs, recompute)? } else { node };
+    Ok((node, is_changed))
 }
 
 /// Returns the repartition in place of one that declares an order; `None` for other nodes.
@@ -115,8 +106,4 @@ fn unordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPl
 fn missing(input: &Arc<dyn ExecutionPlan>, required: LexRequirement) -> Option<LexOrdering> {
     let satisfied = input.equivalence_properties().ordering_satisfy_requirement(required.clone());
     (!satisfied.unwrap_or(false)).then(|| required.into())
-}
-
-fn sort(input: Arc<dyn ExecutionPlan>, order: LexOrdering) -> Arc<dyn ExecutionPlan> {
-    Arc::new(SortExec::new(order, input).with_preserve_partitioning(true))
 }

@@ -1,4 +1,4 @@
-//! [`ChunkTerms`]: the values of the cell terms of a chunk.
+//! [`TermValues`]: the values of the cell terms of a chunk.
 //!
 //! ```text
 //!   value                    read from the tile, without a column
@@ -6,7 +6,9 @@
 //!   100 / value              evaluated for cells with a match that fulfil the condition
 //! ```
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, RecordBatch, UInt64Array,
+};
 use arrow::compute::{filter_record_batch, take};
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::internal_err;
@@ -16,6 +18,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::cell_tiles::CellTile;
 use super::join_part::JoinPart;
 use super::products::{CellTerm, ProductPlan};
+use crate::exec::chunks::OpenChunk;
 use crate::exec::columns::over_columns;
 use crate::exec::matching::may_fail;
 use crate::exec::reduce::number_of;
@@ -58,7 +61,7 @@ impl TermReaders {
         Self { readers: plan.cells.iter().map(reader).collect() }
     }
 
-    /// Whether all terms are read without columns.
+    /// Whether some term is evaluated over columns.
     pub(super) fn need_columns(&self, plan: &ProductPlan) -> bool {
         plan.cells.iter().zip(&self.readers).any(|(term, reader)| {
             reader.is_none() && (term.value.is_some() || term.filter.is_some())
@@ -66,12 +69,12 @@ impl TermReaders {
     }
 }
 
-/// Returns the values of each term in a chunk of which `cells` of `all` selected cells have a match.
+/// Returns the values of each term in a chunk. `is_dense` tells whether many of its cells have a match.
 pub(super) fn of_chunk<'a>(
     part: &JoinPart<'_>,
     plan: &'a ProductPlan,
     readers: &'a mut TermReaders,
-    open: &'a crate::exec::chunks::OpenChunk,
+    open: &'a OpenChunk,
     columns: &'a [ArrayRef],
     is_dense: bool,
 ) -> Result<Vec<TermValues<'a>>> {
@@ -121,7 +124,7 @@ fn evaluate(part: &JoinPart<'_>, term: &CellTerm, columns: Vec<ArrayRef>) -> Res
 fn doubles(
     part: &JoinPart<'_>,
     value: &PhysicalExprRef,
-    batch: &arrow::array::RecordBatch,
+    batch: &RecordBatch,
 ) -> Result<Float64Array> {
     let rows = batch.num_rows();
     let values = over_columns(value, &part.columns)?.evaluate(batch)?.into_array(rows)?;

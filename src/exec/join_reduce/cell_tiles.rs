@@ -101,8 +101,8 @@ impl ChunkColumn {
     ) -> Result<Self> {
         let all = joined.iter().map(|axis| task.selection[*axis].count() as usize).product();
         let reserved = part.reservation.size();
-        // Two offsets, two places and the first match of each cell.
-        part.reservation.try_grow(4 * size_of::<usize>() * all + size_of::<u32>() * all)?;
+        // Two offsets, two places, the number and the first match of each cell.
+        part.reservation.try_grow((5 * size_of::<usize>() + size_of::<u32>()) * all)?;
         let grid = part.reduction.lookup.scan.array().grid();
         let offsets = Offsets::of(joined, task);
         let matched = over_axes(joined, |axis| part.matches.table.parts_of(axis, grid, task));
@@ -111,7 +111,9 @@ impl ChunkColumn {
         let (firsts, keyed) = (&firsts, &keyed);
         let cells: Vec<usize> = (0..all).filter(|cell| firsts[*cell] != NONE).collect();
         let (mut tiles, mut yields) = (vec![], YieldBudget::default());
-        let mut bytes = 2 * size_of::<usize>() * cells.len();
+        // A cell may be alone in its run.
+        let mut bytes = (size_of::<usize>() + size_of::<Range<usize>>()) * cells.len();
+        part.reservation.try_grow(bytes)?;
         for cells in cells.chunks(CELLS) {
             let pairs = cells.iter().enumerate().flat_map(|(number, cell)| {
                 let mut row = firsts[*cell];

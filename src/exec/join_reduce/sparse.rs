@@ -76,9 +76,9 @@ pub(super) async fn aggregate(
     let joined = joined(part);
     let has_keys = !part.reduction.keys.is_empty();
     let places = if has_keys { part.places() } else { 1 };
+    part.reservation.try_grow(places * size_of::<usize>())?;
     let states = |requested: &RequestedStats| SparseSums::new(places).with(*requested);
     let mut sums: Vec<SparseSums> = plan.requested.iter().map(states).collect();
-    part.reservation.try_grow(places * size_of::<usize>())?;
     let mut builder = SparseRowsBuilder::new(places);
     let mut readers = TermReaders::new(part, plan);
     let needs_columns = readers.need_columns(plan);
@@ -116,13 +116,17 @@ pub(super) async fn aggregate(
         let width = if needs_columns { 9 * (part.sources.len() + plan.cells.len()) } else { 0 };
         let tile = column.tiles.iter().map(|tile| tile.selected.len()).max().unwrap_or_default();
         let per_cell = plan.cells.len() * CellLanes::BYTES + TermValues::bytes_per_cell(part);
-        let bytes = rows.saturating_mul(width).saturating_add(tile * per_cell);
+        // Two offsets and a place per position.
+        let others = others(&joined, &open.task);
+        let positions = others.iter().map(|axis| open.task.selection[*axis].count() as usize);
+        let positions = 3 * size_of::<usize>() * positions.product::<usize>();
+        let bytes = rows.saturating_mul(width).saturating_add(tile * per_cell + positions);
         part.reservation.try_resize(held.saturating_add(bytes))?;
         let values = match needs_columns {
             true => columns(array, &mut assembler, &part.sources, &open, &block)?,
             false => vec![],
         };
-        let positions = Offsets::of(&others(&joined, &open.task), &open.task);
+        let positions = Offsets::of(&others, &open.task);
         let is_dense = 4 * column.cells * positions.selected.len() >= rows;
         let terms = of_chunk(part, plan, &mut readers, &open, &values, is_dense)?;
         timer.done();
@@ -209,8 +213,9 @@ fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Res
     let pairs = kept(pairs.clone(), &places);
     let is_weighted = |product: usize| plan.calls.contains(&(Call::WeightedAverage, product));
     let sums = sums.into_iter().enumerate();
-    let mut stats: Vec<GroupStats> =
-        sums.map(|(product, sums)| stats(sums, &places, is_weighted(product))).collect();
+    let mut stats: Vec<GroupStats> = sums
+        .map(|(product, sums)| stats(sums, &places, plan.requested[product], is_weighted(product)))
+        .collect();
     let mut columns = vec![];
     for (call, product) in &plan.calls {
         let stats = &mut stats[*product];
@@ -228,10 +233,14 @@ fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Res
 }
 
 /// Returns the statistics of a product of the groups at these places.
-fn stats(of_product: SparseSums, places: &[usize], is_weighted: bool) -> GroupStats {
-    let extremes = |numbers: Vec<f64>| -> Option<ArrayRef> {
-        let is_wanted = !numbers.is_empty();
-        is_wanted.then(|| Arc::new(Float64Array::from(kept(numbers, places))) as _)
+fn stats(
+    of_product: SparseSums,
+    places: &[usize],
+    requested: RequestedStats,
+    is_weighted: bool,
+) -> GroupStats {
+    let extremes = |is_requested: bool, numbers: Vec<f64>| -> Option<ArrayRef> {
+        is_requested.then(|| Arc::new(Float64Array::from(kept(numbers, places))) as _)
     };
     let sums = kept(of_product.sums, places);
     let weighted = is_weighted
@@ -239,9 +248,9 @@ fn stats(of_product: SparseSums, places: &[usize], is_weighted: bool) -> GroupSt
     GroupStats {
         counts: kept(of_product.counts, places),
         sums: Some(sums),
-        mins: extremes(of_product.mins),
-        maxs: extremes(of_product.maxs),
-        spreads: (!of_product.spreads.is_empty()).then(|| kept(of_product.spreads, places)),
+        mins: extremes(requested.min, of_product.mins),
+        maxs: extremes(requested.max, of_product.maxs),
+        spreads: requested.spread.then(|| kept(of_product.spreads, places)),
         weighted,
         ..GroupStats::default()
     }

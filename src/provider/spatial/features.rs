@@ -80,6 +80,16 @@ fn batch(bytes: &[u8]) -> GridResult<(RecordBatch, Crs)> {
         Ok(())
     })?;
     let rows = geometries.len();
+    // Features that share few properties would make a table that is much larger than their file.
+    let (cells, most) = (rows.saturating_mul(columns.len()), bytes.len().max(MOST_COLUMNS));
+    if cells > most {
+        return Err(Error::unsupported(format!(
+            "{rows} features have {} different properties, most of which they lack: a table of {cells} values for {} bytes; convert the \
+             file to GeoParquet",
+            columns.len(),
+            bytes.len()
+        )));
+    }
     let mut fields = vec![];
     let mut arrays = vec![];
     for (name, values) in columns {

@@ -233,8 +233,25 @@ impl Call<'_> {
             ([], _) => return plan_err!("{function}: the array has no dimension of timestamps"),
             ([axis], None) => axis.clone(),
             (several, dimension) => {
-                let name = dimension.as_deref().unwrap_or("time");
-                let named = several.iter().find(|it| it.field.name() == name);
+                let is_of_points = |axis: &&LabelledAxis| {
+                    let name = axis.field.name();
+                    points.fields().any(|it| it.name() == name && unit_of(it.data_type()).is_some())
+                };
+                let named = match dimension {
+                    Some(name) => several.iter().find(|it| it.field.name() == name),
+                    // The dimension that has the name of a column of the points, or else the usual one.
+                    None => several
+                        .iter()
+                        .find(is_of_points)
+                        .or(several.iter().find(|it| it.field.name() == "time")),
+                };
+                let has_times = points.fields().any(|it| {
+                    it.name().eq_ignore_ascii_case("time") && unit_of(it.data_type()).is_some()
+                });
+                let is_wanted = is_wanted || dimension.is_some() || column.is_some() || has_times;
+                if named.is_none() && !is_wanted {
+                    return Ok(None);
+                }
                 named
                     .cloned()
                     .ok_or_else(|| unknown_time(function, several, dimension.as_deref()))?

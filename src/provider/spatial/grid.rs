@@ -285,9 +285,16 @@ fn curved_pair(array: &GridArray, names: &GridOptions) -> Option<CurvedPair> {
 
 /// Reads the latitude and the longitude of each cell.
 async fn centres(array: &Arc<GridArray>, pair: &CurvedPair) -> Result<[Vec<f64>; 2]> {
-    for (name, role) in [(&pair.lat, Role::Latitude), (&pair.lon, Role::Longitude)] {
-        let field = array.schema().field_with_name(name).ok();
-        let checked = field.map_or(Ok(()), |field| roles::check_units(field, Some(role)));
+    let wanted = [("y", &pair.lat, Role::Latitude), ("x", &pair.lon, Role::Longitude)];
+    for (option, name, role) in wanted {
+        let Ok(field) = array.schema().field_with_name(name) else { continue };
+        let is_other = Role::of(field).is_some_and(|it| it.is_geographic() && it != role);
+        let checked = match is_other || pair.lat == pair.lon {
+            true => {
+                Err(Error::usage(format!("option '{option}' is '{name}', which is no {role:?}")))
+            }
+            false => roles::check_units(field, Some(role)),
+        };
         checked.map_err(|error| array.objects().named(error))?;
     }
     let lat = variables::read(array, &pair.lat, &pair.axes).await?;

@@ -76,6 +76,16 @@ async fn shuffled_rows_are_sorted_again() {
         format!(
             "SELECT t.time, count(DISTINCT t.value) {of} GROUP BY t.time ORDER BY t.time LIMIT 7"
         ),
+        format!(
+            "SELECT t.time, count(DISTINCT t.value) AS c {of} GROUP BY t.time HAVING count(DISTINCT t.value) > 0 ORDER BY t.time LIMIT 7"
+        ),
+        format!(
+            "SELECT a.time, a.d FROM (SELECT t.time, count(DISTINCT t.value) AS d {of} GROUP BY t.time) a \
+             JOIN (VALUES (2), (3)) e (v) ON a.d = e.v ORDER BY a.time LIMIT 4"
+        ),
+        format!(
+            "SELECT t.time, nth_value(t.value, 2 ORDER BY t.value) {of} GROUP BY t.time ORDER BY t.time"
+        ),
     ] {
         let expected = sorted_rows_from(&ctx, &sql).await;
         for count in [2, 3] {

@@ -255,6 +255,11 @@ async fn one_of_several_times() {
     };
     let error = query(&ctx, &sql("")).await.unwrap_err().to_string();
     assert!(error.contains("with option 'time_dimension'; there are init, valid"), "{error}");
+    // Points without times need none, and a column of the dimension's name tells it.
+    let without = sql("").replace(", TIMESTAMP '2024-02-02' AS time", "");
+    assert_eq!(query(&ctx, &without).await.unwrap()[0].num_columns(), 5);
+    let by_name = sql("").replace("AS time", "AS valid").replace('*', "cell_valid");
+    assert_eq!(cell(&ctx, &by_name).await, "2024-02-02T00:00:00");
     let named = sql(", time_dimension => 'valid'").replace('*', "cell_valid");
     assert_eq!(cell(&ctx, &named).await, "2024-02-02T00:00:00");
     let error = query(&ctx, &sql(", time_dimension => 'lat'")).await.unwrap_err().to_string();

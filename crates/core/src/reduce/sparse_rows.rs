@@ -172,8 +172,8 @@ impl SparseRows {
         self.cells.is_empty()
     }
 
-    /// The bytes of an entry, besides those of its group.
-    pub const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f64>();
+    /// The most bytes of an entry, which may be the only one of its group.
+    pub const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f64>() + size_of::<Run>();
 
     /// Adds the values of cells at some positions, whose parts of places are `lanes`: at most [`LANES`].
     pub fn add(&self, cells: &CellLanes, lanes: &[usize], sums: &mut SparseSums) {

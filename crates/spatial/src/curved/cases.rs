@@ -214,10 +214,10 @@ fn missing_centres() {
         }
     }
     let alone = f64::NAN;
-    let cells =
-        CurvilinearCells::from_centres(&[0.0, alone, alone, alone, 5.0, alone], &[0.0; 6], 3)
-            .unwrap();
-    assert_eq!(covered(&cells, ALL), []);
+    let error =
+        CurvilinearCells::from_centres(&[0.0, alone, alone, alone, 5.0, alone], &[0.0; 6], 3);
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("none of the grid's 6 cells has an area"), "{error}");
     let none = CurvilinearCells::from_centres(&[alone; 4], &[alone; 4], 2).unwrap();
     assert_eq!(covered(&none, ALL), []);
     let empty = CurvilinearCells::try_new(&[], &[], 7, None).unwrap();

@@ -15,6 +15,8 @@ pub(super) struct Mesh {
     pub(super) blocks: Vec<Block>,
     /// How many cells have edges that cross.
     pub(super) crossed: usize,
+    /// How many cells can be covered.
+    pub(super) sound: usize,
 }
 
 /// Corners as longitude and latitude.
@@ -35,16 +37,20 @@ impl Mesh {
             labels,
             blocks: Vec::new(),
             crossed: 0,
+            sound: 0,
         };
-        let mut crossed = 0;
+        let (mut crossed, mut sound) = (0, 0);
         mesh.blocks = blocks(rows, columns, |row, column| match mesh.cell(row, column) {
-            Ok(cell) => *cell.bounds(),
+            Ok(cell) => {
+                sound += 1;
+                *cell.bounds()
+            }
             Err(flaw) => {
                 crossed += usize::from(flaw == Flaw::Crossed);
                 Bounds::NONE
             }
         });
-        mesh.crossed = crossed;
+        (mesh.crossed, mesh.sound) = (crossed, sound);
         mesh
     }
 
@@ -63,6 +69,11 @@ impl Mesh {
                 [first, first + 1, below + 1, below].map(|it| corners[it])
             }
         })
+    }
+
+    /// Whether some cell has a place, but none can be covered.
+    pub(super) fn is_without_cells(&self) -> bool {
+        self.sound == 0 && self.labels.iter().flatten().any(|it| it.is_finite())
     }
 
     /// Returns the place of a cell's label, if there is one.

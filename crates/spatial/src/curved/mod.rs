@@ -172,6 +172,11 @@ impl CurvilinearCells {
                 mesh.crossed
             )));
         }
+        if mesh.is_without_cells() {
+            return Err(Error::usage(format!(
+                "none of the grid's {cells} cells has an area: {hint}"
+            )));
+        }
         Ok(Self { mesh: Arc::new(mesh) })
     }
 
