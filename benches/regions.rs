@@ -139,7 +139,7 @@ pub(crate) fn main() {
     }
     let track = format!(
         "CREATE TABLE track AS SELECT value AS id, -90 + 180 * random() AS lat, 360 * random() AS lon,
-            TIMESTAMP '2023-01-01' + (value % {}) * INTERVAL '1 minute' AS time FROM range({points})",
+            TIMESTAMP '2023-01-01' + arrow_cast(60 * (value % {}), 'Duration(Second)') AS time FROM range({points})",
         60 * hours[0]
     );
     run(&runtime, &ctx, &track);
