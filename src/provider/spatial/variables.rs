@@ -94,7 +94,7 @@ pub(super) async fn vertices(
     let axes: Option<Vec<usize>> = dimensions.iter().map(fits).collect();
     let last = |axes: &Vec<usize>| (0..dims.len()).rev().find(|axis| !axes.contains(axis));
     let place = axes.as_ref().and_then(last).filter(|axis| dims[*axis].len() == count);
-    let has_cells = dims.iter().all(|dim| dim.len() > 0);
+    let has_cells = !dims.iter().any(Dimension::is_empty);
     let (Some(mut axes), Some(place), true) = (axes, place, has_cells) else {
         return Err(named(misfit(name, &array, of, dimensions)));
     };
