@@ -22,6 +22,8 @@ mod times;
 pub(crate) use coverage::{CoverageColumn, CoverageWork, GridCoverageExec};
 pub(crate) use functions::{cell_area_udf, haversine_udf};
 pub(crate) use geometries::Geometries;
-pub(crate) use labelled_grid::{Edges, GridCells, LabelledAxis, LabelledGrid};
+#[cfg(feature = "codec")]
+pub(crate) use labelled_grid::Edges;
+pub(crate) use labelled_grid::{GridCells, LabelledAxis, LabelledGrid};
 pub(crate) use points::{GridPointsExec, PointCells, PointColumn, PointInputs, PointWork};
 pub(crate) use times::{TimeLabels, TimeMethod, unit_of};
