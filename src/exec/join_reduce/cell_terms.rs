@@ -22,7 +22,7 @@ use crate::exec::chunks::OpenChunk;
 use crate::exec::columns::over_columns;
 use crate::exec::matching::may_fail;
 use crate::exec::reduce::number_of;
-use crate::reduce::{CellLanes, CellReader, TileCells, cell_reader};
+use crate::reduce::{CellLanes, CellReader, LANES, TileCells, cell_reader};
 
 /// How the values of each cell term are found.
 pub(super) struct TermReaders {
@@ -135,9 +135,11 @@ fn doubles(
 }
 
 impl TermValues<'_> {
-    /// The bytes that [`fill`](Self::fill) takes per cell, besides the lanes.
+    /// The bytes that [`fill`](Self::fill) takes per cell, besides the lanes: per position the number of the element, and a copy of each
+    /// column, of the columns' rows that count, and of the values.
     pub(super) fn bytes_per_cell(part: &JoinPart<'_>) -> usize {
-        CellLanes::BYTES / 2 + 9 * (part.sources.len() + 4) * crate::reduce::LANES
+        let value = size_of::<f64>() + 1;
+        LANES * (size_of::<u64>() + value * (part.sources.len() + 4))
     }
 
     /// Fills in the values of a tile's cells at some positions. Lanes of ones stay empty.

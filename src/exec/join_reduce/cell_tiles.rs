@@ -7,12 +7,13 @@
 
 use std::ops::Range;
 
+use datafusion::error::Result;
+
 use super::join_part::JoinPart;
 use crate::exec::lookup::NONE;
 use crate::exec::yield_budget::YieldBudget;
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::reduce::{SparseEntry, SparseRows, SparseRowsBuilder};
-use datafusion::error::Result;
 
 /// The most cells of a tile.
 const CELLS: usize = 2048;

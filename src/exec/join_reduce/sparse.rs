@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
 use arrow::compute::cast;
-use datafusion::common::internal_err;
+use datafusion::common::internal_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
@@ -73,71 +73,111 @@ pub(super) async fn aggregate(
     context: &Arc<TaskContext>,
 ) -> Result<Aggregated> {
     let array = part.reduction.lookup.scan.array();
-    let joined = joined(part);
     let has_keys = !part.reduction.keys.is_empty();
     let places = if has_keys { part.places() } else { 1 };
     part.reservation.try_grow(places * size_of::<usize>())?;
     let states = |requested: &RequestedStats| SparseSums::new(places).with(*requested);
     let mut sums: Vec<SparseSums> = plan.requested.iter().map(states).collect();
-    let mut builder = SparseRowsBuilder::new(places);
+    let mut matrices = Matrices::new(part, places);
     let mut readers = TermReaders::new(part, plan);
     let needs_columns = readers.need_columns(plan);
     let mut assembler = Assembler::new(array);
-    let mut reader = part.reader(context);
-    // By the places of the chunks along the axes of the join, and the strides of these.
-    let mut known: HashMap<Vec<u64>, ChunkColumn> = HashMap::new();
-    // Chunks share a matrix if they differ only along other axes than those of the join.
-    let chunks = array.grid().chunks_per_axis();
-    let is_shared = (0..chunks.len()).any(|axis| chunks[axis] > 1 && !joined.contains(&axis));
-    let (base, mut yields) = (part.reservation.size(), YieldBudget::default());
-    let mut held = base;
+    let (mut reader, mut yields) = (part.reader(context), YieldBudget::default());
     while let Some(open) = reader.next(metrics).await? {
         let timer = metrics.baseline.elapsed_compute().timer();
-        let Some(block) = RowBlocks::new(&open.task, u64::MAX).next() else {
+        let task = &open.task;
+        let Some(block) = RowBlocks::new(task, u64::MAX).next() else {
             reader.release(open)?;
             continue;
         };
-        let column = key(&joined, &open.task);
-        if !known.contains_key(&column) {
-            if !is_shared {
-                known.clear();
-                held = base;
-                part.reservation.try_resize(held)?;
-            }
-            let made = ChunkColumn::try_new(part, &joined, weights, &open.task, &mut builder);
-            let made = made.await?;
-            held += made.bytes;
-            part.matrices.add(1);
-            known.insert(column.clone(), made);
-        }
-        let Some(column) = known.get(&column) else { return internal_err!("no column of chunks") };
+        let column = matrices.of_chunk(weights, task).await?;
         let rows = block.rows() as usize;
-        // A column of values may be a copy, and so is an evaluated term.
-        let width = if needs_columns { 9 * (part.sources.len() + plan.cells.len()) } else { 0 };
-        let tile = column.tiles.iter().map(|tile| tile.selected.len()).max().unwrap_or_default();
-        let per_cell = plan.cells.len() * CellLanes::BYTES + TermValues::bytes_per_cell(part);
-        // Two offsets and a place per position.
-        let others = others(&joined, &open.task);
-        let positions = others.iter().map(|axis| open.task.selection[*axis].count() as usize);
-        let positions = 3 * size_of::<usize>() * positions.product::<usize>();
-        let bytes = rows.saturating_mul(width).saturating_add(tile * per_cell + positions);
-        part.reservation.try_resize(held.saturating_add(bytes))?;
+        let columns_of_chunk =
+            if needs_columns { part.sources.len() + plan.cells.len() } else { 0 };
+        part.reservation.try_grow(bytes_of_chunk(part, plan, column, task, columns_of_chunk))?;
         let values = match needs_columns {
             true => columns(array, &mut assembler, &part.sources, &open, &block)?,
             false => vec![],
         };
-        let positions = Offsets::of(&others, &open.task);
+        let positions = Offsets::of(&others(&joined(part), task), task);
         let is_dense = 4 * column.cells * positions.selected.len() >= rows;
         let terms = of_chunk(part, plan, &mut readers, &open, &values, is_dense)?;
         timer.done();
-        let chunk = Chunk { part, plan, column, task: &open.task, positions, terms };
-        chunk.add(&joined, &mut sums, metrics, &mut yields).await?;
+        let chunk = Chunk { part, plan, column, task, positions, terms };
+        chunk.add(&mut sums, metrics, &mut yields).await?;
         drop(chunk);
         yields.spend(open.task.cells()).await;
         reader.release(open)?;
+        part.reservation.resize(matrices.held);
     }
-    part.reservation.resize(held);
     finish(part, plan, sums)
+}
+
+/// Returns the bytes that the cells of a chunk take while they are added, with so many columns of all selected cells.
+fn bytes_of_chunk(
+    part: &JoinPart<'_>,
+    plan: &ProductPlan,
+    column: &ChunkColumn,
+    task: &ChunkTask,
+    columns: usize,
+) -> usize {
+    // A column of values may be a copy, and so is an evaluated term.
+    let of_rows = (task.rows as usize).saturating_mul((size_of::<f64>() + 1) * columns);
+    let cells = column.tiles.iter().map(|tile| tile.selected.len()).max().unwrap_or_default();
+    let per_cell = plan.cells.len() * CellLanes::BYTES + TermValues::bytes_per_cell(part);
+    // Two offsets and a place per position.
+    let others = others(&joined(part), task);
+    let positions = others.iter().map(|axis| task.selection[*axis].count() as usize);
+    let of_positions = 3 * size_of::<usize>() * positions.product::<usize>();
+    of_rows.saturating_add(cells * per_cell + of_positions)
+}
+
+/// The matrices of a partition's columns of chunks.
+struct Matrices<'a> {
+    part: &'a JoinPart<'a>,
+    builder: SparseRowsBuilder,
+    /// By the places of the chunks along the axes of the join, and the strides of these.
+    known: HashMap<Vec<u64>, ChunkColumn>,
+    /// Whether chunks share a matrix, because they differ only along other axes than those of the join.
+    are_shared: bool,
+    /// The memory that is reserved for the partition without matrices, and with those that are known.
+    base: usize,
+    held: usize,
+}
+
+impl<'a> Matrices<'a> {
+    fn new(part: &'a JoinPart<'a>, places: usize) -> Self {
+        let chunks = part.reduction.lookup.scan.array().grid().chunks_per_axis();
+        let joined = joined(part);
+        let base = part.reservation.size();
+        Self {
+            part,
+            builder: SparseRowsBuilder::new(places),
+            known: HashMap::new(),
+            are_shared: (0..chunks.len()).any(|axis| chunks[axis] > 1 && !joined.contains(&axis)),
+            base,
+            held: base,
+        }
+    }
+
+    /// Returns the matrices of a chunk, which are made at the first chunk of its column.
+    async fn of_chunk(&mut self, weights: &[Vec<f64>], task: &ChunkTask) -> Result<&ChunkColumn> {
+        let joined = joined(self.part);
+        let key = key(&joined, task);
+        if !self.known.contains_key(&key) {
+            if !self.are_shared {
+                self.known.clear();
+                self.held = self.base;
+                self.part.reservation.resize(self.held);
+            }
+            let made = ChunkColumn::try_new(self.part, &joined, weights, task, &mut self.builder);
+            let made = made.await?;
+            self.held += made.bytes;
+            self.part.matrices.add(1);
+            self.known.insert(key.clone(), made);
+        }
+        self.known.get(&key).ok_or_else(|| internal_datafusion_err!("no column of chunks"))
+    }
 }
 
 /// Returns a key of the chunks that have the same cells along the axes of the join. Chunks at the end of other axes are shorter, so
@@ -169,13 +209,12 @@ impl Chunk<'_> {
     /// Adds the cells to the sums.
     async fn add(
         &self,
-        joined: &[usize],
         sums: &mut [SparseSums],
         metrics: &ScanMetrics,
         yields: &mut YieldBudget,
     ) -> Result<()> {
         let grid = self.part.reduction.lookup.scan.array().grid();
-        let others = others(joined, self.task);
+        let others = others(&joined(self.part), self.task);
         let places = over_axes(&others, |axis| self.part.table.parts_of(axis, grid, self.task));
         let mut lanes = vec![CellLanes::default(); self.terms.len()];
         for tile in &self.column.tiles {

@@ -16,7 +16,7 @@ use multiversion::multiversion;
 use super::bounds::Bounds;
 use super::cell::Cell;
 use super::elements::{Elements, Stored};
-use super::keep::{Keep, KeepAll, Test};
+use super::keep::{Keep, KeepAll, Numbers, Test};
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
 use crate::tile::Tile;
@@ -182,9 +182,7 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
         lanes.begin(count, positions.len(), !matches!(self.keep, Keep::All));
         match self.keep {
             Keep::All => gather(self.elements, cells, positions, KeepAll, lanes),
-            Keep::Numbers => {
-                gather(self.elements, cells, positions, super::keep::Numbers, lanes);
-            }
+            Keep::Numbers => gather(self.elements, cells, positions, Numbers, lanes),
             Keep::Between(test) => gather(self.elements, cells, positions, test, lanes),
             Keep::Interval(test) => gather(self.elements, cells, positions, test, lanes),
             Keep::Nothing => lanes.fill(count, positions.len(), |_, _| None),

@@ -177,11 +177,11 @@ impl SparseRows {
 
     /// Adds the values of cells at some positions, whose parts of places are `lanes`: at most [`LANES`].
     pub fn add(&self, cells: &CellLanes, lanes: &[usize], sums: &mut SparseSums) {
-        match (cells.known.is_empty(), cells.width) {
-            (true, 1) => add_known::<1>(self, cells, lanes, sums),
-            (true, _) => add_known::<LANES>(self, cells, lanes, sums),
-            (false, 1) => add_some::<1>(self, cells, lanes, sums),
-            (false, _) => add_some::<LANES>(self, cells, lanes, sums),
+        match (cells.width, cells.known.is_empty()) {
+            (1, true) => add_values::<1, true>(self, cells, lanes, sums),
+            (1, false) => add_values::<1, false>(self, cells, lanes, sums),
+            (_, true) => add_values::<LANES, true>(self, cells, lanes, sums),
+            (_, false) => add_values::<LANES, false>(self, cells, lanes, sums),
         }
         if !sums.spreads.is_empty() {
             match cells.width {
@@ -244,34 +244,9 @@ fn greatest(a: f64, b: f64) -> f64 {
     if b > a || b.is_nan() { b } else { a }
 }
 
-/// Adds cells that all have values.
+/// Adds the products of cells and weights. `ALL_KNOWN` tells that each cell has a value, so that a run has its own count and weights.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
-fn add_known<const WIDTH: usize>(
-    rows: &SparseRows,
-    cells: &CellLanes,
-    lanes: &[usize],
-    states: &mut SparseSums,
-) {
-    let ((values, _), mut start) = (cells.values.as_chunks::<WIDTH>(), 0);
-    for run in &rows.runs {
-        let entries = rows.cells[start..run.end].iter().zip(&rows.weights[start..run.end]);
-        let mut sums = [0.0; WIDTH];
-        for (cell, weight) in entries {
-            for (sum, value) in sums.iter_mut().zip(&values[*cell as usize]) {
-                *sum += value * weight;
-            }
-        }
-        let count = (run.end - start) as u64;
-        for (lane, sum) in lanes.iter().zip(sums) {
-            states.add(run.place + lane, count, sum, run.weights);
-        }
-        start = run.end;
-    }
-}
-
-/// Adds cells of which some have no value.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
-fn add_some<const WIDTH: usize>(
+fn add_values<const WIDTH: usize, const ALL_KNOWN: bool>(
     rows: &SparseRows,
     cells: &CellLanes,
     lanes: &[usize],
@@ -283,12 +258,19 @@ fn add_some<const WIDTH: usize>(
         let entries = rows.cells[start..run.end].iter().zip(&rows.weights[start..run.end]);
         let (mut sums, mut weights, mut counts) = ([0.0; WIDTH], [0.0; WIDTH], [0.0; WIDTH]);
         for (cell, weight) in entries {
-            let (values, known) = (&all_values[*cell as usize], &all_known[*cell as usize]);
-            for lane in 0..WIDTH {
-                sums[lane] += values[lane] * weight;
-                weights[lane] += known[lane] * weight;
-                counts[lane] += known[lane];
+            for (sum, value) in sums.iter_mut().zip(&all_values[*cell as usize]) {
+                *sum += value * weight;
             }
+            if !ALL_KNOWN {
+                let known = &all_known[*cell as usize];
+                for lane in 0..WIDTH {
+                    weights[lane] += known[lane] * weight;
+                    counts[lane] += known[lane];
+                }
+            }
+        }
+        if ALL_KNOWN {
+            (counts, weights) = ([(run.end - start) as f64; WIDTH], [run.weights; WIDTH]);
         }
         for (lane, place) in lanes.iter().enumerate() {
             states.add(run.place + place, counts[lane] as u64, sums[lane], weights[lane]);
