@@ -15,7 +15,7 @@ use crate::exec::is_taken_for_rows;
 use crate::format::Foreign;
 use crate::io::is_not_found;
 use crate::options::ArrayOptions;
-use crate::source::{parse_url, path_of, refuse_foreign};
+use crate::source::{is_pattern, parse_url, path_of, refuse_foreign};
 
 /// A factory of tables for quoted paths and URLs: of arrays of any format, of GeoJSON, and of the files that DataFusion reads
 /// (CSV, Parquet, …).
@@ -162,9 +162,14 @@ impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.array_table(url).await? {
             Some(table) => Ok(Some(table.into_provider())),
-            None if is_features(url) => {
-                Ok(Some(features_table(&self.opener()?.place(url)?).await?.0))
-            }
+            None if is_features(url) => match features_table(&self.opener()?.place(url)?).await {
+                Ok((table, _)) => Ok(Some(table)),
+                Err(_) if is_pattern(url) => {
+                    let message = "GeoJSON is read from one file, not from a pattern: put files together with UNION ALL";
+                    Err(Error::usage(message).in_file(url).into())
+                }
+                Err(error) => Err(error),
+            },
             None => match self.listing.try_new(url).await {
                 Ok(None) => {
                     self.unreachable(url).await?;

@@ -76,7 +76,7 @@ fn geometry_of(polygons: &SourceRows, function: &str) -> Result<usize> {
     const NAMES: [&str; 8] =
         ["geometry", "geom", "wkb_geometry", "wkb", "wkt", "geojson", "the_geom", "shape"];
     let fields: Vec<&Field> = polygons.fields().collect();
-    if let Some((primary, _)) = polygons.geoparquet_column() {
+    if let Some((primary, _)) = polygons.geoparquet_column(None) {
         return polygons.column(&primary);
     }
     let with = |is_type: fn(&DataType) -> bool| {

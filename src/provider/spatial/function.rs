@@ -2,25 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, StringArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{exec_datafusion_err, plan_datafusion_err, plan_err};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::common::{plan_datafusion_err, plan_err};
+use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use gridfusion_spatial::{CoverageRule, Crs};
 
 use super::arguments::SpatialArguments;
 use super::coverage::CoverageTable;
-use super::grid::{GridOptions, Purpose, labelled_grid, time_axes};
+use super::grid::{GridOptions, Purpose, labelled_grid};
 use super::points::{PointsTable, coordinate};
 use super::roles::Role;
 use super::rows::{SourceRows, registered};
+use super::times::TimeOptions;
 use crate::error::ErrorKind;
-use crate::exec::spatial::{
-    GridCells, LabelledAxis, LabelledGrid, PointCells, PointInputs, TimeLabels, TimeMethod, unit_of,
-};
+use crate::exec::spatial::{GridCells, LabelledGrid, PointCells, PointInputs};
 use crate::exec::wait;
 use crate::provider::{ArrayOpener, GridTable, store_maker};
 
@@ -108,17 +104,18 @@ impl Call<'_> {
         let grid = labelled_grid(&self.opener, &table, &options, Purpose::Edges).await?;
         let polygons = self.rows(&arguments).await?;
         let name = self.function.name();
-        self.check_crs(&grid, polygons.crs(), options.are_named())?;
+        let crs = polygons.crs(geometry.as_deref());
+        self.check_crs(&grid, crs, options.are_named())?;
         let table = CoverageTable::try_new(grid, rule, polygons, geometry.as_deref(), name)?;
         Ok(Arc::new(table))
     }
 
     async fn points(&self, mut arguments: SpatialArguments) -> Result<Arc<dyn TableProvider>> {
         let method = arguments.choose("method", &[("nearest", false), ("linear", true)])?;
-        let [lat, lon, time] = ["lat", "lon", "time"].map(|it| arguments.take(it));
+        let [lat, lon] = ["lat", "lon"].map(|it| arguments.take(it));
         let tolerance = arguments.number("tolerance")?;
         let options = arguments.options_of_grid()?;
-        let time_options = arguments.options_of_time()?;
+        let times = TimeOptions::take(&mut arguments)?;
         let table = self.array(&arguments).await?;
         let grid = labelled_grid(&self.opener, &table, &options, Purpose::Places).await?;
         let points = self.rows(&arguments).await?;
@@ -153,8 +150,7 @@ impl Call<'_> {
         };
         let y = find("lat", &lat, [Role::Latitude, Role::Y])?;
         let x = find("lon", &lon, [Role::Longitude, Role::X])?;
-        let times = self.times(&table, &points, time.as_deref(), time_options)?;
-        let (time, times) = times.unzip();
+        let (time, times) = times.labels(&table, &points, function)?.unzip();
         let inputs = PointInputs { y, x, time };
         Ok(Arc::new(PointsTable::try_new(grid, times, cells, points, inputs, function)?))
     }
@@ -216,97 +212,6 @@ impl Call<'_> {
     async fn rows(&self, arguments: &SpatialArguments) -> Result<SourceRows> {
         SourceRows::open(self.state, &self.opener, &arguments.rows, self.function.rows()).await
     }
-
-    /// Returns the points' column of times, and the labels for them; `None` if the points or the array have no times.
-    fn times(
-        &self,
-        table: &GridTable,
-        points: &SourceRows,
-        column: Option<&str>,
-        options: TimeOptions,
-    ) -> Result<Option<(usize, TimeLabels)>> {
-        let function = self.function.name();
-        let TimeOptions { method, within, dimension, is_wanted } = options;
-        let axes = time_axes(&table.array())?;
-        let axis = match (axes.as_slice(), &dimension) {
-            ([], None) if column.is_none() && !is_wanted => return Ok(None),
-            ([], _) => return plan_err!("{function}: the array has no dimension of timestamps"),
-            ([axis], None) => axis.clone(),
-            (several, dimension) => {
-                let is_of_points = |axis: &&LabelledAxis| {
-                    let name = axis.field.name();
-                    points.fields().any(|it| it.name() == name && unit_of(it.data_type()).is_some())
-                };
-                let named = match dimension {
-                    Some(name) => several.iter().find(|it| it.field.name() == name),
-                    // The dimension that has the name of a column of the points, or else the usual one.
-                    None => several
-                        .iter()
-                        .find(is_of_points)
-                        .or(several.iter().find(|it| it.field.name() == "time")),
-                };
-                let has_times = points.fields().any(|it| {
-                    it.name().eq_ignore_ascii_case("time") && unit_of(it.data_type()).is_some()
-                });
-                let is_wanted = is_wanted || dimension.is_some() || column.is_some() || has_times;
-                if named.is_none() && !is_wanted {
-                    return Ok(None);
-                }
-                named
-                    .cloned()
-                    .ok_or_else(|| unknown_time(function, several, dimension.as_deref()))?
-            }
-        };
-        let at = match column {
-            Some(name) => points.column(name)?,
-            None => {
-                let name = axis.field.name();
-                let is_time = |it: &arrow::datatypes::Field| {
-                    unit_of(it.data_type()).is_some()
-                        && (it.name() == name || it.name().eq_ignore_ascii_case("time"))
-                };
-                match points.fields().position(is_time) {
-                    Some(at) => at,
-                    None if !is_wanted => return Ok(None),
-                    None => {
-                        return plan_err!(
-                            "{function}: it is not known which column of the points is the time: name it with option 'time'; there are {}",
-                            points.listed()
-                        );
-                    }
-                }
-            }
-        };
-        let times = points.fields().nth(at).map(|it| it.data_type().clone());
-        let times = times.ok_or_else(|| exec_datafusion_err!("no column {at}"))?;
-        Ok(Some((at, TimeLabels::try_new(axis, &times, method, within)?)))
-    }
-}
-
-/// Tells which dimensions have timestamps.
-fn unknown_time(function: &str, axes: &[LabelledAxis], wanted: Option<&str>) -> DataFusionError {
-    let names: Vec<&str> = axes.iter().map(|it| it.field.name().as_str()).collect();
-    let names = names.join(", ");
-    match wanted {
-        Some(name) => plan_datafusion_err!(
-            "{function}: option 'time_dimension' is '{name}', and the dimensions with timestamps are {names}"
-        ),
-        None => plan_datafusion_err!(
-            "{function}: several dimensions have timestamps, and none is called \"time\": name one with option 'time_dimension'; there \
-             are {names}"
-        ),
-    }
-}
-
-/// The options of times.
-struct TimeOptions {
-    method: TimeMethod,
-    /// The most nanoseconds to a label.
-    within: Option<u64>,
-    /// The name of the array's dimension.
-    dimension: Option<String>,
-    /// Whether any of these options was given.
-    is_wanted: bool,
 }
 
 impl SpatialArguments {
@@ -314,34 +219,5 @@ impl SpatialArguments {
     fn options_of_grid(&mut self) -> Result<GridOptions> {
         let has_midpoints = self.choose("edges", &[("bounds", false), ("midpoints", true)])?;
         Ok(GridOptions { y: self.take("y"), x: self.take("x"), has_midpoints })
-    }
-
-    /// Takes the options of times.
-    fn options_of_time(&mut self) -> Result<TimeOptions> {
-        let is_wanted = self.rest().keys().any(|it| it.starts_with("time_"));
-        let methods = [("nearest", TimeMethod::Nearest), ("last", TimeMethod::Last)];
-        let method = self.choose("time_method", &methods)?;
-        let within = self.take("time_tolerance").map(|it| duration(self.function(), &it));
-        let dimension = self.take("time_dimension");
-        Ok(TimeOptions { method, within: within.transpose()?, dimension, is_wanted })
-    }
-}
-
-/// Reads an interval such as `3 hours` as nanoseconds.
-fn duration(function: &str, text: &str) -> Result<u64> {
-    let wrong = || {
-        plan_datafusion_err!(
-            "{function}: option 'time_tolerance' is '{text}', expected an interval of days or less, such as '3 hours'"
-        )
-    };
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let interval = DataType::Interval(IntervalUnit::MonthDayNano);
-    let parsed = cast_with_options(&StringArray::from(vec![text]), &interval, &options);
-    let parsed = parsed.map_err(|_| wrong())?;
-    let parsed = parsed.as_primitive::<IntervalMonthDayNanoType>().value(0);
-    let length = i128::from(parsed.days) * 86_400_000_000_000 + i128::from(parsed.nanoseconds);
-    match (parsed.months, u64::try_from(length)) {
-        (0, Ok(length)) => Ok(length),
-        _ => Err(wrong()),
     }
 }

@@ -15,6 +15,7 @@
 //! | `arguments` | their arguments and options |
 //! | `rows`, `features` | polygons and points: tables, files, queries; GeoJSON files |
 //! | `grid`, `roles`, `variables` | the grid of an array; which axes are latitudes and longitudes; bounds and coordinates |
+//! | `times` | the times of points, and the dimension of times |
 //! | `coverage`, `points` | the tables that the functions return |
 
 mod arguments;
@@ -25,6 +26,7 @@ mod grid;
 mod points;
 mod roles;
 mod rows;
+mod times;
 mod variables;
 
 pub(super) use features::{is_features, table as features_table};

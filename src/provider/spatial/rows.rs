@@ -84,15 +84,15 @@ impl SourceRows {
         })
     }
 
-    /// Returns the column of geometries that the metadata of GeoParquet names, and the kind of its coordinates.
-    pub(super) fn geoparquet_column(&self) -> Option<(String, Crs)> {
+    /// Returns the column of geometries that the metadata of GeoParquet names, or the `wanted` one, and the kind of its coordinates.
+    pub(super) fn geoparquet_column(&self, wanted: Option<&str>) -> Option<(String, Crs)> {
         let text = self.plan.schema().metadata().get("geo")?;
-        gridfusion_spatial::geoparquet_column(text)
+        gridfusion_spatial::geoparquet_column(text, wanted)
     }
 
-    /// The kind of coordinates that the file of the rows declares.
-    pub(super) fn crs(&self) -> Crs {
-        self.geoparquet_column().map_or(self.crs, |it| it.1)
+    /// The kind of coordinates that the file of the rows declares for a column; `None` for its primary one.
+    pub(super) fn crs(&self, column: Option<&str>) -> Crs {
+        self.geoparquet_column(column).map_or(self.crs, |it| it.1)
     }
 
     /// The names of the columns, for messages.

@@ -155,6 +155,9 @@ async fn files_tell_their_coordinates() {
         }
         assert_eq!(cell(&ctx, &format!("SELECT count(*) FROM '{file}'")).await, "1");
     }
+    let pattern = format!("SELECT count(*) FROM '{}'", plane.beside("*.geojson"));
+    let error = query(&ctx, &pattern).await.unwrap_err().to_string();
+    assert!(error.contains("not from a pattern"), "{error}");
 }
 
 #[tokio::test]

@@ -46,19 +46,26 @@ impl Crs {
     }
 }
 
-/// Returns the column of geometries that the metadata `geo` of a GeoParquet file names, and its coordinates.
+/// Returns the column of geometries that the metadata `geo` of a GeoParquet file names as primary, and its coordinates; or those of the
+/// column `wanted`.
 ///
 /// ```
 /// use gridfusion_spatial::{Crs, geoparquet_column};
 ///
-/// let text = r#"{"version": "1.1.0", "primary_column": "shape", "columns": {}}"#;
-/// assert_eq!(geoparquet_column(text), Some(("shape".to_owned(), Crs::Geographic)));
+/// let text = r#"{"primary_column": "shape", "columns": {"shape": {}, "old": {"crs": null}}}"#;
+/// assert_eq!(geoparquet_column(text, None), Some(("shape".to_owned(), Crs::Geographic)));
+/// assert_eq!(geoparquet_column(text, Some("old")), Some(("old".to_owned(), Crs::Unknown)));
 /// ```
-pub fn geoparquet_column(metadata: &str) -> Option<(String, Crs)> {
+pub fn geoparquet_column(metadata: &str, wanted: Option<&str>) -> Option<(String, Crs)> {
     let metadata: Value = serde_json::from_str(metadata).ok()?;
-    let primary = metadata.get("primary_column")?.as_str()?;
-    let column = metadata.get("columns").and_then(|it| it.get(primary));
-    Some((primary.to_owned(), Crs::from_geoparquet(column.and_then(|it| it.get("crs")))))
+    let name = wanted.or_else(|| metadata.get("primary_column")?.as_str())?;
+    let column = metadata.get("columns").and_then(|it| it.get(name));
+    let crs = match column {
+        // A column that the file does not list is none of its geometries.
+        None if wanted.is_some() => Crs::Unknown,
+        column => Crs::from_geoparquet(column.and_then(|it| it.get("crs"))),
+    };
+    Some((name.to_owned(), crs))
 }
 
 #[cfg(test)]
@@ -84,12 +91,14 @@ mod tests {
     fn systems_of_geoparquet() {
         let of = |crs: &str| {
             let text = format!(r#"{{"primary_column": "g", "columns": {{"g": {{{crs}}}}}}}"#);
-            geoparquet_column(&text).unwrap().1
+            geoparquet_column(&text, None).unwrap().1
         };
         assert_eq!(of(""), Crs::Geographic);
         assert_eq!(of(r#""crs": null"#), Crs::Unknown);
         assert_eq!(of(r#""crs": {"type": "ProjectedCRS", "name": "UTM"}"#), Crs::Projected);
         assert_eq!(of(r#""crs": {"type": "GeographicCRS"}"#), Crs::Geographic);
-        assert_eq!(geoparquet_column("{"), None);
+        let without = r#"{"primary_column": "g", "columns": {}}"#;
+        assert_eq!(geoparquet_column(without, Some("h")), Some(("h".to_owned(), Crs::Unknown)));
+        assert_eq!(geoparquet_column("{", None), None);
     }
 }
