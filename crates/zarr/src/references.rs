@@ -52,8 +52,7 @@ impl VariableStore for ReferenceFile {
     }
 
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
-        let machine = self.references.locate(variable, chunks)?;
-        Ok(self.references.resolved(drive(machine, &self.objects).await?))
+        drive(self.references.locate(variable, chunks)?, &self.objects).await
     }
 
     /// The references are the metadata and the places of all chunks.

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::chunk_key::{ChunkKey, coordinates_in};
 use super::codec_chain::{Encoding, Sharding};
 use super::half::{is_parquet_references, parquet_references};
+use super::places::ObjectPlace;
 use super::shard::ShardIndex;
 use gridfusion_cf::hierarchy::{CellType, Variable};
 use gridfusion_core::format::{
-    ByteRange, Layer, Location, Payload, Placement, StorageOrder, StoredChunk,
+    Layer, Location, NOTHING, Payload, Placement, StorageOrder, StoredChunk,
 };
 use gridfusion_core::{Error, Result};
 
@@ -215,12 +216,16 @@ impl ZarrArray {
         axes.all(|((axis, edge), at)| at.saturating_mul(*edge) < axis.len)
     }
 
-    /// Returns a chunk that is stored in these bytes of an object.
-    pub(super) fn stored(&self, chunk: &[u64], object: Arc<str>, range: ByteRange) -> StoredChunk {
-        // A chunk in a shard is there, because the index lists it.
-        let may_be_absent = range == ByteRange::Whole;
-        let at = Location::new(object, range);
-        let mut payload = Payload::new(at, self.chunk_bytes, self.encoding.codec.clone());
+    /// Returns a chunk that is stored at `place`, which may be absent or not.
+    pub(super) fn stored(
+        &self,
+        chunk: &[u64],
+        place: ObjectPlace,
+        may_be_absent: bool,
+    ) -> StoredChunk {
+        let nowhere = Location::new(NOTHING, 0..0);
+        let mut payload = Payload::new(nowhere, self.chunk_bytes, self.encoding.codec.clone());
+        place.fill(&mut payload);
         payload.byte_order = self.encoding.byte_order;
         let placement = self.placement(chunk);
         let layer =

@@ -21,7 +21,8 @@
 //! | `node` | the metadata documents of both versions |
 //! | `open_store` | the machine that finds all arrays |
 //! | `half` | stores with only half of the marks, such as references in Parquet |
-//! | `references` | stores whose chunks lie in other objects |
+//! | `places` | where objects are that are not under their own names |
+//! | `references` | reference files: stores whose chunks lie in other objects |
 //! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
 //!
 //! Facts: the specifications of Zarr versions 2 and 3, the sharding codec's, and files written by zarr-python,
@@ -40,10 +41,12 @@ mod multiples;
 mod nczarr;
 mod node;
 mod open_store;
+mod places;
 mod references;
 mod shard;
 
 pub use array::ZarrArray;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
+pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
 pub use references::{OpenReferences, ReferencedStore, is_references};

@@ -12,22 +12,19 @@
 //! Facts: the specification of kerchunk's references, versions 0 (only the object `refs`, without a name) and 1.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::Bytes;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::array::ZarrArray;
 use super::json::{Object, document};
 use super::locate::LocateZarr;
 use super::open_store::ZarrStore;
-use gridfusion_core::format::{
-    ByteRange, Codec, DecodedPayload, Location, Machine, NOTHING, Payload, PayloadDecoder, Replies,
-    Scratch, Step, StoredChunk,
-};
+use super::places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
+use gridfusion_core::format::{ByteRange, Location, Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
 
 const REGION: &str = "references";
@@ -70,17 +67,12 @@ fn is_complete(head: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct ReferencedStore {
     store: ZarrStore,
-    chunks: HashMap<String, Reference>,
+    chunks: Arc<References>,
 }
 
-/// Where the bytes of an object of the store are.
-#[derive(Debug, Clone)]
-enum Reference {
-    /// In the reference file itself.
-    Here(Bytes),
-    /// In this range of the object at a URL.
-    At(Arc<str>, ByteRange),
-}
+/// The places of objects, by their names in the store.
+#[derive(Debug)]
+struct References(HashMap<String, ObjectPlace>);
 
 impl ReferencedStore {
     /// The groups and arrays.
@@ -91,82 +83,33 @@ impl ReferencedStore {
     /// Whether a chunk lies in an object store.
     pub fn names_stores(&self) -> bool {
         let is_url = |url: &str| url.contains("://") && !url.starts_with("file://");
-        self.chunks.values().any(|it| matches!(it, Reference::At(url, _) if is_url(url)))
+        self.chunks.0.values().any(|it| matches!(it, ObjectPlace::At(at) if is_url(&at.object)))
     }
 
-    /// Returns a machine that finds chunks of a variable in the store; see [`ReferencedStore::resolved`].
+    /// Returns a machine that finds chunks of a variable in the objects that the file names: by URL, as the file has them.
+    /// Chunks without a reference are absent.
     ///
     /// # Errors
-    /// `Unsupported` for chunks in shards, whose index is in another object too; `Internal` if there is no such variable.
+    /// `Internal` if there is no such variable.
     pub fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<LocateZarr> {
-        match self.store.arrays().get(variable) {
-            Some(array) if array.shard_shape().is_some() => {
-                Err(Error::unsupported("references to shards"))
-            }
-            _ => self.store.locate(variable, chunks),
-        }
-    }
-
-    /// Returns chunks with the locations of their bytes: objects are URLs, as the reference file has them. Chunks
-    /// without a reference are absent.
-    pub fn resolved(&self, chunks: Vec<StoredChunk>) -> Vec<StoredChunk> {
-        let resolve = |mut chunk: StoredChunk| {
-            chunk.layers.retain_mut(|layer| {
-                let found = layer.payloads_mut().map(|payload| self.resolve(payload));
-                found.collect::<Option<()>>().is_some()
-            });
-            chunk.layers.iter_mut().for_each(|layer| layer.may_be_absent = false);
-            chunk
-        };
-        chunks.into_iter().map(resolve).collect()
-    }
-
-    fn resolve(&self, payload: &mut Payload) -> Option<()> {
-        match self.chunks.get(&*payload.at.object)? {
-            Reference::Here(bytes) => {
-                let codec = std::mem::replace(&mut payload.codec, Codec::Raw);
-                let inline = Inline { bytes: bytes.clone(), codec };
-                payload.codec = Codec::Custom(Arc::new(inline));
-                // No bytes are read, and none are at this place.
-                payload.at = Location::new(NOTHING, 0..0);
-            }
-            Reference::At(url, range) => payload.at = Location::new(Arc::clone(url), range.clone()),
-        }
-        Some(())
+        let places = Arc::new(ReferencePlaces(Arc::clone(&self.chunks)));
+        Ok(self.store.locate(variable, chunks)?.with_places(places))
     }
 }
 
-/// A decoder of bytes that are in the reference file.
+/// A file has one table, which is known.
 #[derive(Debug)]
-struct Inline {
-    bytes: Bytes,
-    codec: Codec,
-}
+struct ReferencePlaces(Arc<References>);
 
-impl fmt::Display for Inline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.codec.fmt(f)
+impl ObjectPlaces for ReferencePlaces {
+    fn tables(&self, _: &ZarrArray, _: &[u64]) -> Result<Vec<KnownTable>> {
+        Ok(vec![KnownTable::Here(Arc::clone(&self.0) as Arc<dyn PlaceTable>)])
     }
 }
 
-impl PayloadDecoder for Inline {
-    fn knows_length(&self) -> bool {
-        self.codec.knows_length()
-    }
-
-    fn held_bytes(&self) -> Option<u64> {
-        Some(self.bytes.len() as u64)
-    }
-
-    fn decode(
-        &self,
-        _: &Bytes,
-        raw_len: u64,
-        _: u64,
-        spare: Vec<u8>,
-        scratch: &mut Scratch,
-    ) -> Result<DecodedPayload> {
-        self.codec.decode(self.bytes.clone(), raw_len, 0, spare, scratch)
+impl PlaceTable for References {
+    fn place(&self, array: &ZarrArray, object: &[u64]) -> Result<Option<ObjectPlace>> {
+        Ok(self.0.get(&*array.object(object)).cloned())
     }
 }
 
@@ -221,7 +164,8 @@ fn parse(bytes: &[u8]) -> Result<ReferencedStore> {
             }
         }
     }
-    Ok(ReferencedStore { store: ZarrStore::from_documents(documents)?, chunks })
+    let store = ZarrStore::from_documents(documents)?;
+    Ok(ReferencedStore { store, chunks: Arc::new(References(chunks)) })
 }
 
 /// Returns a document, which may be JSON or its text.
@@ -243,10 +187,10 @@ fn text_bytes(text: &str) -> Result<Vec<u8>> {
     }
 }
 
-fn reference(name: &str, value: &Value, templates: &Object) -> Result<Reference> {
+fn reference(name: &str, value: &Value, templates: &Object) -> Result<ObjectPlace> {
     let wrong = || corrupt(format!("the reference of \"{name}\" is {value}"));
     if let Value::String(text) = value {
-        return text_bytes(text).map(|bytes| Reference::Here(bytes.into()));
+        return text_bytes(text).map(|bytes| ObjectPlace::Here(bytes.into()));
     }
     let parts = value.as_array().map(Vec::as_slice).ok_or_else(wrong)?;
     let url = parts.first().and_then(Value::as_str).ok_or_else(wrong)?;
@@ -260,7 +204,7 @@ fn reference(name: &str, value: &Value, templates: &Object) -> Result<Reference>
         }
         _ => return Err(wrong()),
     };
-    Ok(Reference::At(url, range))
+    Ok(ObjectPlace::At(Location::new(url, range)))
 }
 
 /// Replaces `{{name}}` by the template of this name; `None` for templates with arguments, unknown names, and URLs that
@@ -287,8 +231,11 @@ fn corrupt(message: String) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use gridfusion_core::ErrorKind;
+    use gridfusion_core::format::{Scratch, StoredChunk};
 
     fn opened(text: &str) -> Result<ReferencedStore> {
         let mut machine = OpenReferences;
@@ -308,11 +255,10 @@ mod tests {
         );
         assert!(is_references(text.as_bytes()));
         let store = opened(&text).unwrap();
-        let array = &store.store().arrays()[0];
-        let stored = |at| array.stored(&[at], array.object(&[at]), ByteRange::Whole);
-        let chunks = store.resolved((0..4).map(stored).collect());
+        let mut locate = store.locate(0, (0..4).map(|at| vec![at]).collect()).unwrap();
+        let Step::Done(chunks) = locate.step(Replies::Start).unwrap() else { panic!("chunks") };
         let at = |chunk: &StoredChunk| chunk.layers[0].values.at.clone();
-        assert!(store.names_stores() && store.locate(0, vec![vec![0]]).is_ok());
+        assert!(store.names_stores());
         assert_eq!(at(&chunks[0]), Location::new("s3://b/x.nc", 10..11));
         assert_eq!(at(&chunks[1]), Location::new("y.nc", ByteRange::Whole));
         let inline = &chunks[2].layers[0].values;
