@@ -3,6 +3,7 @@
 mod append;
 pub mod bytes;
 mod format;
+mod reference_tables;
 mod references;
 mod store;
 #[cfg(test)]
@@ -18,7 +19,7 @@ pub use append::ZarrTarget;
 pub use format::Zarr;
 pub use write::{ZarrCompressor, ZarrEncoding, ZarrWriter};
 
-/// Opens a Zarr store, or a file of references, and reads its metadata.
+/// Opens a Zarr store, or references to one in JSON or Parquet, and reads its metadata.
 ///
 /// An [`Opener`] has options, object stores and several formats.
 ///

@@ -3,6 +3,7 @@
 //! The locations of the store are replaced by URLs. Values within the file are payloads that need no read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
@@ -35,7 +36,8 @@ impl ReferenceFile {
         let version = file.versions().pop();
         let references = drive_documents(OpenReferences, &file, &place.documents()).await?;
         let is_remote = place.is_remote() || references.names_stores();
-        let referenced = ReferencedObjects { file: place.clone(), is_remote };
+        let is_remote = Arc::new(AtomicBool::new(is_remote));
+        let referenced = ReferencedObjects::new(place.clone(), is_remote);
         let objects = Arc::new(Objects::many(Arc::new(referenced)));
         Ok(Self { references, objects, file: version })
     }
@@ -74,12 +76,13 @@ impl VariableStore for ReferenceFile {
     }
 }
 
-/// The objects that a reference file names, by URL, or by a path relative to the file.
+/// The objects that a reference file names, by URL, or by a path relative to the file. References in Parquet are a folder, and
+/// its paths are relative to it in the same way.
 #[derive(Debug)]
-struct ReferencedObjects {
+pub(super) struct ReferencedObjects {
     file: Place,
-    /// Whether objects are in a store.
-    is_remote: bool,
+    /// Whether objects are in a store. References may tell it when they are read.
+    is_remote: Arc<AtomicBool>,
 }
 
 #[async_trait]
@@ -93,7 +96,7 @@ impl Folder for ReferencedObjects {
     }
 
     fn is_remote(&self) -> bool {
-        self.is_remote
+        self.is_remote.load(Ordering::Relaxed)
     }
 
     async fn list(&self, _: &str) -> Result<Vec<FolderEntry>> {
@@ -106,6 +109,10 @@ impl Folder for ReferencedObjects {
 }
 
 impl ReferencedObjects {
+    pub(super) fn new(file: Place, is_remote: Arc<AtomicBool>) -> Self {
+        Self { file, is_remote }
+    }
+
     /// Returns the place of a referenced object.
     ///
     /// # Errors

@@ -11,7 +11,6 @@ use gridfusion_cf::hierarchy::Hierarchy;
 use gridfusion_core::format::StoredChunk;
 use gridfusion_core::grid::MAX_RANK;
 use gridfusion_core::io::last_part;
-use gridfusion_core::source::Place;
 use gridfusion_core::source::digest;
 use gridfusion_core::source::show::shape_text;
 use gridfusion_core::tile::{Documents, ObjectVersion, Objects, drive, drive_documents};
@@ -33,28 +32,25 @@ pub(super) struct ZarrReader {
 }
 
 impl ZarrReader {
-    /// Reads the metadata of all arrays in the folder at `place`.
-    ///
-    /// # Errors
-    /// `Usage` if it is not a Zarr store; `Corrupt` if its root cannot be parsed.
-    pub(super) async fn open(place: &Place) -> Result<Self> {
-        let objects = Arc::new(Objects::many_rewritten(place.folder()?));
-        Self::read(objects, &place.documents()).await
-    }
-
     /// Reads the metadata of all arrays of the store with these objects.
     ///
     /// # Errors
-    /// As [`ZarrReader::open`].
+    /// `Usage` if it is not a Zarr store; `Corrupt` if its root cannot be parsed; `Unsupported` for references in Parquet.
     pub(super) async fn read(objects: Arc<Objects>, documents: &Documents) -> Result<Self> {
-        let opened = drive_documents(OpenZarr::new(), &objects, documents).await;
-        let store = match opened {
-            // A store may have been written since the session found nothing there.
-            Err(error) if error.kind() == ErrorKind::Usage && objects.forget_absent() => {
-                drive_documents(OpenZarr::new(), &objects, documents).await?
-            }
-            opened => opened?,
-        };
+        let store = read_metadata(&objects, documents).await?;
+        if store.record_size().is_some() {
+            let message =
+                "references in Parquet, whose chunks lie in other files, can only be read";
+            return Err(Error::unsupported(message).in_file(objects.name()));
+        }
+        Self::try_new(store, objects).await
+    }
+
+    /// Makes a reader of metadata that was read, of chunks in the same folder.
+    ///
+    /// # Errors
+    /// `Io` if an array's own metadata cannot be read.
+    pub(super) async fn try_new(store: ZarrStore, objects: Arc<Objects>) -> Result<Self> {
         let (version, absences, contents) = (OnceLock::new(), Mutex::default(), Mutex::default());
         let stale = match objects.is_remote() {
             // Comparing would take a request for each array.
@@ -81,34 +77,50 @@ impl ZarrReader {
     }
 }
 
+/// Reads the metadata of all arrays of the store with these objects.
+///
+/// # Errors
+/// `Usage` if it is not a Zarr store; `Corrupt` if its root cannot be parsed.
+pub(super) async fn read_metadata(objects: &Objects, documents: &Documents) -> Result<ZarrStore> {
+    match drive_documents(OpenZarr::new(), objects, documents).await {
+        // A store may have been written since the session found nothing there.
+        Err(error) if error.kind() == ErrorKind::Usage && objects.forget_absent() => {
+            drive_documents(OpenZarr::new(), objects, documents).await
+        }
+        opened => opened,
+    }
+}
+
 /// The most objects with chunks of which the versions travel.
 const MOST_CONTENTS: usize = 1 << 20;
 
-impl ZarrReader {
-    /// Returns a digest of the versions of the chunks of a variable, and of all variables that may be its labels. `None` if
-    /// there are too many, or if they are in an object store.
-    fn digest_contents(&self, variable: usize) -> Result<Option<ObjectVersion>> {
-        let variables = &self.store.hierarchy().variables;
-        let are_read = variables
-            .iter()
-            .enumerate()
-            .filter(|(number, it)| *number == variable || it.axes.len() <= 1);
-        let (mut texts, mut chunks) = (vec![], 0);
-        for (_, it) in are_read {
-            let left = MOST_CONTENTS - chunks;
-            let Some(found) = self.objects.versions_below(&it.path, left)? else { return Ok(None) };
-            let found = found.into_iter().filter(|below| !is_document(last_part(&below.path)));
-            for below in found {
-                texts.extend([below.path, below.version]);
-                chunks += 1;
-            }
+/// Returns a digest of the versions of the objects of a variable, and of all variables that may be its labels: chunks, or tables
+/// of references to them. `None` if there are too many, or if they are in an object store.
+pub(super) fn digest_below(
+    objects: &Objects,
+    store: &ZarrStore,
+    variable: usize,
+) -> Result<Option<ObjectVersion>> {
+    let variables = &store.hierarchy().variables;
+    let are_read = variables
+        .iter()
+        .enumerate()
+        .filter(|(number, it)| *number == variable || it.axes.len() <= 1);
+    let (mut texts, mut chunks) = (vec![], 0);
+    for (_, it) in are_read {
+        let left = MOST_CONTENTS - chunks;
+        let Some(found) = objects.versions_below(&it.path, left)? else { return Ok(None) };
+        let found = found.into_iter().filter(|below| !is_document(last_part(&below.path)));
+        for below in found {
+            texts.extend([below.path, below.version]);
+            chunks += 1;
         }
-        let path = variables.get(variable).map_or("", |it| it.path.as_str());
-        Ok(Some(ObjectVersion {
-            object: format!("{}/{path}", self.objects.name()),
-            version: format!("{chunks} chunks with the digest {}", digest(texts)),
-        }))
     }
+    let path = variables.get(variable).map_or("", |it| it.path.as_str());
+    Ok(Some(ObjectVersion {
+        object: format!("{}/{path}", objects.name()),
+        version: format!("{chunks} chunks with the digest {}", digest(texts)),
+    }))
 }
 
 /// Whether an object has metadata rather than a chunk.
@@ -143,7 +155,8 @@ impl VariableStore for ZarrReader {
         if let Some(contents) = known().get(&variable) {
             return Ok(contents.clone());
         }
-        let contents: Vec<ObjectVersion> = self.digest_contents(variable)?.into_iter().collect();
+        let contents: Vec<ObjectVersion> =
+            digest_below(&self.objects, &self.store, variable)?.into_iter().collect();
         known().insert(variable, contents.clone());
         Ok(contents)
     }
@@ -194,7 +207,7 @@ impl VariableStore for ZarrReader {
 }
 
 /// Returns the digest of the metadata of all arrays: shapes, types, attributes and encodings.
-fn metadata_digest(store: &ZarrStore) -> String {
+pub(super) fn metadata_digest(store: &ZarrStore) -> String {
     let variables = store.hierarchy().variables.iter().map(|variable| format!("{variable:?}"));
     let groups = store.hierarchy().groups.iter().map(|group| format!("{group:?}"));
     let encodings = store.arrays().iter().map(|array| array.encoding());

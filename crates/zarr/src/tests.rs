@@ -18,6 +18,7 @@ use super::{Zarr, open};
 mod padded;
 mod ragged;
 mod ragged_columns;
+mod reference_tables;
 mod written;
 
 fn copy(from: &Path, to: &Path) {

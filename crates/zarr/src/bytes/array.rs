@@ -174,6 +174,28 @@ impl ZarrArray {
         coordinates.iter().copied().chain(self.has_joined_axis.then_some(0))
     }
 
+    /// Returns the objects along each axis.
+    fn object_counts(&self) -> impl DoubleEndedIterator<Item = u64> {
+        let axes = self.variable.axes.iter().zip(&self.object_shape);
+        axes.map(|(axis, edge)| axis.len.div_ceil((*edge).max(1)))
+    }
+
+    /// Returns the number of objects; `None` if it has more than 64 bits.
+    pub(super) fn objects(&self) -> Option<u64> {
+        self.object_counts().try_fold(1_u64, u64::checked_mul)
+    }
+
+    /// Returns the number of an object in the grid, whose last axis counts first; `None` outside of the grid.
+    pub(super) fn object_number(&self, coordinates: &[u64]) -> Option<u64> {
+        if coordinates.len() != self.object_shape.len() {
+            return None;
+        }
+        self.object_counts().zip(coordinates).try_fold(0_u64, |number, (count, at)| {
+            let number = number.checked_mul(count)?.checked_add(*at)?;
+            (*at < count).then_some(number)
+        })
+    }
+
     /// Explains why no chunk of the array was found, from the paths of some objects in its folder. `None` if chunks are there.
     ///
     /// # Errors

@@ -20,9 +20,11 @@
 //! | `multiples` | times that count a multiple of a unit |
 //! | `node` | the metadata documents of both versions |
 //! | `open_store` | the machine that finds all arrays |
-//! | `half` | stores with only half of the marks, such as references in Parquet |
+//! | `half` | stores with only half of the marks, and the marks of references in Parquet |
 //! | `places` | where objects are that are not under their own names |
 //! | `references` | reference files: stores whose chunks lie in other objects |
+//! | `reference_table` | tables of references in Parquet |
+//! | `parquet_file`, `thrift` | columns of Parquet files within bounds |
 //! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
 //!
 //! Facts: the specifications of Zarr versions 2 and 3, the sharding codec's, and files written by zarr-python,
@@ -41,12 +43,16 @@ mod multiples;
 mod nczarr;
 mod node;
 mod open_store;
+mod parquet_file;
 mod places;
+mod reference_table;
 mod references;
 mod shard;
+mod thrift;
 
 pub use array::ZarrArray;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
 pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
+pub use reference_table::{ReadReferences, ReadTables, ReferenceTable, TableNames};
 pub use references::{OpenReferences, ReferencedStore, is_references};

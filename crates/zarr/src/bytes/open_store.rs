@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::array::ZarrArray;
 use super::characters::join_characters;
-use super::half::check_consolidated;
+use super::half::{check_consolidated, record_size};
 use super::json::Object;
 use super::locate::LocateZarr;
 use super::node::{self, Documents, Node};
@@ -54,6 +54,8 @@ pub struct ZarrStore {
     has_version_3: bool,
     /// Whether one document has the metadata of all arrays.
     is_consolidated: bool,
+    /// The most rows of a table of references, if chunks lie where such tables have them.
+    record_size: Option<u64>,
 }
 
 impl ZarrStore {
@@ -65,6 +67,11 @@ impl ZarrStore {
     /// The arrays, in the order of the variables.
     pub fn arrays(&self) -> &[Arc<ZarrArray>] {
         &self.arrays
+    }
+
+    /// Returns the most rows of a table of references in Parquet; `None` if chunks are objects of the store.
+    pub fn record_size(&self) -> Option<u64> {
+        self.record_size
     }
 
     /// Returns the version of the metadata, or both if the store has both.
@@ -246,8 +253,10 @@ impl OpenZarr {
                 Some(Value::Object(documents)) => Ok(documents.clone()),
                 _ => Err(Error::corrupt_region("metadata", "no object \"metadata\"")),
             };
+            let record_size = record_size(&metadata).map_err(|error| error.in_file(METADATA))?;
             let store = documents.and_then(ZarrStore::from_documents);
-            let store = store.map(|store| ZarrStore { is_consolidated: true, ..store });
+            let store =
+                store.map(|store| ZarrStore { is_consolidated: true, record_size, ..store });
             return store.map(Step::Done).map_err(|error| error.in_file(METADATA));
         }
         let array = next(ARRAY)?;

@@ -1,0 +1,186 @@
+//! References in Parquet that fsspec wrote for kerchunk and VirtualiZarr.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::ArrowPrimitiveType;
+use arrow::datatypes::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type};
+use gridfusion_core::ErrorKind;
+use gridfusion_core::io::RemoteStore;
+use gridfusion_core::read::Dataset;
+use gridfusion_core::source::{Place, Stores};
+use serde_json::Value;
+use tempfile::TempDir;
+use url::Url;
+
+use super::{copy, open};
+use crate::format::open_folder;
+
+/// A copy of the folder with all references.
+fn copied() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let all = folder.path().join("references");
+    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/references")), &all);
+    (folder, all)
+}
+
+async fn opened(folder: &Path, name: &str) -> Dataset {
+    open(folder.join(name).to_str().unwrap()).await.unwrap()
+}
+
+/// Returns the cells of a variable in the order of the grid; `None` for missing ones.
+async fn cells<T: ArrowPrimitiveType>(dataset: &Dataset, name: &str) -> Vec<Option<T::Native>> {
+    try_cells::<T>(dataset, name).await.unwrap()
+}
+
+async fn try_cells<T: ArrowPrimitiveType>(
+    dataset: &Dataset,
+    name: &str,
+) -> gridfusion_core::Result<Vec<Option<T::Native>>> {
+    let reader = dataset.array(name).await?;
+    let cells = reader.cells::<T>("value").await?;
+    let shape = cells.shape().to_vec();
+    let at = |number: usize| {
+        let mut rest = number;
+        let mut index = shape.clone();
+        for len in index.iter_mut().rev() {
+            (rest, *len) = (rest / *len, rest % *len);
+        }
+        cells.get(&index)
+    };
+    Ok((0..shape.iter().product()).map(at).collect())
+}
+
+/// Stores of a session without any.
+#[derive(Debug)]
+struct NoStores;
+
+impl Stores for NoStores {
+    fn store(&self, url: &Url) -> gridfusion_core::Result<RemoteStore> {
+        panic!("no store of {url}")
+    }
+}
+
+#[tokio::test]
+async fn references_of_all_writers_are_read() {
+    let (_folder, all) = copied();
+    for name in ["fastparquet.parq", "pyarrow.parq", "pyarrow.parq/", "virtualizarr.parq"] {
+        let dataset = opened(&all, name).await;
+        let t: Vec<Option<f32>> = (0..70).map(|at| (at < 42).then_some(at as f32)).collect();
+        assert_eq!(cells::<Float32Type>(&dataset, "t").await, t, "{name}");
+        let y: Vec<Option<f64>> = (0..10).map(|at| Some(f64::from(at) * 10.0)).collect();
+        assert_eq!(cells::<Float64Type>(&dataset, "y").await, y, "{name}");
+        assert_eq!(cells::<Float64Type>(&dataset, "s").await, [Some(3.5)], "{name}");
+        if name.starts_with("virtualizarr") {
+            continue;
+        }
+        // Whole objects, and an absent chunk, which is zero.
+        let whole: Vec<Option<u8>> = (0..10).map(|at| Some(if at < 8 { at } else { 0 })).collect();
+        assert_eq!(cells::<UInt8Type>(&dataset, "whole").await, whole, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_lost_is_not_one_that_is_absent() {
+    let (_folder, all) = copied();
+    let folder = all.join("fastparquet.parq");
+    // The table of the chunks that have no reference is there, but empty: without it, they are as absent.
+    fs::remove_file(folder.join("t/refs.1.parq")).unwrap();
+    let dataset = opened(&all, "fastparquet.parq").await;
+    let t = cells::<Float32Type>(&dataset, "t").await;
+    assert_eq!(t.iter().filter(|cell| cell.is_some()).count(), 5 * 6 - 9 + 3);
+    // A folder in place of a table.
+    fs::create_dir(folder.join("t/refs.1.parq")).unwrap();
+    let dataset = opened(&all, "fastparquet.parq").await;
+    assert!(try_cells::<Float32Type>(&dataset, "t").await.is_err());
+}
+
+#[tokio::test]
+async fn tables_are_verified() {
+    let (_folder, all) = copied();
+    let folder = all.join("pyarrow.parq");
+    fs::copy(folder.join("t/refs.1.parq"), folder.join("t/refs.9.parq")).unwrap();
+    let check = async || {
+        let place = Place::new(folder.to_str().unwrap(), Arc::new(NoStores)).unwrap();
+        let store = open_folder(&place).await.unwrap();
+        assert_eq!(store.facts().noun, "references in Parquet of a Zarr store, version 2");
+        let variables = &store.hierarchy().variables;
+        let t = variables.iter().position(|it| it.path == "t").unwrap();
+        let stored = store.stored(t).await.unwrap().unwrap();
+        assert_eq!((stored.chunks, stored.raw_bytes), (8, Some(8 * 24)));
+        store.check_index(t).await
+    };
+    let error = check().await.unwrap_err();
+    assert!(error.to_string().contains("number 9"), "{error}");
+    fs::remove_file(folder.join("t/refs.9.parq")).unwrap();
+    assert_eq!(check().await.unwrap(), Some(8));
+    fs::write(folder.join("t/refs.1.parq"), "PAR1").unwrap();
+    let error = check().await.unwrap_err();
+    assert_eq!(error.file(), Some(&*format!("{}/t/refs.1.parq", folder.display())), "{error}");
+}
+
+#[tokio::test]
+async fn tables_that_change_are_errors() {
+    let (_folder, all) = copied();
+    let folder = all.join("fastparquet.parq");
+    let dataset = opened(&all, "fastparquet.parq").await;
+    cells::<Float32Type>(&dataset, "t").await;
+    let mut bytes = fs::read(folder.join("t/refs.0.parq")).unwrap();
+    bytes.push(0);
+    fs::write(folder.join("t/refs.0.parq"), bytes).unwrap();
+    let error = try_cells::<UInt8Type>(&dataset, "whole").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+}
+
+#[tokio::test]
+async fn tables_without_their_metadata_are_no_store() {
+    let (_folder, all) = copied();
+    let metadata = all.join("pyarrow.parq/.zmetadata");
+    let text = fs::read_to_string(&metadata).unwrap();
+    fs::write(&metadata, text.replace("record_size", "size_of_records")).unwrap();
+    let dataset = opened(&all, "pyarrow.parq").await;
+    let error = try_cells::<Float32Type>(&dataset, "t").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    fs::write(&metadata, text.replace("\"record_size\":4", "\"record_size\":3")).unwrap();
+    let dataset = opened(&all, "pyarrow.parq").await;
+    let error = try_cells::<Float32Type>(&dataset, "t").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("t/refs.0.parq"), "{error}");
+}
+
+/// `tests/data/foreign/parquet_references.py` writes the folders: `expected.json` has the cells of each.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_PARQUET_REFERENCES, a folder that tests/data/foreign/parquet_references.py wrote"]
+async fn random_references_are_read_as_they_were_written() {
+    let folder = std::env::var("GRIDFUSION_PARQUET_REFERENCES").unwrap();
+    let mut checked = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(text) = fs::read_to_string(folder.join("expected.json")) else { continue };
+        let expected: Value = serde_json::from_str(&text).unwrap();
+        let dataset = opened(&folder, "refs.parq").await;
+        for (name, variable) in expected.as_object().unwrap() {
+            let found = match variable["type"].as_str().unwrap() {
+                "f4" => as_numbers(cells::<Float32Type>(&dataset, name).await),
+                "f8" => as_numbers(cells::<Float64Type>(&dataset, name).await),
+                "i2" => as_numbers(cells::<Int16Type>(&dataset, name).await),
+                "i4" => as_numbers(cells::<Int32Type>(&dataset, name).await),
+                _ => cells::<Int64Type>(&dataset, name)
+                    .await
+                    .iter()
+                    .map(|it| it.map(|it| it as f64))
+                    .collect(),
+            };
+            let values = variable["values"].as_array().unwrap();
+            let values: Vec<Option<f64>> = values.iter().map(Value::as_f64).collect();
+            assert_eq!(found, values, "{name} in {folder:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 0);
+}
+
+fn as_numbers<N: Into<f64> + Copy>(cells: Vec<Option<N>>) -> Vec<Option<f64>> {
+    cells.into_iter().map(|cell| cell.map(Into::into)).collect()
+}
