@@ -10,6 +10,7 @@
 Paths are relative to this folder. Needs numpy, h5py, kerchunk, fastparquet, pyarrow and virtualizarr. Contents are fixed.
 """
 
+import base64
 import json
 import os
 import shutil
@@ -27,7 +28,7 @@ def data(path):
     """Cells tell where they are. The last rows of `t` were never written."""
     with h5py.File(path, "w") as file:
         for name, size in (("y", 10), ("x", 7)):
-            file[name] = np.arange(size, dtype="f8") * 10
+            file[name] = np.arange(1, size + 1) * 10.0
             file[name].make_scale(name)
         t = file.create_dataset("t", (10, 7), chunks=(3, 2), dtype="f4", compression="gzip", fillvalue=np.float32(-1))
         t[:6] = np.arange(42).reshape(6, 7)
@@ -42,13 +43,13 @@ def references():
     from kerchunk.hdf import SingleHdf5ToZarr
 
     refs = SingleHdf5ToZarr("data.h5", inline_threshold=0).translate()["refs"]
-    refs["y/0"] = "base64:" + __import__("base64").b64encode((np.arange(10) * 10.0).tobytes()).decode()
+    refs["y/0"] = "base64:" + base64.b64encode((np.arange(1, 11) * 10.0).tobytes()).decode()
     array = {"shape": [10], "chunks": [4], "dtype": "|u1", "fill_value": 0, "order": "C"}
     array |= {"filters": None, "compressor": None, "zarr_format": 2}
     refs["whole/.zarray"] = json.dumps(array)
     refs["whole/.zattrs"] = json.dumps({"_ARRAY_DIMENSIONS": ["y"]})
     for number in range(2):
-        Path(f"whole.{number}").write_bytes(bytes(range(4 * number, 4 * number + 4)))
+        Path(f"whole.{number}").write_bytes(bytes(range(4 * number + 1, 4 * number + 5)))
         refs[f"whole/{number}"] = [f"whole.{number}"]
     return refs
 

@@ -24,7 +24,7 @@
 //! | `places` | where objects are that are not under their own names |
 //! | `references` | reference files: stores whose chunks lie in other objects |
 //! | `reference_table` | tables of references in Parquet |
-//! | `parquet_file`, `thrift` | columns of Parquet files within bounds |
+//! | `parquet_file`, `parquet_pages`, `thrift` | columns of Parquet files within bounds |
 //! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
 //!
 //! Facts: the specifications of Zarr versions 2 and 3, the sharding codec's, and files written by zarr-python,
@@ -44,6 +44,7 @@ mod nczarr;
 mod node;
 mod open_store;
 mod parquet_file;
+mod parquet_pages;
 mod places;
 mod reference_table;
 mod references;

@@ -1,31 +1,28 @@
 //! Columns of a small Parquet file that is in memory, read by the crate `parquet` within bounds.
 //!
 //! ```text
-//!   footer ──▶ walk: no count without its entries ──▶ crate ──▶ columns ──▶ pages ──▶ walk: bytes and counts within bounds
-//!                                                                             └──▶ crate ──▶ values, a batch at a time
+//!   footer ──▶ walk: no count without its entries ──▶ crate ──▶ columns ──▶ checked pages ──▶ crate ──▶ values, in batches
 //! ```
 //!
-//! The crate trusts counts, lengths and the order of pages. Each is checked here before the crate allocates or relies on it.
+//! The crate trusts counts in the footer. Each is checked here before the crate allocates for it.
 //!
 //! Facts: the specification of Parquet, and files written by fastparquet and pyarrow.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use bytes::{Buf, Bytes};
-use parquet::basic::{Encoding, LogicalType, Type};
-use parquet::column::page::{Page, PageMetadata, PageReader};
+use bytes::Bytes;
+use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
-use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::parquet_pages::Pages;
 use super::thrift::{Found, walk};
 use gridfusion_core::{Error, Result};
 
@@ -37,8 +34,6 @@ const TAIL: usize = 8;
 const MOST_OF_FOOTER: usize = 1 << 20;
 /// The most entries of a list in the footer, such as row groups.
 const MOST_ENTRIES: u64 = 1 << 15;
-/// The most bytes of the header of a page: without statistics, it has about 30.
-const MOST_OF_HEADER: usize = 1 << 16;
 /// The rows that are decoded at once.
 const BATCH: usize = 4096;
 
@@ -169,11 +164,8 @@ impl ParquetFile {
         let chunk = chunk
             .ok_or_else(|| corrupt(format!("no column \"{}\" in a row group", column.name())))?;
         self.check_chunk(chunk)?;
-        let bytes =
-            Arc::new(BoundedBytes { bytes: self.bytes.clone(), left: Arc::clone(&self.left) });
-        let open = || SerializedPageReader::new(bytes, chunk, rows as usize, None);
-        let (has_levels, values) = (column.max_def_level() > 0, 0);
-        Ok(Pages { pages: guarded(open)?, has_levels, has_dictionary: false, values, rows })
+        let (bytes, left) = (self.bytes.clone(), Arc::clone(&self.left));
+        guarded(|| Pages::try_new(bytes, left, column, chunk, rows))
     }
 
     /// Fails unless the bytes of a column in a row group lie in the file.
@@ -233,155 +225,6 @@ fn check_footer(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A file whose pages have a bound on their bytes.
-struct BoundedBytes {
-    bytes: Bytes,
-    left: Arc<AtomicU64>,
-}
-
-impl Length for BoundedBytes {
-    fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-}
-
-impl ChunkReader for BoundedBytes {
-    type T = bytes::buf::Reader<Bytes>;
-
-    /// Checks the header of the page that is here.
-    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        let start = usize::try_from(start).ok().filter(|start| *start <= self.bytes.len());
-        let start = start.ok_or_else(|| ParquetError::EOF("a page beyond the end".to_owned()))?;
-        let rest = self.bytes.slice(start..);
-        let checked = self.check_header(&rest[..rest.len().min(MOST_OF_HEADER)]);
-        checked.map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(rest.reader())
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        self.bytes.get_bytes(start, length)
-    }
-}
-
-impl BoundedBytes {
-    fn check_header(&self, header: &[u8]) -> Result<()> {
-        let (mut size, mut stored, mut in_dictionary) = (0, 0, 0);
-        walk(header, &mut |fields, found| {
-            match (fields, found) {
-                ([2], Found::Number(number)) => size = number,
-                ([3], Found::Number(number)) => stored = number,
-                ([7, 1], Found::Number(number)) => in_dictionary = number,
-                _ => {}
-            }
-            Ok(())
-        })?;
-        let wrong = || {
-            corrupt(format!(
-                "a page of {size} bytes, stored as {stored}, with {in_dictionary} values"
-            ))
-        };
-        let bytes = u64::try_from(size).map_err(|_| wrong())?;
-        // Each value of a dictionary has at least four bytes.
-        if u64::try_from(in_dictionary).map_err(|_| wrong())? > bytes / 4 {
-            return Err(wrong());
-        }
-        let take = |left: u64| left.checked_sub(bytes);
-        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.map(drop).map_err(|left| {
-            Error::unsupported(format!(
-                "a page of {bytes} bytes, where {left} bytes are left for all"
-            ))
-        })
-    }
-}
-
-/// The pages of a column, in an order that its reader can rely on.
-struct Pages {
-    pages: SerializedPageReader<BoundedBytes>,
-    /// Whether pages tell which values are null.
-    has_levels: bool,
-    has_dictionary: bool,
-    /// The values of pages so far, nulls included.
-    values: u64,
-    rows: u64,
-}
-
-impl Pages {
-    fn check(&mut self, page: &Page) -> parquet::errors::Result<()> {
-        let wrong = |message: String| Err(ParquetError::General(message));
-        match page {
-            Page::DictionaryPage { buf, num_values, .. } => {
-                if self.has_dictionary || u64::from(*num_values) > buf.len() as u64 / 4 {
-                    return wrong(format!(
-                        "a dictionary of {num_values} values in {} bytes",
-                        buf.len()
-                    ));
-                }
-                self.has_dictionary = true;
-                return Ok(());
-            }
-            Page::DataPage { def_level_encoding, .. }
-                if self.has_levels && *def_level_encoding != Encoding::RLE =>
-            {
-                return Err(ParquetError::NYI(format!("levels as {def_level_encoding}")));
-            }
-            Page::DataPageV2 {
-                buf,
-                num_nulls,
-                num_values,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                ..
-            } => {
-                let levels = u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len);
-                if levels > buf.len() as u64 || num_nulls > num_values {
-                    return wrong(format!("{levels} bytes of levels in a page of {}", buf.len()));
-                }
-            }
-            Page::DataPage { .. } => {}
-        }
-        self.values += u64::from(page.num_values());
-        if self.values > self.rows {
-            return wrong(format!("{} values in {} rows", self.values, self.rows));
-        }
-        match page.encoding() {
-            Encoding::PLAIN => Ok(()),
-            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if self.has_dictionary => Ok(()),
-            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                wrong("values of a dictionary that is not there".to_owned())
-            }
-            encoding => Err(ParquetError::NYI(format!("values as {encoding}"))),
-        }
-    }
-}
-
-impl Iterator for Pages {
-    type Item = parquet::errors::Result<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
-        let page = self.pages.get_next_page()?;
-        if let Some(page) = &page {
-            self.check(page)?;
-        }
-        Ok(page)
-    }
-
-    /// Peeking would take the bytes of a page for its header.
-    fn peek_next_page(&mut self) -> parquet::errors::Result<Option<PageMetadata>> {
-        Err(ParquetError::NYI("peeking".to_owned()))
-    }
-
-    fn skip_next_page(&mut self) -> parquet::errors::Result<()> {
-        Err(ParquetError::NYI("skipping".to_owned()))
-    }
-}
-
 /// Calls the crate. A fault of it in a corrupt file is an error rather than the end of the program.
 fn guarded<T>(call: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -401,6 +244,6 @@ fn error(error: ParquetError) -> Error {
     }
 }
 
-fn corrupt(message: String) -> Error {
+pub(super) fn corrupt(message: String) -> Error {
     Error::corrupt_region(REGION, message)
 }
