@@ -250,7 +250,15 @@ impl VariableStore for ReferenceTables {
         if tables == 0 || self.kept().tables.iter().any(|((of, _), _)| *of == variable) {
             return Ok(None);
         }
-        let listed = self.list(variable).await?;
+        let listed = match self.list(variable).await {
+            Ok(listed) => listed,
+            // Web servers cannot list. A table that is absent was an error then.
+            Err(error) if self.folder.is_remote() => {
+                log::debug!("cannot be listed: {error}");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         if let Some(number) = listed.range(tables..).next() {
             return Err(Self::beyond(&names, *number, tables));
         }

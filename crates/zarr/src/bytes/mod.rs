@@ -55,5 +55,7 @@ pub use array::ZarrArray;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
 pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
+#[cfg(test)]
+pub(crate) use reference_table::tests::table;
 pub use reference_table::{ReadReferences, ReadTables, ReferenceTable, TableNames};
 pub use references::{OpenReferences, ReferencedStore, is_references};

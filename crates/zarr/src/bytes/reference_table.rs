@@ -104,7 +104,7 @@ impl ReferenceTable {
                 None => {
                     let number = self.paths.len() as u32;
                     let path: Arc<str> = path.into();
-                    self.memory += path.len() as u64 + 64;
+                    self.add(path.len() as u64)?;
                     self.paths.push(Arc::clone(&path));
                     known.insert(path, number);
                     number
@@ -114,6 +114,19 @@ impl ReferenceTable {
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// Counts the memory of a path, or of the bytes of a row. A dictionary may repeat these in each row.
+    fn add(&mut self, bytes: u64) -> Result<()> {
+        /// Bytes of an entry, besides the path or bytes themselves.
+        const ENTRY: u64 = 64;
+        self.memory += bytes + ENTRY;
+        match self.memory > 2 * MOST_BYTES {
+            true => {
+                Err(Error::unsupported(format!("a table of more than {} bytes", 2 * MOST_BYTES)))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Rows with a path must have an offset and a size.
@@ -146,7 +159,7 @@ impl ReferenceTable {
                 })?,
                 None => bytes.to_vec(),
             };
-            self.memory += bytes.len() as u64 + 64;
+            self.add(bytes.len() as u64)?;
             self.raw.insert(row, bytes.into());
             Ok(())
         })?;
@@ -359,4 +372,4 @@ fn corrupt(message: String) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,13 +8,16 @@ use arrow::array::ArrowPrimitiveType;
 use arrow::datatypes::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type};
 use gridfusion_core::ErrorKind;
 use gridfusion_core::io::RemoteStore;
-use gridfusion_core::read::Dataset;
+use gridfusion_core::read::{Dataset, Opener};
 use gridfusion_core::source::{Place, Stores};
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
 use serde_json::Value;
 use tempfile::TempDir;
 use url::Url;
 
-use super::{copy, open};
+use super::{Zarr, copy, open};
+use crate::bytes::table;
 use crate::format::open_folder;
 
 /// A copy of the folder with all references.
@@ -94,6 +97,62 @@ async fn a_table_that_is_lost_is_not_one_that_is_absent() {
     fs::create_dir(folder.join("t/refs.1.parq")).unwrap();
     let dataset = opened(&all, "fastparquet.parq").await;
     assert!(try_cells::<Float32Type>(&dataset, "t").await.is_err());
+}
+
+/// An opener with a store that has the shipped folder, and the store.
+async fn remote() -> (Opener, Arc<InMemory>) {
+    let (_folder, all) = copied();
+    let store = Arc::new(InMemory::new());
+    let mut folders = vec![all.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => {
+                    let name = path.strip_prefix(&all).unwrap().to_str().unwrap().to_owned();
+                    store.put(&name.into(), fs::read(&path).unwrap().into()).await.unwrap();
+                }
+            }
+        }
+    }
+    let url = Url::parse("s3://bucket").unwrap();
+    let opener = Opener::new(vec![Arc::new(Zarr)]).with_store(&url, Arc::clone(&store) as _);
+    (opener, store)
+}
+
+#[tokio::test]
+async fn folders_in_object_stores_name_their_neighbours_but_no_local_files() {
+    let (opener, store) = remote().await;
+    store.delete(&"fastparquet.parq/t/refs.1.parq".into()).await.unwrap();
+    for (name, there) in [("pyarrow.parq", 42), ("fastparquet.parq", 27)] {
+        let dataset = opener.open(&format!("s3://bucket/{name}")).await.unwrap();
+        let t = cells::<Float32Type>(&dataset, "t").await;
+        assert_eq!(t.iter().flatten().count(), there, "{name}");
+    }
+    for (path, expected) in [
+        ("/etc/hostname", "/etc/hostname"),
+        ("file:///etc/hostname", "/etc/hostname"),
+        ("whole.0", ""),
+        ("s3://bucket/whole.0", ""),
+        ("s3://other/whole.0", "other"),
+    ] {
+        let rows = [
+            (Some(path), Some(0), 0, None),
+            (None, Some(0), 0, Some("1234")),
+            (None, None, 0, None),
+        ];
+        let (opener, store) = remote().await;
+        let whole = "pyarrow.parq/whole/refs.0.parq";
+        store.put(&whole.into(), table(&rows).into()).await.unwrap();
+        let dataset = opener.open("s3://bucket/pyarrow.parq").await.unwrap();
+        match try_cells::<UInt8Type>(&dataset, "whole").await {
+            Ok(cells) => assert_eq!((cells[3], cells[4], expected), (Some(4), Some(b'1'), "")),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+                assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
