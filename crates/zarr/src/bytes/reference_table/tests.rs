@@ -7,6 +7,8 @@ use parquet::column::writer::ColumnWriter;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 use super::*;
 use gridfusion_core::ErrorKind;
@@ -223,6 +225,22 @@ fn answers_to_changes(whole: &Bytes) {
             let table = parsed(bytes.into());
             assert!(table.map_or(true, |table| table.memory() < 1 << 20), "{at}");
         }
+    }
+    let mut random = StdRng::seed_from_u64(whole.len() as u64);
+    for _ in 0..1000 {
+        let mut bytes = whole.to_vec();
+        for _ in 0..random.random_range(2..6) {
+            let at = random.random_range(0..bytes.len());
+            bytes[at] = random.random();
+        }
+        let from = random.random_range(0..bytes.len());
+        let to = random.random_range(from..bytes.len().min(from + 40));
+        let target = random.random_range(0..bytes.len() - (to - from));
+        if random.random() {
+            bytes.copy_within(from..to, target);
+        }
+        let table = parsed(bytes.into());
+        assert!(table.map_or(true, |table| table.memory() < 1 << 20));
     }
 }
 
