@@ -94,8 +94,8 @@ pub(super) async fn read_metadata(objects: &Objects, documents: &Documents) -> R
 /// The most objects with chunks of which the versions travel.
 const MOST_CONTENTS: usize = 1 << 20;
 
-/// Returns a digest of the versions of the objects of a variable, and of all variables that may be its labels: chunks, or tables
-/// of references to them. `None` if there are too many, or if they are in an object store.
+/// Returns a digest of the versions of the objects of a variable, and of all variables that may be its labels. The
+/// objects are chunks, or tables of references to them. `None` for too many objects, or those of an object store.
 pub(super) fn digest_below(
     objects: &Objects,
     store: &ZarrStore,

@@ -10,7 +10,8 @@ Tables have random numbers of rows, around the number of chunks and powers of tw
 References are bytes of HDF5 files, whole objects, bytes in the table, or absent. Tables without a reference are sometimes
 deleted, as if they had never been written.
 
-xarray reads the references as a dictionary, which needs no table, and again from the tables. With `-` as PROGRAM, only writes the folders: the crate's test reads them.
+xarray reads the references as a dictionary, which needs no table, and again from the tables. With `-` as PROGRAM, only writes
+the folders: the ignored test of crates/zarr reads them.
 """
 
 import argparse
