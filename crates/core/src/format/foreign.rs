@@ -28,7 +28,7 @@ pub enum Foreign {
     Json,
     /// A compressed file or an archive.
     Compressed,
-    /// A part of a folder of references of kerchunk in Parquet.
+    /// The tables of one variable, in a folder of references in Parquet.
     ParquetReferences,
     /// A repository of Icechunk.
     Icechunk,
@@ -130,7 +130,7 @@ impl Foreign {
             Self::Json => "a JSON file",
             Self::Compressed => "a compressed file or an archive",
             Self::ParquetReferences => {
-                "a folder of references of kerchunk in Parquet (refs.0.parq)"
+                "a part of a folder of references in Parquet (refs.0.parq)"
             }
             Self::Icechunk => "a repository of Icechunk",
         }
@@ -148,7 +148,7 @@ impl Foreign {
             }
             Self::Compressed => "unpack it first",
             Self::ParquetReferences => {
-                "write the references as JSON, or open the files that they name"
+                "name the folder above it, which holds .zmetadata"
             }
             Self::Icechunk => "save a snapshot as a Zarr store with xarray",
         }
