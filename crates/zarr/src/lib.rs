@@ -9,6 +9,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod write;
+mod zip;
 
 use std::sync::Arc;
 

@@ -70,6 +70,11 @@ impl ZarrReader {
         self.store.arrays()
     }
 
+    /// Returns the groups and arrays.
+    pub(super) fn store(&self) -> &ZarrStore {
+        &self.store
+    }
+
     /// Whether it is known why chunks of a variable are absent.
     fn is_explained(&self, variable: usize) -> bool {
         let known = self.absences.lock().unwrap_or_else(PoisonError::into_inner);

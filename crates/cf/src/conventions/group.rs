@@ -12,7 +12,7 @@ use super::ragged::{Links, Ragged, samples, with_samples};
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
-use super::verify::check_indexes;
+use super::verify::{check_checksums, check_indexes};
 use crate::hierarchy::{Attribute, Attributes, CellType, Hierarchy, Variable};
 use gridfusion_core::array::GridArray;
 use gridfusion_core::source::axes::{Axes, check_same_axes};
@@ -373,6 +373,12 @@ impl ArrayGroup for HierarchyGroup {
         let mut report = verify_group(self, depth, progress).await;
         let members = self.members().map(|(number, _, name)| (number, name));
         if let Some(check) = check_indexes(&*self.store, members).await {
+            report.add(check);
+        }
+        let members = self.members().map(|(number, _, name)| (number, name));
+        if depth == Depth::Cells
+            && let Some(check) = check_checksums(&*self.store, members).await
+        {
             report.add(check);
         }
         vec![(self.location.clone(), report.relative_to(&self.location))]

@@ -91,6 +91,16 @@ pub trait VariableStore: Debug + Send + Sync {
         let _ = variable;
         Ok(None)
     }
+
+    /// Compares stored bytes of a variable with checksums that no query compares. Returns the number of chunks; `None` if there
+    /// are no such checksums.
+    ///
+    /// # Errors
+    /// `Corrupt` if a checksum differs, `Io` if the bytes cannot be read.
+    async fn check_checksums(&self, variable: usize) -> Result<Option<u64>> {
+        let _ = variable;
+        Ok(None)
+    }
 }
 
 /// The facts about a file or store.

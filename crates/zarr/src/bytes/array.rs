@@ -132,6 +132,11 @@ impl ZarrArray {
         self.encoding.codec.to_string()
     }
 
+    /// Whether chunks are stored as they are.
+    pub(super) fn is_raw(&self) -> bool {
+        self.encoding.codec.is_raw()
+    }
+
     /// Elements per axis of a shard; `None` if each chunk is an object of its own.
     pub fn shard_shape(&self) -> Option<&[u64]> {
         self.encoding.sharding.as_ref().map(|_| self.object_shape.as_slice())
@@ -230,6 +235,15 @@ impl ZarrArray {
             "no chunk of \"{path}\" is stored, so all of its cells have the fill value; if that is wrong, the store is \
              incomplete"
         )))
+    }
+
+    /// Whether an object of this name, relative to the array, holds cells of the array.
+    pub fn is_object(&self, name: &str) -> bool {
+        let rank = self.object_shape.len() + usize::from(self.has_joined_axis);
+        let Some(at) = coordinates_in(name) else { return false };
+        let at = if rank == 0 && at == [0] { vec![] } else { at };
+        let is_named = self.key.object("", at.iter().copied()) == name;
+        is_named && at.len() == rank && self.is_in_array(&at)
     }
 
     /// Whether an object with these coordinates holds cells of the array.

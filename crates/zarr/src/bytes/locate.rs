@@ -9,7 +9,7 @@
 //!
 //! The chunks of a table are the inner chunks of shards. The array keeps indexes of shards within a bound of memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -28,8 +28,8 @@ pub struct LocateZarr {
     chunks: Vec<Vec<u64>>,
     /// Where objects are that are not under their own names.
     places: Option<Arc<dyn ObjectPlaces>>,
-    /// The tables of places that were read, by their objects. `places` may forget them meanwhile.
-    tables: HashMap<Arc<str>, Arc<dyn PlaceTable>>,
+    /// The tables of places that were read, by where they are. `places` may forget them meanwhile.
+    tables: HashMap<Location, Arc<dyn PlaceTable>>,
     /// The indexes of the chunks' shards; `None` for an absent shard. The array may forget them meanwhile.
     indexes: HashMap<Vec<u64>, Option<Arc<ShardIndex>>>,
     requested: Requested,
@@ -41,8 +41,8 @@ enum Requested {
     #[default]
     Nothing,
     Tables(Vec<Location>),
-    /// The indexes of these shards.
-    Indexes(Vec<Vec<u64>>),
+    /// The indexes of these shards, which are there.
+    Indexes(Vec<(Vec<u64>, ObjectPlace)>),
 }
 
 impl LocateZarr {
@@ -69,16 +69,16 @@ impl LocateZarr {
     /// Returns the locations of tables that must be read before the objects are found.
     fn unknown_tables(&self) -> Result<Vec<Location>> {
         let Some(places) = &self.places else { return Ok(vec![]) };
-        let mut unknown = HashMap::new();
+        let mut unknown = HashSet::new();
         for chunk in &self.chunks {
             for table in places.tables(&self.array, &self.object_of(chunk))? {
                 if let KnownTable::At(at) = table {
-                    unknown.entry(Arc::clone(&at.object)).or_insert(at);
+                    unknown.insert(at);
                 }
             }
         }
-        let mut unknown: Vec<Location> = unknown.into_values().collect();
-        unknown.sort_unstable_by(|a, b| a.object.cmp(&b.object));
+        let mut unknown: Vec<Location> = unknown.into_iter().collect();
+        unknown.sort_unstable_by(|a, b| (&a.object, a.start()).cmp(&(&b.object, b.start())));
         Ok(unknown)
     }
 
@@ -87,7 +87,7 @@ impl LocateZarr {
         let places = self.places.as_ref().ok_or_else(|| Error::internal("tables of no store"))?;
         for (at, bytes) in requested.into_iter().zip(replies.into_bytes()) {
             let table = places.parse(&at, bytes).map_err(|error| error.in_file(&at.object))?;
-            self.tables.insert(at.object, table);
+            self.tables.insert(at, table);
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl LocateZarr {
         for table in places.tables(&self.array, object)? {
             let table = match table {
                 KnownTable::Here(table) => table,
-                KnownTable::At(at) => match self.tables.get(&at.object) {
+                KnownTable::At(at) => match self.tables.get(&at) {
                     Some(table) => Arc::clone(table),
                     None => return Err(Error::internal("a table of places that was not read")),
                 },
@@ -128,12 +128,13 @@ impl LocateZarr {
         });
         let (mut requested, mut locations) = (vec![], vec![]);
         for shard in shards {
-            match self.place(&shard)?.map(|place| place.part(range.clone())).transpose()? {
-                Some(ObjectPlace::At(at)) => {
-                    locations.push(at);
-                    requested.push(shard);
-                }
+            let place = self.place(&shard)?.map(|place| place.part(range.clone())).transpose()?;
+            match place {
                 Some(ObjectPlace::Here(bytes)) => self.take_index(shard, Some(bytes))?,
+                Some(place) => {
+                    locations.extend(place.location().cloned());
+                    requested.push((shard, place));
+                }
                 None => self.take_index(shard, None)?,
             }
         }
@@ -219,7 +220,8 @@ impl Machine for LocateZarr {
                 self.step_of_indexes()
             }
             Requested::Indexes(shards) => {
-                for (shard, bytes) in shards.into_iter().zip(replies.into_present()) {
+                for ((shard, place), bytes) in shards.into_iter().zip(replies.into_present()) {
+                    let bytes = bytes.map(|bytes| place.bytes(bytes)).transpose()?;
                     self.take_index(shard, bytes)?;
                 }
                 self.done()

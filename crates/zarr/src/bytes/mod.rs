@@ -25,6 +25,7 @@
 //! | `references` | reference files: stores whose chunks lie in other objects |
 //! | `reference_table` | tables of references in Parquet |
 //! | `parquet_file`, `parquet_pages`, `thrift` | columns of Parquet files within bounds |
+//! | `zip` | archives of stores |
 //! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
 //!
 //! Facts: the specifications of Zarr versions 2 and 3, the sharding codec's, and files written by zarr-python,
@@ -50,12 +51,14 @@ mod reference_table;
 mod references;
 mod shard;
 mod thrift;
+mod zip;
 
 pub use array::ZarrArray;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
-pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
+pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PackedObject, Packing, PlaceTable};
 #[cfg(test)]
 pub(crate) use reference_table::tests::table;
 pub use reference_table::{ReadReferences, ReadTables, ReferenceTable, TableNames};
 pub use references::{OpenReferences, ReferencedStore, is_references};
+pub use zip::{Member, MemberChecksum, OpenZip, ZipDirectory, ZipPlaces, is_zipped_zarr};

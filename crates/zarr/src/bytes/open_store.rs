@@ -40,8 +40,12 @@ const MAX_DEPTH: usize = 32;
 
 /// Whether a folder with these entries is a Zarr group or array.
 pub fn is_zarr(entries: &[Entry]) -> bool {
-    let is_one = |name: &str| [NODE, METADATA, ARRAY, GROUP].contains(&name);
-    entries.iter().any(|entry| entry.size.is_some() && is_one(&entry.name))
+    entries.iter().any(|entry| entry.size.is_some() && is_document_of_node(&entry.name))
+}
+
+/// Whether an object of this name shows that its folder is a Zarr group or array.
+pub(super) fn is_document_of_node(name: &str) -> bool {
+    [NODE, METADATA, ARRAY, GROUP].contains(&name)
 }
 
 /// The arrays of a store.

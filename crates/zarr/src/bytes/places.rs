@@ -8,6 +8,7 @@
 //! Reference files, and every other collection of documents and chunks that lie elsewhere, implement it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -62,7 +63,46 @@ pub enum ObjectPlace {
     Here(Bytes),
     /// In this range of another object.
     At(Location),
+    /// They must be unpacked.
+    Packed(PackedObject),
 }
+
+/// The way in which one object is packed in other bytes.
+pub trait Packing: fmt::Debug + Send + Sync {
+    /// Returns the length of the object.
+    fn len(&self) -> u64;
+
+    /// Returns a part of the object from the bytes that have all of it. May use the memory `spare`.
+    ///
+    /// # Errors
+    /// `Corrupt` if they cannot be unpacked.
+    fn unpack(&self, packed: &Bytes, part: Range<u64>, spare: Vec<u8>) -> Result<Bytes>;
+}
+
+/// A part of an object that is packed.
+#[derive(Debug, Clone)]
+pub struct PackedObject {
+    at: Location,
+    packing: Arc<dyn Packing>,
+    part: Range<u64>,
+}
+
+impl PackedObject {
+    /// Returns an object that is packed in the bytes at a location.
+    pub fn new(at: Location, packing: Arc<dyn Packing>) -> Self {
+        let part = 0..packing.len();
+        Self { at, packing, part }
+    }
+}
+
+impl PartialEq for PackedObject {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = Arc::ptr_eq(&self.packing, &other.packing);
+        is_same && self.at == other.at && self.part == other.part
+    }
+}
+
+impl Eq for PackedObject {}
 
 impl ObjectPlace {
     /// Returns the place of a part of the object.
@@ -82,6 +122,12 @@ impl ObjectPlace {
                 let range = inside(&part, bytes.len() as u64)?;
                 Self::Here(bytes.slice(range.start as usize..range.end as usize))
             }
+            Self::Packed(packed) => {
+                let whole = &packed.part;
+                let range = inside(&part, whole.end.saturating_sub(whole.start))?;
+                let part = whole.start + range.start..whole.start + range.end;
+                Self::Packed(PackedObject { part, ..packed.clone() })
+            }
             Self::At(Location { member, object, range: ByteRange::Bounded(whole) }) => {
                 let range = inside(&part, whole.end.saturating_sub(whole.start))?;
                 let range = whole.start + range.start..whole.start + range.end;
@@ -99,9 +145,31 @@ impl ObjectPlace {
         })
     }
 
+    /// Returns the location of bytes that must be read to get those of the object.
+    pub(super) fn location(&self) -> Option<&Location> {
+        match self {
+            Self::Here(_) => None,
+            Self::At(at) | Self::Packed(PackedObject { at, .. }) => Some(at),
+        }
+    }
+
+    /// Returns the bytes of the object, from those at its location.
+    pub(super) fn bytes(&self, read: Bytes) -> Result<Bytes> {
+        match self {
+            Self::Here(bytes) => Ok(bytes.clone()),
+            Self::At(_) => Ok(read),
+            Self::Packed(it) => it.packing.unpack(&read, it.part.clone(), vec![]),
+        }
+    }
+
     /// Makes `payload` read its bytes here.
     pub(super) fn fill(self, payload: &mut Payload) {
         match self {
+            Self::Packed(packed) => {
+                payload.at = packed.at.clone();
+                let codec = std::mem::replace(&mut payload.codec, Codec::Raw);
+                payload.codec = Codec::Custom(Arc::new(Unpacked { packed, codec }));
+            }
             Self::At(at) => payload.at = at,
             Self::Here(bytes) => {
                 let codec = std::mem::replace(&mut payload.codec, Codec::Raw);
@@ -144,6 +212,54 @@ impl PayloadDecoder for Inline {
         scratch: &mut Scratch,
     ) -> Result<DecodedPayload> {
         self.codec.decode(self.bytes.clone(), raw_len, 0, spare, scratch)
+    }
+}
+
+/// A decoder of bytes that must be unpacked first.
+#[derive(Debug)]
+struct Unpacked {
+    packed: PackedObject,
+    codec: Codec,
+}
+
+impl fmt::Display for Unpacked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.codec.fmt(f)
+    }
+}
+
+/// The greatest ratio of encoded to decoded bytes: codecs may widen numbers eightfold, and write them as text.
+const MOST_ENCODED: u64 = 16;
+
+/// The bytes that an encoding may add, however few cells there are.
+const OVERHEAD: u64 = 1 << 16;
+
+impl PayloadDecoder for Unpacked {
+    fn knows_length(&self) -> bool {
+        self.codec.knows_length()
+    }
+
+    fn decode(
+        &self,
+        stored: &Bytes,
+        raw_len: u64,
+        offset: u64,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<DecodedPayload> {
+        let PackedObject { packing, part, .. } = &self.packed;
+        let len = part.end.saturating_sub(part.start);
+        let most = raw_len.saturating_mul(MOST_ENCODED).saturating_add(OVERHEAD);
+        if self.knows_length() && len > most {
+            let message = format!("{len} bytes for a chunk of {raw_len} bytes");
+            return Err(Error::corrupt("packed chunk", offset, message));
+        }
+        let (for_packing, for_codec) = match self.codec.is_raw() {
+            true => (spare, vec![]),
+            false => (vec![], spare),
+        };
+        let bytes = packing.unpack(stored, part.clone(), for_packing)?;
+        self.codec.decode(bytes, raw_len, offset, for_codec, scratch)
     }
 }
 
