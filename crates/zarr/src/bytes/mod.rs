@@ -61,4 +61,6 @@ pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PackedObject, Packing, P
 pub(crate) use reference_table::tests::table;
 pub use reference_table::{ReadReferences, ReadTables, ReferenceTable, TableNames};
 pub use references::{OpenReferences, ReferencedStore, is_references};
+#[cfg(test)]
+pub(crate) use zip::ZipWriter;
 pub use zip::{Member, MemberChecksum, OpenZip, ZipDirectory, ZipPlaces, is_zipped_zarr};

@@ -1,1 +1,314 @@
+//! Archives of stores, compared with the same stores in folders.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use futures::TryStreamExt;
+use gridfusion_cf::conventions::VariableStore;
+use gridfusion_core::io::{MemorySource, counted};
+use gridfusion_core::options::{ArrayOptions, IoMode};
+use gridfusion_core::read::{Dataset, Opener};
+use gridfusion_core::tile::Documents;
+use gridfusion_core::verify::{Depth, Progress};
+use gridfusion_core::{ErrorKind, Result};
+use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
+use tempfile::TempDir;
+use url::Url;
+
+use super::ZippedStore;
+use crate::Zarr;
+use crate::bytes::ZipWriter;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Returns the files in a folder, by their paths relative to it.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let (mut found, mut folders) = (vec![], vec![PathBuf::new()]);
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&inner)).unwrap().map(std::result::Result::unwrap) {
+            let path = inner.join(entry.file_name());
+            match entry.path().is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.to_str().unwrap().replace('\\', "/");
+                    found.push((name, fs::read(entry.path()).unwrap()));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn write(mut writer: ZipWriter, top: &str, store: &Path) -> Vec<u8> {
+    for (name, content) in files(store) {
+        writer.add(&format!("{top}{name}"), &content);
+    }
+    writer.finish()
+}
+
+async fn opened(location: &str, io: IoMode) -> Result<Dataset> {
+    let options = ArrayOptions::default().with_io(io);
+    Opener::new(vec![Arc::new(Zarr)]).with_options(options).open(location).await
+}
+
+/// Returns all rows of each array, or the text of its error without the location.
+async fn rows(dataset: &Dataset) -> Vec<(String, std::result::Result<RecordBatch, ErrorKind>)> {
+    let mut all = vec![];
+    for name in dataset.names() {
+        let read = async {
+            let array = dataset.array(&name).await?;
+            let batches: Vec<RecordBatch> = array.batches().try_collect().await?;
+            Ok::<_, gridfusion_core::Error>(concat_batches(&array.schema()?, &batches).unwrap())
+        };
+        let read = read.await.map_err(|error| error.kind());
+        all.push((name, read));
+    }
+    all
+}
+
+fn stores() -> Vec<PathBuf> {
+    let mut stores = vec![Path::new(ROOT).join("examples/data/sea.zarr")];
+    let foreign = fs::read_dir(Path::new(ROOT).join("tests/data/foreign")).unwrap();
+    let foreign = foreign.map(|it| it.unwrap().path());
+    stores.extend(foreign.filter(|it| it.extension().is_some_and(|it| it == "zarr")));
+    assert!(stores.len() > 10);
+    stores
+}
+
+#[tokio::test]
+async fn archives_have_the_rows_of_their_stores() {
+    let folder = TempDir::new().unwrap();
+    for store in stores() {
+        let expected = rows(&opened(store.to_str().unwrap(), IoMode::Mmap).await.unwrap()).await;
+        for kind in 0..4_u32 {
+            let is = |bit: u32| kind & (1 << bit) != 0;
+            let writer = ZipWriter {
+                deflates: is(0),
+                is_zip64: is(1),
+                has_descriptors: is(1),
+                extra: if is(1) { vec![] } else { vec![0x55, 0x54, 1, 0, 9] },
+                before: if is(1) { vec![1; 100] } else { vec![] },
+                ..ZipWriter::default()
+            };
+            let archive = write(writer, if is(0) { "" } else { "product.zarr/" }, &store);
+            let path = folder.path().join(format!("{kind}.zarr.zip"));
+            fs::write(&path, &archive).unwrap();
+            for io in [IoMode::Mmap, IoMode::Pread] {
+                let dataset = opened(path.to_str().unwrap(), io).await.unwrap();
+                assert!(rows(&dataset).await == expected, "{kind} {}", store.display());
+            }
+            let dataset = opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap();
+            let progress = Arc::new(Progress::default());
+            for (_, report) in dataset.group().verify(Depth::Cells, &progress).await {
+                let text = format!("{report:?}");
+                assert!(
+                    text.contains("\"chunk_index\"") && text.contains("\"checksums\""),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+/// A store in memory with an archive, and an opener that reads it.
+async fn remote(archive: Vec<u8>, name: &str) -> (Opener, String) {
+    let store = Arc::new(InMemory::new());
+    store.put(&name.into(), archive.into()).await.unwrap();
+    let url = Url::parse("s3://bucket").unwrap();
+    let opener = Opener::new(vec![Arc::new(Zarr)]).with_store(&url, store as Arc<dyn ObjectStore>);
+    (opener, format!("s3://bucket/{name}"))
+}
+
+#[tokio::test]
+async fn remote_archives_have_the_rows_of_their_stores() {
+    for store in stores() {
+        let expected = rows(&opened(store.to_str().unwrap(), IoMode::Mmap).await.unwrap()).await;
+        for deflates in [false, true] {
+            let writer = ZipWriter { deflates, ..ZipWriter::default() };
+            let name = if deflates { "x.zip" } else { "x.zarr.zip" };
+            let (opener, url) = remote(write(writer, "top/", &store), name).await;
+            let dataset = opener.open(&url).await.unwrap();
+            assert!(rows(&dataset).await == expected, "{deflates} {}", store.display());
+        }
+    }
+}
+
+/// A store of version 3 with `count` chunks of `len` cells, in random bytes, and consolidated metadata.
+fn random_members(count: u64, len: u64) -> Vec<(String, Vec<u8>)> {
+    use rand::{RngCore, SeedableRng};
+    let array = serde_json::json!({
+        "zarr_format": 3, "node_type": "array", "shape": [count * len], "data_type": "uint8", "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [len]}},
+        "chunk_key_encoding": {"name": "default"}, "codecs": ["bytes"], "dimension_names": ["x"],
+    });
+    let group = serde_json::json!({
+        "zarr_format": 3, "node_type": "group",
+        "consolidated_metadata": {"kind": "inline", "metadata": {"a": array}},
+    });
+    let mut members = vec![("zarr.json".to_owned(), b"{}".to_vec())];
+    members.push(("a/zarr.json".to_owned(), array.to_string().into()));
+    let mut random = rand::rngs::SmallRng::seed_from_u64(1);
+    for chunk in 0..count {
+        let mut bytes = vec![0; len as usize];
+        random.fill_bytes(&mut bytes);
+        members.push((format!("a/c/{chunk}"), bytes));
+    }
+    // As zarr-python does, at the end, again.
+    members.push(("zarr.json".to_owned(), group.to_string().into()));
+    members
+}
+
+fn archived(members: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = ZipWriter::default();
+    members.iter().for_each(|(name, content)| writer.add(name, content));
+    writer.finish()
+}
+
+#[tokio::test]
+async fn few_requests_open_a_remote_archive() {
+    let members = random_members(100, 20_000);
+    let (opener, url) = remote(archived(&members), "x.zarr.zip").await;
+    let (dataset, counts) = counted(opener.open(&url)).await;
+    let dataset = dataset.unwrap();
+    // The first bytes, and the last ones, which have the directory and the metadata.
+    assert_eq!(counts.requests, 2, "{counts:?}");
+    let (cells, counts) = counted(async {
+        let array = dataset.array("a").await.unwrap().with_range("x", 500_000..520_000).unwrap();
+        array.cells::<arrow::datatypes::UInt8Type>("value").await.unwrap()
+    })
+    .await;
+    assert_eq!(cells.values(), members[2 + 25].1);
+    assert_eq!(counts.requests, 1, "{counts:?}");
+    // Neighbours join.
+    let (_, counts) = counted(async {
+        let array = dataset.array("a").await.unwrap();
+        array.cells::<arrow::datatypes::UInt8Type>("value").await.unwrap()
+    })
+    .await;
+    assert!(counts.requests <= 8, "{counts:?}");
+}
+
+#[tokio::test]
+async fn archives_of_other_things_are_explained() {
+    let folder = TempDir::new().unwrap();
+    let error = async |names: &[&str]| {
+        let mut writer = ZipWriter::default();
+        names.iter().for_each(|name| writer.add(name, b"{}"));
+        let path = folder.path().join("x.zarr.zip");
+        fs::write(&path, writer.finish()).unwrap();
+        opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap_err()
+    };
+    for (names, expected) in [
+        (&["readme.txt", "data/x.csv"][..], "no Zarr store: none of zarr.json"),
+        (&["readme.txt"], "it holds readme.txt"),
+        (&["top/inner/readme.txt"], "in its folder \"top/inner\", it holds readme.txt"),
+        (&["a/.zgroup", "b/zarr.json", "c"], "2 Zarr stores (\"a\", \"b\")"),
+        (&[], "it is empty"),
+    ] {
+        let error = error(names).await;
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    // Any name, by its first bytes.
+    let path = folder.path().join("other");
+    fs::write(&path, archived(&random_members(3, 5))).unwrap();
+    assert_eq!(opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap().names(), ["a"]);
+}
+
+async fn store_of(archive: Vec<u8>) -> Result<ZippedStore> {
+    ZippedStore::read(Arc::new(MemorySource::new("x.zip", archive)), &Documents::default()).await
+}
+
+#[tokio::test]
+async fn absent_chunks_are_explained_once() {
+    let mut members = random_members(4, 10);
+    members.retain(|(name, _)| !name.starts_with("a/c/"));
+    let store = store_of(archived(&members)).await.unwrap();
+    let warning = store.explain_absence(0).await.unwrap().unwrap();
+    assert!(warning.contains("no chunk of \"a\" is stored"), "{warning}");
+    assert_eq!(store.explain_absence(0).await.unwrap(), None);
+    let located = store.locate(0, vec![vec![0]]).await.unwrap();
+    assert!(located[0].layers.is_empty());
+    assert_eq!(store.stored(0).await.unwrap().unwrap().chunks, 0);
+    assert_eq!(store.facts().noun, "zipped Zarr store, version 3");
+}
+
+/// Flips each byte of an archive. Rows are right, or an error, or show that a chunk's own bytes have changed.
+#[tokio::test]
+async fn deep_verification_finds_every_flipped_byte_of_a_chunk() {
+    let members = random_members(2, 30);
+    let archive = archived(&members);
+    for at in 0..archive.len() {
+        let mut damaged = archive.clone();
+        damaged[at] ^= 0x10;
+        let Ok(store) = store_of(damaged).await else { continue };
+        if store.hierarchy().variables.is_empty() {
+            continue;
+        }
+        let checked = async {
+            store.check_index(0).await?;
+            store.check_checksums(0).await
+        };
+        let checked = checked.await;
+        let in_chunk = members[2..4].iter().any(|(_, content)| {
+            let start = archive.windows(content.len()).position(|it| it == content).unwrap();
+            (start..start + content.len()).contains(&at)
+        });
+        assert!(!in_chunk || checked.is_err(), "{at}");
+        assert!(store_of(archive[..at].to_vec()).await.is_err());
+    }
+}
+
+/// Reads all chunks of a large store from a folder and from an archive.
+///
+/// `cargo test --release -p gridfusion-zarr -- --ignored --nocapture measured`
+#[tokio::test]
+#[ignore = "needs a quiet machine: it measures"]
+async fn measured() {
+    let folder = TempDir::new().unwrap();
+    let members = random_members(200, 1 << 20);
+    let (plain, zipped) = (folder.path().join("x.zarr"), folder.path().join("x.zarr.zip"));
+    let by_name: std::collections::BTreeMap<_, _> = members.iter().cloned().collect();
+    for (name, content) in &by_name {
+        let path = plain.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    fs::write(&zipped, archived(&members)).unwrap();
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        for round in 0..4 {
+            for path in [&plain, &zipped] {
+                let began = std::time::Instant::now();
+                let dataset = opened(path.to_str().unwrap(), io).await.unwrap();
+                let array = dataset.array("a").await.unwrap();
+                let opening = began.elapsed();
+                let began = std::time::Instant::now();
+                let cells = array.cells::<arrow::datatypes::UInt8Type>("value").await.unwrap();
+                let reading = began.elapsed();
+                assert_eq!(cells.values().len(), 200 << 20);
+                let began = std::time::Instant::now();
+                let mut parts = 0;
+                for chunk in 0..200 {
+                    let from = chunk * (1 << 20) + 500;
+                    let part = array.clone().with_range("x", from..from + 100).unwrap();
+                    parts += part
+                        .cells::<arrow::datatypes::UInt8Type>("value")
+                        .await
+                        .unwrap()
+                        .values()
+                        .len();
+                }
+                let partial = began.elapsed();
+                println!(
+                    "{round} {io:?} {} opening {opening:?}, reading {reading:?}, {parts} cells of parts {partial:?}",
+                    path.extension().unwrap().display()
+                );
+            }
+        }
+    }
+}

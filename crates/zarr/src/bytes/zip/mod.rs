@@ -33,7 +33,7 @@ mod places;
 mod tests;
 mod unpack;
 #[cfg(test)]
-pub(crate) mod writer;
+mod writer;
 
 pub use directory::ZipDirectory;
 pub use entry::Member;
@@ -41,6 +41,8 @@ pub use head::is_zipped_zarr;
 pub use open::OpenZip;
 pub use places::ZipPlaces;
 pub use unpack::MemberChecksum;
+#[cfg(test)]
+pub(crate) use writer::ZipWriter;
 
 use gridfusion_core::{Error, Result};
 
