@@ -3,6 +3,7 @@
 mod append;
 pub mod bytes;
 mod format;
+mod icechunk;
 mod reference_tables;
 mod references;
 mod store;
@@ -18,16 +19,17 @@ use gridfusion_core::read::{Dataset, Opener};
 
 pub use append::ZarrTarget;
 pub use format::Zarr;
+pub use icechunk::Icechunk;
 pub use write::{ZarrCompressor, ZarrEncoding, ZarrWriter};
 
-/// Opens a Zarr store, or references to one in JSON or Parquet, and reads its metadata.
+/// Opens a Zarr store, references to one in JSON or Parquet, or an Icechunk repository, and reads its metadata.
 ///
 /// An [`Opener`] has options, object stores and several formats.
 ///
 /// # Errors
 /// `Usage` if there is none; `Corrupt`, `Unsupported` or `Io` if the metadata cannot be read.
 pub async fn open(location: &str) -> Result<Dataset> {
-    Opener::new(vec![Arc::new(Zarr)]).open(location).await
+    Opener::new(vec![Arc::new(Zarr), Arc::new(Icechunk)]).open(location).await
 }
 
 /// Compiles and runs the blocks of the page about reading arrays.

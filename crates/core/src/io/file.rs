@@ -79,6 +79,14 @@ impl ByteSource for FileSource {
         self.opened.version()
     }
 
+    fn tag(&self) -> Option<String> {
+        self.opened.tag()
+    }
+
+    fn modified(&self) -> Option<i64> {
+        self.opened.modified()
+    }
+
     fn stamp(&self) -> Option<ObjectStamp> {
         Some(self.opened.of_object())
     }
@@ -162,6 +170,18 @@ impl Stamp {
     pub(super) fn version(&self) -> Option<String> {
         let since = self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(format!("{} bytes, {}.{:09}", self.len, since.as_secs(), since.subsec_nanos()))
+    }
+
+    /// Returns the tag that the crate `object_store` gives to local files: the inode, the time and the length.
+    pub(super) fn tag(&self) -> Option<String> {
+        let since = self.modified?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Some(format!("{:x}-{:x}-{:x}", self.file.1, since.as_micros(), self.len))
+    }
+
+    /// Returns the time of the last write in seconds since 1970.
+    pub(super) fn modified(&self) -> Option<i64> {
+        let since = self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_secs()).ok()
     }
 
     /// Returns the stamp in the form for objects of any kind.

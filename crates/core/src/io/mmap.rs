@@ -122,6 +122,14 @@ impl ByteSource for MmapSource {
         self.opened.version()
     }
 
+    fn tag(&self) -> Option<String> {
+        self.opened.tag()
+    }
+
+    fn modified(&self) -> Option<i64> {
+        self.opened.modified()
+    }
+
     fn stamp(&self) -> Option<ObjectStamp> {
         Some(self.opened.of_object())
     }

@@ -116,6 +116,17 @@ pub trait ByteSource: Debug + Send + Sync {
         None
     }
 
+    /// Returns the entity tag of the object, as its store tells it; of a local file, the tag that the crate `object_store`
+    /// would give it.
+    fn tag(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns when the object was last written, in seconds since 1970.
+    fn modified(&self) -> Option<i64> {
+        None
+    }
+
     /// Returns the stamp of the object when it was opened; `None` if there is nothing to tell versions apart.
     fn stamp(&self) -> Option<ObjectStamp> {
         self.version().map(ObjectStamp::from_version)

@@ -82,6 +82,14 @@ impl ByteSource for ObjectSource {
         self.identity.version()
     }
 
+    fn tag(&self) -> Option<String> {
+        self.identity.tag()
+    }
+
+    fn modified(&self) -> Option<i64> {
+        self.identity.modified()
+    }
+
     fn stamp(&self) -> Option<ObjectStamp> {
         Some(self.identity.stamp())
     }

@@ -146,6 +146,14 @@ impl ByteSource for ReopenedSource {
         self.stamp.version()
     }
 
+    fn tag(&self) -> Option<String> {
+        self.stamp.tag()
+    }
+
+    fn modified(&self) -> Option<i64> {
+        self.stamp.modified()
+    }
+
     fn stamp(&self) -> Option<ObjectStamp> {
         Some(self.stamp.of_object())
     }

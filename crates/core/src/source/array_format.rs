@@ -35,7 +35,7 @@ use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result, shown_location};
 use crate::format::Entry;
 use crate::io::last_part;
-use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
+use crate::options::{OptionInfo, OptionTable, OptionValue, ResolvedOptions};
 use crate::verify::{Depth, Progress, Report};
 
 /// A file name ending of a format.
@@ -273,6 +273,12 @@ pub trait ArrayGroup: Debug + Send + Sync {
         Ok(vec![])
     }
 
+    /// Returns options that name what the group has opened, however it moves on, such as a snapshot in place of a branch. An
+    /// option without a value must be left out. A plan for other processes takes them over. By default, there are none.
+    fn pinned_options(&self) -> Vec<(&'static str, Option<OptionValue>)> {
+        vec![]
+    }
+
     /// The errors of entries that the group leaves out, because they cannot be listed or read.
     fn left_out(&self) -> &[Error] {
         &[]
@@ -433,7 +439,8 @@ impl dyn ArrayGroup + '_ {
         Ok(match TableArrays::new(self.file_name(), columns)? {
             TableArrays::Grids(file) => {
                 let unreadable = if mixes { self.unreadable() } else { vec![] };
-                TableArrays::Grids(file.with_beside(beside)?.with_unreadable(unreadable))
+                let file = file.with_beside(beside)?.with_unreadable(unreadable);
+                TableArrays::Grids(file.with_pinned_options(self.pinned_options()))
             }
             arrays => arrays,
         })
@@ -470,7 +477,8 @@ impl dyn ArrayGroup + '_ {
         if all.is_empty() {
             return Err(Error::usage("no group that matches has an array").in_file(&file));
         }
-        Ok(TableArrays::Grids(matched.pattern.stacked(&file, &labels, all, mixes)?))
+        let stacked = matched.pattern.stacked(&file, &labels, all, mixes)?;
+        Ok(TableArrays::Grids(stacked.with_pinned_options(self.pinned_options())))
     }
 
     /// Opens the array `name`.

@@ -221,10 +221,18 @@ impl OpenFolder {
         }
         // These reads need no length, so they skip opening the object: one that is a chunk takes one
         // request.
-        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges.as_slice() {
+        let needs_no_length = |range: &ByteRange| match range {
+            ByteRange::Whole | ByteRange::Suffix(_) => true,
+            ByteRange::Bounded(_) => self.folder.reads_parts_unopened(object),
+        };
+        if let [range] = ranges.as_slice()
+            && needs_no_length(range)
+        {
             let (is_metadata, most) = (purpose.is_metadata(), purpose.most());
             let read = self.folder.read_unopened(object, range, is_metadata, most).await?;
             if let Some(bytes) = read {
+                check_length(range, &bytes)
+                    .map_err(|error| error.in_file(&self.folder.location_of(object)))?;
                 if let Some(stamp) = self.folder.stamp_as_read(object) {
                     self.note(object, Some(stamp), requested)?;
                 }
@@ -241,6 +249,20 @@ impl OpenFolder {
             self.opened.insert(Arc::clone(object), Arc::clone(&source));
         }
         read_ranges(&*source, ranges, *purpose).await
+    }
+}
+
+/// Fails if an object that was not opened ends before a range does.
+fn check_length(range: &ByteRange, bytes: &Bytes) -> Result<()> {
+    match range {
+        ByteRange::Bounded(range)
+            if bytes.len() as u64 != range.end.saturating_sub(range.start) =>
+        {
+            let end = range.start.saturating_add(bytes.len() as u64);
+            let message = format!("bytes {range:?} are needed, but it has {end} bytes");
+            Err(Error::corrupt("object", range.start, message))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -174,8 +174,23 @@ impl ZarrArray {
         self.key.object(&self.variable.path, self.stored_at(coordinates)).into()
     }
 
+    /// Whether the array has an object at these coordinates, as they are stored.
+    pub(super) fn has_object(&self, stored: &[u64]) -> bool {
+        let rank = self.variable.axes.len();
+        let (at, joined) = stored.split_at(rank.min(stored.len()));
+        let expected: &[u64] = if self.has_joined_axis { &[0] } else { &[] };
+        at.len() == rank && joined == expected && self.is_in_array(at)
+    }
+
+    /// Returns the coordinates of the first chunk in an object; `None` for one that the array does not have.
+    pub(super) fn first_chunk(&self, stored: &[u64]) -> Option<Vec<u64>> {
+        let edges = self.object_shape.iter().zip(&self.variable.chunk_shape);
+        let first = stored.iter().zip(edges).map(|(at, (object, chunk))| at * (object / chunk));
+        self.has_object(stored).then(|| first.collect())
+    }
+
     /// Returns the coordinates of an object in its name.
-    fn stored_at<'a>(&self, coordinates: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+    pub(super) fn stored_at<'a>(&self, coordinates: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
         coordinates.iter().copied().chain(self.has_joined_axis.then_some(0))
     }
 

@@ -22,6 +22,7 @@
 //! | `open_store` | the machine that finds all arrays |
 //! | `half` | stores with only half of the marks, and the marks of references in Parquet |
 //! | `places` | where objects are that are not under their own names |
+//! | `icechunk` | repositories of Icechunk |
 //! | `references` | reference files: stores whose chunks lie in other objects |
 //! | `reference_table` | tables of references in Parquet |
 //! | `parquet_file`, `parquet_pages`, `thrift` | columns of Parquet files within bounds |
@@ -38,6 +39,7 @@ mod codec_chain;
 mod data_type;
 mod fill_value;
 mod half;
+pub mod icechunk;
 mod json;
 mod locate;
 mod multiples;

@@ -174,6 +174,20 @@ impl ZarrStore {
         Ok(store)
     }
 
+    /// Makes a store of version 3 of the documents of its groups and arrays, by their paths.
+    ///
+    /// # Errors
+    /// `Corrupt` if a path leads out of the store.
+    pub(super) fn from_nodes(nodes: Vec<(String, Result<Object>)>) -> Result<Self> {
+        let mut store = Self::default();
+        for (path, document) in nodes {
+            let path = checked(&path)?;
+            store.add(path, NODE, document.and_then(|it| node::version3(path, &it)));
+        }
+        store.finish();
+        Ok(store)
+    }
+
     /// Does what needs all arrays.
     fn finish(&mut self) {
         let groups = &self.hierarchy.groups;

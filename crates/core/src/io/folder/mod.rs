@@ -157,6 +157,13 @@ pub trait Folder: Debug + Send + Sync {
         false
     }
 
+    /// Whether parts of an object are read without opening it, as [`Folder::read_unopened`] does. That saves a request for
+    /// objects of which most queries read one part.
+    fn reads_parts_unopened(&self, path: &str) -> bool {
+        let _ = path;
+        false
+    }
+
     /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not. The folder may
     /// keep the bytes of metadata for later reads. At most `most` bytes may come.
     ///

@@ -46,6 +46,16 @@ impl Identity {
         }
     }
 
+    /// Returns the tag as the store tells it.
+    pub(in crate::io) fn tag(&self) -> Option<String> {
+        self.e_tag.clone()
+    }
+
+    /// Returns the time of the last write in seconds.
+    pub(in crate::io) fn modified(&self) -> Option<i64> {
+        self.modified
+    }
+
     /// Returns the length with what decides whether objects are the same, in the form for objects of any kind.
     pub(in crate::io) fn stamp(&self) -> ObjectStamp {
         ObjectStamp::from_stored(self.size, self.e_tag.as_deref().map(opaque), self.modified)

@@ -6,6 +6,7 @@ use super::options::MosaicOptions;
 use crate::array::{Contents, Dimension, GridArray};
 use crate::error::{Error, Result};
 use crate::io::last_part;
+use crate::options::OptionValue;
 use crate::source::opened_array::BesideArray;
 use crate::tile::ObjectVersion;
 
@@ -21,6 +22,8 @@ pub struct FileArrays {
     pub(crate) unreadable: Vec<(String, Error)>,
     /// The arrays that are beside the others, which come first.
     pub(super) beside: Vec<Beside>,
+    /// Options that name what was opened; see [`ArrayGroup::pinned_options`](crate::source::ArrayGroup::pinned_options).
+    pub(super) pinned: Vec<(&'static str, Option<OptionValue>)>,
 }
 
 /// An array that is repeated along dimensions of the variables beside which it is a column.
@@ -38,7 +41,7 @@ impl FileArrays {
     /// Returns the variables of the file `name`.
     #[must_use]
     pub fn new(name: String, arrays: Vec<GridArray>) -> Self {
-        Self { name, arrays, unreadable: vec![], beside: vec![] }
+        Self { name, arrays, unreadable: vec![], beside: vec![], pinned: vec![] }
     }
 
     /// Adds arrays beside the variables.
@@ -84,15 +87,29 @@ impl FileArrays {
         Self { unreadable, ..self }
     }
 
+    /// Sets options that name what was opened.
+    #[must_use]
+    pub(crate) fn with_pinned_options(
+        self,
+        pinned: Vec<(&'static str, Option<OptionValue>)>,
+    ) -> Self {
+        Self { pinned, ..self }
+    }
+
+    /// The options that name what was opened, for plans of other processes. One without a value must be left out.
+    pub fn pinned_options(&self) -> &[(&'static str, Option<OptionValue>)] {
+        &self.pinned
+    }
+
     /// Returns the file with other variables in place of each.
     ///
     /// # Errors
     /// The first error of `map`, with the name of the file.
     pub(super) fn try_map(self, map: impl Fn(GridArray) -> Result<GridArray>) -> Result<Self> {
-        let Self { name, arrays, unreadable, beside } = self;
+        let Self { name, arrays, unreadable, beside, pinned } = self;
         let arrays = arrays.into_iter().map(map).collect::<Result<_>>();
         let arrays = arrays.map_err(|error| error.in_file(&name))?;
-        Ok(Self { name, arrays, unreadable, beside })
+        Ok(Self { name, arrays, unreadable, beside, pinned })
     }
 
     /// Whether the place is a single array, whose name is that of its file or folder. It may differ from file to file.

@@ -1,0 +1,161 @@
+//! Branches and tags of version 1, which are objects of their own, and the history of a snapshot.
+//!
+//! ```text
+//!   refs/branch.main/ref.json        {"snapshot": "VY76P925PRY57WFEK410"}
+//!   refs/tag.v1/ref.json             the same
+//!   refs/tag.v0/ref.json.deleted     a tag that was deleted, and keeps its other object
+//! ```
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use super::id::ObjectId;
+use super::repository::{SnapshotFacts, comes_before_itself};
+use super::snapshot::Snapshot;
+use crate::bytes::json::document;
+use gridfusion_core::format::{ByteRange, Location, Machine, Replies, Step};
+use gridfusion_core::{Error, Result};
+
+/// A branch or a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedSnapshot {
+    /// `branch` or `tag`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The snapshot that it names.
+    pub id: ObjectId,
+}
+
+/// The branches and tags of a repository, and the tags that were deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownReferences {
+    /// Branches, then tags, each in the order of their names.
+    pub named: Vec<NamedSnapshot>,
+    /// The names of tags that were deleted.
+    pub deleted: Vec<String>,
+}
+
+/// Returns the object of a branch or tag; `None` for a name that version 1 cannot have.
+pub(super) fn reference_object(kind: &str, name: &str) -> Option<String> {
+    let is_name = !name.is_empty() && !name.contains(['/', '\\', '\0']);
+    is_name.then(|| format!("refs/{kind}.{name}/ref.json"))
+}
+
+/// Parses the object of a branch or tag.
+pub(super) fn reference(bytes: &[u8]) -> Result<ObjectId> {
+    const REGION: &str = "branch or tag";
+    let document = document(REGION, bytes)?;
+    let id = document.get("snapshot").and_then(|it| it.as_str()).unwrap_or_default();
+    ObjectId::parse(id).map_err(|error| Error::corrupt_region(REGION, error.to_string()))
+}
+
+pub(super) fn whole(object: impl Into<std::sync::Arc<str>>) -> Location {
+    Location::new(object, ByteRange::Whole)
+}
+
+/// A machine that finds all branches and tags of version 1.
+#[derive(Debug, Default)]
+pub struct ListReferences {
+    /// The kinds and names whose objects were requested.
+    requested: Option<Vec<(&'static str, String)>>,
+}
+
+impl Machine for ListReferences {
+    type Output = KnownReferences;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<KnownReferences>> {
+        let Some(requested) = self.requested.take() else {
+            let Replies::Listings(listings) = replies else {
+                return Ok(Step::List(vec!["refs".to_owned()]));
+            };
+            let named = |folder: &str| {
+                let (kind, name) = folder.split_once('.')?;
+                let kind = ["branch", "tag"].into_iter().find(|it| *it == kind)?;
+                Some((kind, name.to_owned()))
+            };
+            let mut all: Vec<_> =
+                listings.into_iter().flatten().filter_map(|it| named(&it.name)).collect();
+            all.sort_unstable();
+            let objects = all.iter().filter_map(|(kind, name)| reference_object(kind, name));
+            let both = |object: String| [whole(format!("{object}.deleted")), whole(object)];
+            let locations: Vec<Location> = objects.flat_map(both).collect();
+            self.requested = Some(all);
+            return Ok(Step::ReadIfPresent(locations));
+        };
+        let mut known = KnownReferences::default();
+        for ((kind, name), replies) in requested.into_iter().zip(replies.into_present().chunks(2)) {
+            match replies {
+                [Some(_), _] if kind == "tag" => known.deleted.push(name),
+                [_, Some(bytes)] => {
+                    let id = reference(bytes)?;
+                    known.named.push(NamedSnapshot { kind, name, id });
+                }
+                _ => {}
+            }
+        }
+        Ok(Step::Done(known))
+    }
+}
+
+/// A machine that reads the facts about snapshots of version 1, each of which names the one before it.
+#[derive(Debug)]
+pub struct ReadHistory {
+    most: u64,
+    next: ObjectId,
+    /// Ends at the first snapshot that is not later, in microseconds since 1970.
+    until: u64,
+    all: Vec<SnapshotFacts>,
+    seen: HashSet<ObjectId>,
+}
+
+impl ReadHistory {
+    /// Makes a machine that begins with the snapshot `newest`. The option `metadata_limit` allows snapshots of `most` bytes.
+    pub fn new(newest: ObjectId, most: u64) -> Self {
+        Self { most, next: newest, until: 0, all: vec![], seen: HashSet::new() }
+    }
+
+    /// Makes a machine that reads only the facts about one snapshot.
+    pub fn only(id: ObjectId, most: u64) -> Self {
+        Self::new(id, most).until(u64::MAX)
+    }
+
+    /// Ends at the first snapshot that is not later, in microseconds since 1970.
+    pub(super) fn until(self, until: u64) -> Self {
+        Self { until, ..self }
+    }
+}
+
+impl Machine for ReadHistory {
+    type Output = Vec<SnapshotFacts>;
+
+    fn subject(&self) -> &'static str {
+        "history"
+    }
+
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        if let Some(bytes) = replies.into_bytes().into_iter().next() {
+            let facts = facts(&self.next, &bytes, self.most)?;
+            let (parent, time) = (facts.parent, facts.time);
+            self.all.push(facts);
+            match parent {
+                Some(parent) if time > self.until => self.next = parent,
+                _ => return Ok(Step::Done(std::mem::take(&mut self.all))),
+            }
+        }
+        if !self.seen.insert(self.next) {
+            return Err(comes_before_itself(&self.next));
+        }
+        Ok(Step::Read(vec![whole(snapshot_object(&self.next))]))
+    }
+}
+
+pub(super) fn snapshot_object(id: &ObjectId) -> String {
+    format!("snapshots/{id}")
+}
+
+fn facts(id: &ObjectId, bytes: &Bytes, most: u64) -> Result<SnapshotFacts> {
+    let facts = Snapshot::facts(id, bytes, most);
+    facts.map_err(|error| error.in_file(&snapshot_object(id)))
+}

@@ -1,0 +1,104 @@
+//! The Icechunk format as an [`ArrayFormat`].
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::group::{HISTORY, IcechunkGroup, REFERENCES};
+use super::reader::IcechunkReader;
+use crate::bytes::icechunk::{VersionChoice, is_icechunk};
+use gridfusion_cf::conventions::{self, HierarchyView};
+use gridfusion_core::Result;
+use gridfusion_core::format::Entry;
+use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
+use gridfusion_core::source::Place;
+use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
+
+/// Repositories of Icechunk, of the specifications 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Icechunk;
+
+/// The options that choose a version.
+const VERSIONS: [OptionInfo; 4] = [
+    OptionInfo::new(
+        "branch",
+        ValueKind::Name,
+        "`main`",
+        "the branch whose newest snapshot is read",
+    ),
+    OptionInfo::new("tag", ValueKind::Name, "none", "the tag whose snapshot is read"),
+    OptionInfo::new("snapshot", ValueKind::Name, "none", "the id of the snapshot to read")
+        .of_one_place(),
+    OptionInfo::new(
+        "as_of",
+        ValueKind::Time,
+        "now",
+        "reads the newest snapshot of the branch that is not later than this time",
+    ),
+];
+
+/// The options of all formats with groups of variables, and those above.
+const OPTIONS: &[OptionInfo] = &{
+    let mut all = [VERSIONS[0]; conventions::OPTIONS.len() + VERSIONS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at < VERSIONS.len() {
+            true => VERSIONS[at],
+            false => conventions::OPTIONS[at - VERSIONS.len()],
+        };
+        at += 1;
+    }
+    all
+};
+
+#[async_trait]
+impl ArrayFormat for Icechunk {
+    fn name(&self) -> &'static str {
+        "icechunk"
+    }
+
+    fn title(&self) -> &'static str {
+        "Icechunk"
+    }
+
+    fn nouns(&self) -> &'static [&'static str] {
+        &["Icechunk repository"]
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        const ENDINGS: &[Ending] =
+            &[Ending::new(".icechunk", true, Some("an Icechunk repository"))];
+        ENDINGS
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<RecognisedFormat> {
+        is_icechunk(entries).then(|| RecognisedFormat::new("an Icechunk repository", false))
+    }
+
+    fn options(&self) -> &'static [OptionInfo] {
+        OPTIONS
+    }
+
+    /// | function | a row per |
+    /// |---|---|
+    /// | `icechunk_history` | snapshot of the chosen version and before it, newest first |
+    /// | `icechunk_refs` | branch or tag |
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        const FUNCTIONS: &[InfoFunction] =
+            &[InfoFunction::new(HISTORY), InfoFunction::new(REFERENCES)];
+        FUNCTIONS
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        let choice = VersionChoice::new(
+            options.text("branch"),
+            options.text("tag"),
+            options.text("snapshot"),
+            options.number("as_of"),
+        );
+        let choice = choice.map_err(|error| error.in_file(place.location()))?;
+        let reader = Arc::new(IcechunkReader::open(place, choice).await?);
+        let view = HierarchyView::new(options, &self.read_defaults());
+        Ok(Arc::new(IcechunkGroup::new(place.location(), reader, view)?))
+    }
+}
