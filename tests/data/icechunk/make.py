@@ -9,12 +9,21 @@ Ids and times differ with each run, so all tests take them from expected.json.
 
 import json
 import os
+import shutil
 import sys
 import time
+from datetime import UTC, datetime
 
 import icechunk
 import numpy
 import zarr
+
+
+# The cells of arrays whose chunks are in s3://fixture/raw.bin, which has the integers from 2 to 39.
+VIRTUAL = {
+    "virtual": [*range(4, 9), *range(9, 14), *[-1] * 5, *range(14, 19), *range(19, 24)],
+    "changed": "refused",
+}
 
 
 def values(array):
@@ -32,25 +41,26 @@ def contents(store):
     arrays = {}
     for path, node in sorted(root.members(max_depth=None)):
         if isinstance(node, zarr.Array):
-            arrays[path] = {"shape": list(node.shape), "cells": values(node)}
+            cells = VIRTUAL.get(path) or values(node)
+            arrays[path] = {"shape": list(node.shape), "cells": cells}
     return arrays
 
 
-def config_of(folder, version):
+def config_of(version):
     config = icechunk.RepositoryConfig.default()
     config.inline_chunk_threshold_bytes = 40
     split = icechunk.ManifestSplittingConfig.from_dict(
         {icechunk.ManifestSplitCondition.name_matches("split"): {icechunk.ManifestSplitDimCondition.Any(): 2}}
     )
     config.manifest = icechunk.ManifestConfig(splitting=split)
-    store = icechunk.local_filesystem_store(folder)
-    prefix = "file://" + folder + "/"
+    store = icechunk.s3_store(region="us-east-1")
+    prefix = "s3://fixture/"
     if version == 1:
         container = icechunk.VirtualChunkContainer(prefix, store)
     else:
         container = icechunk.VirtualChunkContainer(prefix, store, name="beside")
     config.set_virtual_chunk_container(container)
-    return config, prefix
+    return config
 
 
 def first(session, raw, version):
@@ -80,14 +90,22 @@ def first(session, raw, version):
     names = root.create_array("names", shape=(3,), chunks=(2,), dtype=str, dimension_names=["n"])
     names[:] = numpy.array(["Oslo", "", "Zürich"], dtype=object)
     virtual = root.create_array(
-        "virtual", shape=(4, 5), chunks=(1, 5), dtype="<i4", dimension_names=["v", "w"],
+        "virtual", shape=(5, 5), chunks=(1, 5), dtype="<i4", dimension_names=["v", "w"],
         compressors=None, filters=None, fill_value=-1,
     )
-    location = raw if version == 1 else "vcc://beside/" + os.path.basename(raw)
+    location = raw if version == 1 else "vcc://beside/raw.bin"
     store.set_virtual_ref("virtual/c/0/0", raw, offset=8, length=20)
     store.set_virtual_ref("virtual/c/1/0", location, offset=28, length=20)
-    # The reference holds while the file is not written later.
-    store.set_virtual_ref("virtual/c/3/0", raw, offset=48, length=20, checksum=int(time.time()) + 3600)
+    # References hold while the file is not written later, or has the same tag.
+    store.set_virtual_ref("virtual/c/3/0", raw, offset=48, length=20, checksum=datetime(2100, 1, 1, tzinfo=UTC))
+    store.set_virtual_ref("virtual/c/4/0", raw, offset=68, length=20, checksum="0")
+    changed = root.create_array(
+        "changed", shape=(2, 5), chunks=(1, 5), dtype="<i4", dimension_names=["c", "w"],
+        compressors=None, filters=None, fill_value=-1,
+    )
+    changed.attrs["note"] = "references to other versions of the file"
+    store.set_virtual_ref("changed/c/0/0", raw, offset=48, length=20, checksum=datetime(2000, 1, 1, tzinfo=UTC))
+    store.set_virtual_ref("changed/c/1/0", raw, offset=48, length=20, checksum="other")
     return session.commit("first: ä", metadata={"by": "make.py", "run": 7})
 
 
@@ -104,17 +122,14 @@ def second(session):
 def make(folder, version):
     os.makedirs(folder)
     folder = os.path.abspath(folder)
-    raw = os.path.join(folder, "raw.bin")
-    numpy.arange(2, 40, dtype="<i4").tofile(raw)
-    config, prefix = config_of(folder, version)
+    raw = "s3://fixture/raw.bin"
+    config = config_of(version)
     location = os.path.join(folder, "small.icechunk")
     storage = icechunk.local_filesystem_storage(location)
     more = {} if version == 1 else {"spec_version": 2}
-    repo = icechunk.Repository.create(
-        storage, config, authorize_virtual_chunk_access={prefix: None}, **more
-    )
+    repo = icechunk.Repository.create(storage, config, **more)
     repo.save_config()
-    one = first(repo.writable_session("main"), "file://" + raw, version)
+    one = first(repo.writable_session("main"), raw, version)
     repo.create_tag("v1", snapshot_id=one)
     repo.create_tag("gone", snapshot_id=one)
     repo.delete_tag("gone")
@@ -124,18 +139,20 @@ def make(folder, version):
     session = repo.writable_session("dev")
     zarr.open_group(session.store, zarr_format=3)["x"][:] = 7
     session.commit("on dev")
-    many = os.path.join(folder, "compressed.icechunk")
     if version == 2:
-        compressed(many, config, prefix, "file://" + raw)
+        compressed(os.path.join(folder, "compressed.icechunk"), config)
+    for repository in os.listdir(folder):
+        # Old repository objects, which no reader needs.
+        shutil.rmtree(os.path.join(folder, repository, "overwritten"), ignore_errors=True)
 
 
-def compressed(location, config, prefix, raw):
+def compressed(location, config):
     """Makes a repository whose locations are compressed with a dictionary."""
     storage = icechunk.local_filesystem_storage(location)
     config.manifest = icechunk.ManifestConfig(
         virtual_chunk_location_compression=icechunk.ManifestVirtualChunkLocationCompressionConfig(min_num_chunks=20)
     )
-    repo = icechunk.Repository.create(storage, config, authorize_virtual_chunk_access={prefix: None}, spec_version=2)
+    repo = icechunk.Repository.create(storage, config, spec_version=2)
     repo.save_config()
     session = repo.writable_session("main")
     root = zarr.create_group(session.store, zarr_format=3)
@@ -155,10 +172,7 @@ def dump(folder):
         inner = os.path.abspath(os.path.join(folder, path, "small.icechunk"))
         if not os.path.isdir(inner):
             continue
-        prefix = "file://" + os.path.dirname(inner) + "/"
-        repo = icechunk.Repository.open(
-            icechunk.local_filesystem_storage(inner), authorize_virtual_chunk_access={prefix: None}
-        )
+        repo = icechunk.Repository.open(icechunk.local_filesystem_storage(inner))
         versions = {}
         for branch in sorted(repo.list_branches()):
             history = [
@@ -176,7 +190,7 @@ def dump(folder):
         versions["v1"] = {"history": [{"id": tag}], "arrays": contents(repo.readonly_session(tag="v1").store)}
         result[path] = versions
     with open(os.path.join(folder, "expected.json"), "w") as out:
-        json.dump(result, out, indent=1)
+        json.dump(result, out)
 
 
 if __name__ == "__main__":
