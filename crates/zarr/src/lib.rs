@@ -4,6 +4,7 @@ mod append;
 pub mod bytes;
 mod format;
 mod icechunk;
+mod journal;
 mod reference_tables;
 mod references;
 mod store;
@@ -20,7 +21,7 @@ use gridfusion_core::read::{Dataset, Opener};
 pub use append::ZarrTarget;
 pub use format::Zarr;
 pub use icechunk::Icechunk;
-pub use write::{ZarrCompressor, ZarrEncoding, ZarrWriter};
+pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
 
 /// Opens a Zarr store, references to one in JSON or Parquet, or an Icechunk repository, and reads its metadata.
 ///

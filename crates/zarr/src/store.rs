@@ -51,7 +51,6 @@ impl ZarrReader {
     /// # Errors
     /// `Io` if an array's own metadata cannot be read.
     pub(super) async fn try_new(store: ZarrStore, objects: Arc<Objects>) -> Result<Self> {
-        let (version, absences, contents) = (OnceLock::new(), Mutex::default(), Mutex::default());
         let stale = match objects.is_remote() {
             // Comparing would take a request for each array.
             true => vec![],
@@ -60,7 +59,13 @@ impl ZarrReader {
         for (_, warning) in &stale {
             log::warn!("{}: {warning}", objects.name());
         }
-        Ok(Self { store, objects, version, stale, absences, contents })
+        Ok(Self { stale, ..Self::new(store, objects) })
+    }
+
+    /// Makes the reader of a store whose metadata is known.
+    pub(super) fn new(store: ZarrStore, objects: Arc<Objects>) -> Self {
+        let (version, absences, contents) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Self { store, objects, version, stale: vec![], absences, contents }
     }
 }
 
@@ -73,6 +78,13 @@ impl ZarrReader {
     /// Returns the groups and arrays.
     pub(super) fn store(&self) -> &ZarrStore {
         &self.store
+    }
+
+    /// Returns the paths of all arrays, also of those that cannot be read.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        let hierarchy = self.store.hierarchy();
+        let readable = hierarchy.variables.iter().map(|it| it.path.as_str());
+        readable.chain(hierarchy.unreadable.iter().map(|it| it.path.as_str()))
     }
 
     /// Whether it is known why chunks of a variable are absent.

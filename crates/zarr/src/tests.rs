@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use super::{Zarr, open};
 
+mod appended;
 mod padded;
 mod ragged;
 mod ragged_columns;

@@ -1,4 +1,4 @@
-//! The inverses of byteshuffle and bitshuffle.
+//! Byteshuffle and bitshuffle, and their inverses.
 //!
 //! Byteshuffle stores the first bytes of all elements, then the second bytes, and so on; each run
 //! of them is a *plane*. Bitshuffle does the same with bits. *Weaving* planes, pair by pair,
@@ -13,6 +13,12 @@
 //!               ├ c0 d0 c1 d1 c2 d2 …  ┘
 //!   d0 d1 d2 …  ┘
 //! ```
+//!
+//! `forward` shuffles: it goes the same way from the right to the left.
+
+mod forward;
+
+pub use forward::{shuffle_bits, shuffle_bits_to, shuffle_bytes, shuffle_bytes_to};
 
 /// The number of elements to weave at once: few enough for registers and the nearest cache.
 const BLOCK: usize = 64;
@@ -160,34 +166,34 @@ fn swap_squares<const SIDE: usize>(rows: &mut [[u8; BLOCK]; 8], upper: usize, lo
     }
 }
 
-/// Shuffles the bytes of elements, one at a time, for tests.
-pub fn shuffle_bytes(width: usize, part: &[u8]) -> Vec<u8> {
-    let count = part.len() / width;
-    // Byte `to` of the shuffled data is byte `to / count` of element `to % count`.
-    let mut shuffled: Vec<u8> =
-        (0..width * count).map(|to| part[to % count * width + to / count]).collect();
-    shuffled.extend(&part[width * count..]);
-    shuffled
-}
-
-/// Shuffles the bits of a multiple of 8 elements, one at a time, for tests.
-pub fn shuffle_bits(width: usize, part: &[u8]) -> Vec<u8> {
-    let count = part.len() / width;
-    let mut shuffled = vec![0; part.len()];
-    // Bit `bit` of each element goes to plane `bit`, which has `count / 8` bytes.
-    for (element, bit) in (0..count).flat_map(|at| (0..8 * width).map(move |bit| (at, bit))) {
-        let is_set = part[element * width + bit / 8] >> (bit % 8) & 1;
-        shuffled[bit * (count / 8) + element / 8] |= is_set << (element % 8);
-    }
-    shuffled
-}
-
 #[cfg(test)]
 mod tests {
     use rand::rngs::SmallRng;
     use rand::{Rng, SeedableRng};
 
     use super::*;
+
+    /// Shuffles the bytes of elements, one at a time.
+    pub(super) fn plain_bytes(width: usize, part: &[u8]) -> Vec<u8> {
+        let count = part.len() / width;
+        // Byte `to` of the shuffled data is byte `to / count` of element `to % count`.
+        let mut shuffled: Vec<u8> =
+            (0..width * count).map(|to| part[to % count * width + to / count]).collect();
+        shuffled.extend(&part[width * count..]);
+        shuffled
+    }
+
+    /// Shuffles the bits of a multiple of 8 elements, one at a time.
+    pub(super) fn plain_bits(width: usize, part: &[u8]) -> Vec<u8> {
+        let count = part.len() / width;
+        let mut shuffled = vec![0; part.len()];
+        // Bit `bit` of each element goes to plane `bit`, which has `count / 8` bytes.
+        for (element, bit) in (0..count).flat_map(|at| (0..8 * width).map(move |bit| (at, bit))) {
+            let is_set = part[element * width + bit / 8] >> (bit % 8) & 1;
+            shuffled[bit * (count / 8) + element / 8] |= is_set << (element % 8);
+        }
+        shuffled
+    }
 
     #[test]
     fn bytes_come_back_for_all_widths_and_lengths() {
@@ -197,7 +203,9 @@ mod tests {
             let data: Vec<u8> = (0..len).map(|_| rng.random()).collect();
             for width in [1, 2, 3, 4, 5, 8, 12, 16, 17, 255, 1000] {
                 let mut elements = vec![0xEE; len];
-                unshuffle_bytes(width, &shuffle_bytes(width, &data), &mut elements);
+                let shuffled = plain_bytes(width, &data);
+                assert!(shuffle_bytes(width, &data) == shuffled, "{width}, {len}");
+                unshuffle_bytes(width, &shuffled, &mut elements);
                 assert_eq!(elements, data, "{width}, {len}");
             }
         }
@@ -210,7 +218,9 @@ mod tests {
             for width in [1, 2, 3, 4, 5, 8, 12, 16, 17] {
                 let data: Vec<u8> = (0..8 * eights * width).map(|_| rng.random()).collect();
                 let (mut elements, mut memory) = (vec![0xEE; data.len()], vec![0xEE; data.len()]);
-                unshuffle_bits(width, &shuffle_bits(width, &data), &mut memory, &mut elements);
+                let shuffled = plain_bits(width, &data);
+                assert!(shuffle_bits(width, &data) == shuffled, "{width}, {eights}");
+                unshuffle_bits(width, &shuffled, &mut memory, &mut elements);
                 assert_eq!(elements, data, "{width}, {eights}");
             }
         }

@@ -16,13 +16,13 @@ use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewChunk, in_
 use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
-use super::journal::{JOURNAL, Journal};
 use super::metadata::axis_of;
 use super::object_cells::{NewCells, Sources, for_each_row, lens};
 use super::shape_in_document::with_length;
 use super::staged::StagedObjects;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
+use crate::journal::{JOURNAL, Journal};
 
 /// Writes rows of an array into the store that has it.
 #[derive(Debug)]
@@ -118,7 +118,26 @@ impl ZarrAppender {
             Some((axis, added)) => (self.target.dimensions[*axis].name.clone(), added.clone()),
             None => (String::new(), 0..0),
         };
-        Journal { id, dimension, from, to, is_committed }
+        let separate = self.lengthened().filter(|_| self.target.root.is_none());
+        let arrays = separate.map(|(variable, _)| variable.name().to_owned()).collect();
+        Journal { id, dimension, from, to, arrays, is_committed }
+    }
+
+    /// Returns the arrays that become longer, each with the axis; none if no dimension does. Their order does not depend on that of the
+    /// rows' columns, so that two programs begin with the same document.
+    fn lengthened(&self) -> impl Iterator<Item = (&TargetVariable, usize)> {
+        let of_axis = |(longer, _): &(usize, Range<u64>)| {
+            let dimension = &self.target.dimensions[*longer].name;
+            let labels = &self.target.labels[*longer];
+            let mut all: Vec<&TargetVariable> = self.target.variables.iter().collect();
+            all.sort_by(|a, b| a.name().cmp(b.name()));
+            all.push(labels);
+            let axis = |variable: &TargetVariable| {
+                axis_of(&self.target.metadata[variable.name()], dimension)
+            };
+            all.into_iter().filter_map(|it| Some((it, axis(it)?))).collect::<Vec<_>>()
+        };
+        self.longer.iter().flat_map(of_axis)
     }
 
     /// Returns the numbers of the cells of a chunk that are written; `None` for all of them.
@@ -372,19 +391,24 @@ impl Writer for ZarrAppender {
         }
         let labels = in_threads(&[Handle::current()], 1, |runtime| self.labels(runtime))?;
         writes.extend(self.writes(labels.into_iter().flatten().collect())?);
-        let Some((axis, added)) = &self.longer else {
+        let Some((_, added)) = &self.longer else {
             let (content, old) = (self.journal(true).content(), self.journal(false).content());
             return Ok((writes, Publish::Update { content, old: old.bytes }));
         };
-        let dimension = self.target.dimensions[*axis].name.clone();
-        let mut bytes = self.target.root.clone();
-        for variable in self.target.variables.iter().chain([&self.target.labels[*axis]]) {
-            let name = variable.name();
-            let axis = axis_of(&self.target.metadata[name], &dimension).unwrap_or_default();
-            let path = ["consolidated_metadata", "metadata", name];
+        let Some(old) = self.target.root.clone() else {
+            let first = self.lengthened().next();
+            let (first, axis) =
+                first.ok_or_else(|| Error::internal("an array without variables"))?;
+            let old = first.document.clone();
+            let bytes = with_length(&old, &[], axis, added.end)?;
+            let content = Content::new(format!("{}/{DOCUMENT}", first.name()), bytes);
+            return Ok((writes, Publish::Update { content, old }));
+        };
+        let mut bytes = old.clone();
+        for (variable, axis) in self.lengthened() {
+            let path = ["consolidated_metadata", "metadata", variable.name()];
             bytes = with_length(&bytes, &path, axis, added.end)?;
         }
-        let old = self.target.root.clone();
         Ok((writes, Publish::Update { content: Content::new(DOCUMENT, bytes), old }))
     }
 }
@@ -415,19 +439,25 @@ impl ArrayWriter for ZarrAppender {
         self.writes(objects.into_iter().flatten().collect())
     }
 
-    /// Gives staged objects their places, and the arrays' own documents the lengths that the root has by now.
+    /// Gives the arrays' own documents the lengths that the root, or the first of them, has by now, and staged objects their places.
     fn afterwards(&mut self) -> Vec<Write> {
-        let mut writes = self.staged.in_place();
-        if let Some((axis, added)) = &self.longer {
-            let dimension = &self.target.dimensions[*axis].name;
-            let variables = self.target.variables.iter().chain([&self.target.labels[*axis]]);
-            let document = |variable: &TargetVariable| {
-                let axis = axis_of(&self.target.metadata[variable.name()], dimension)?;
+        let mut writes = vec![];
+        let mut in_place = self.staged.in_place();
+        if let Some((_, added)) = &self.longer {
+            let document = |(variable, axis): (&TargetVariable, usize)| {
                 let bytes = with_length(&variable.document, &[], axis, added.end).ok()?;
                 Some(Content::new(format!("{}/{DOCUMENT}", variable.name()), bytes))
             };
-            writes.push(Write::Replace(variables.filter_map(document).collect()));
+            let is_separate = self.target.root.is_none();
+            let others = self.lengthened().skip(usize::from(is_separate)).filter_map(document);
+            let others = Write::Replace(others.collect());
+            // Readers of separate documents find arrays of several lengths until all are there, so these come first.
+            match is_separate {
+                true => writes.push(others),
+                false => in_place.push(others),
+            }
         }
+        writes.append(&mut in_place);
         writes.push(Write::Delete(vec![JOURNAL.into()]));
         writes
     }

@@ -1,21 +1,16 @@
-//! The consolidated metadata of a store, and the arrays in it that the columns of rows are.
+//! Parts of metadata, and the arrays that the columns of rows are.
 
 use std::collections::BTreeMap;
 
 use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
-/// Returns the metadata of all arrays, by path.
-pub(super) fn consolidated(root: &[u8]) -> Result<BTreeMap<String, Value>> {
+/// Returns the metadata of all arrays, by path; `None` if the root does not have it.
+pub(super) fn consolidated(root: &[u8]) -> Result<Option<BTreeMap<String, Value>>> {
     let root = parse(root)?;
-    let Some(all) = root["consolidated_metadata"]["metadata"].as_object() else {
-        return Err(Error::unsupported(
-            "an append to a store without consolidated metadata, in which the new lengths of arrays appear at once; run \
-             zarr.consolidate_metadata",
-        ));
-    };
+    let Some(all) = root["consolidated_metadata"]["metadata"].as_object() else { return Ok(None) };
     let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
-    Ok(arrays.map(|(name, metadata)| (name.clone(), metadata.clone())).collect())
+    Ok(Some(arrays.map(|(name, metadata)| (name.clone(), metadata.clone())).collect()))
 }
 
 pub(super) fn parse(document: &[u8]) -> Result<Value> {

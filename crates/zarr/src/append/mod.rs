@@ -1,4 +1,4 @@
-//! Appending to Zarr stores of version 3 that have consolidated metadata.
+//! Appending to Zarr stores of version 3.
 //!
 //! ```text
 //!   .gridfusion-append            what is about to be appended, until it is done
@@ -8,6 +8,23 @@
 //!   zarr.json                     all new lengths: readers see the new rows from here on       ◀ published
 //!   t2m/zarr.json  time/zarr.json the same lengths, for readers that do not look at the root
 //! ```
+//!
+//! That is a store with consolidated metadata. Without it, no object has all lengths, and they change one after the other:
+//!
+//! ```text
+//!   t2m/zarr.json                 the first variable by name: rows are there from here on             ◀ published
+//!   tp/zarr.json  time/zarr.json  the same length, side by side
+//!   .gridfusion-append            is deleted last; it names all of these arrays
+//! ```
+//!
+//! The first document changes only if it has its old bytes: of two programs, one fails before any length has changed. Chunks and labels are
+//! complete by then, so each array by itself is the old one or the new one. Between the first and the last document, lengths differ:
+//!
+//! - gridfusion compares them with those of labels, reads the journal, and gives all arrays the length of the first. It sees all rows or none.
+//! - xarray refuses arrays of several lengths. It opens the store again once all documents are there.
+//! - zarr-python opens an array without its labels, and sees the old one or the new one.
+//!
+//! A program that is killed between these documents leaves lengths that differ. The next append ends what it began.
 //!
 //! Cells that readers see already may get other values. Their objects wait as staged ones until all is written, and then take their places
 //! one after the other. Until the last one is there, readers may see cells of both.
@@ -19,16 +36,16 @@
 //! | file | contents |
 //! |---|---|
 //! | `target` | the store, its arrays, and what fits them |
+//! | `documents` | the metadata of all arrays, from one document or from several |
 //! | `metadata` | the arrays that columns are |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
 //! | `appender` | the writer |
 //! | `object_cells` | old and new cells of an object |
 //! | `staged` | objects that are about to replace others |
-//! | `journal` | what a program that was stopped was about to append |
 //! | `shape_in_document` | new lengths in documents, whose other bytes stay |
 
 mod appender;
-mod journal;
+mod documents;
 mod metadata;
 mod object_cells;
 mod shape_in_document;

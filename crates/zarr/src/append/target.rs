@@ -13,7 +13,7 @@ use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
 use gridfusion_core::format::{ByteRange, Content, Location, Write};
 use gridfusion_core::options::ResolvedOptions;
 use gridfusion_core::source::ArrayGroup;
-use gridfusion_core::tile::{Documents, Objects};
+use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
     AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
     TargetDimension,
@@ -22,12 +22,12 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::appender::ZarrAppender;
-use super::journal::{JOURNAL, Journal};
-use super::metadata::{Roles, axis_of, consolidated, parse, roles, without_members_of_groups};
+use super::documents::StoreDocuments;
+use super::metadata::{Roles, axis_of, parse, roles, without_members_of_groups};
 use super::shape_in_document::with_length;
 use super::staged::{STAGED, StagedObjects};
 use super::variable::{TargetVariable, plain};
-use crate::store::ZarrReader;
+use crate::journal::{JOURNAL, Journal};
 
 /// The most objects that a program that was stopped may have left.
 pub(super) const MOST_LEFT: usize = 1 << 20;
@@ -98,7 +98,8 @@ pub(super) const DOCUMENT: &str = "zarr.json";
 /// ```
 #[derive(Debug)]
 pub struct ZarrTarget {
-    pub(super) root: Bytes,
+    /// The root's document, if it has the metadata of all arrays.
+    pub(super) root: Option<Bytes>,
     /// The metadata of each array, by path.
     pub(super) metadata: BTreeMap<String, Value>,
     pub(super) dimensions: Vec<TargetDimension>,
@@ -120,8 +121,8 @@ impl ZarrTarget {
     /// needs a Tokio runtime of several threads.
     ///
     /// # Errors
-    /// `Usage` if the store does not have them, or its metadata is not all of one age. `Unsupported` for a store without consolidated
-    /// metadata of version 3. Also for types and codecs that cannot be written.
+    /// `Usage` if the store does not have them, or its metadata is not all of one age. `Unsupported` for types and codecs that cannot be
+    /// written.
     pub async fn open(objects: Arc<Objects>, columns: &[&str]) -> Result<Self> {
         let at = |object: String| Location::new(object, ByteRange::Whole);
         let first = [at(DOCUMENT.to_owned()), at(JOURNAL.to_owned())];
@@ -132,21 +133,22 @@ impl ZarrTarget {
         };
         let left = left.map(|bytes| Journal::parse(&bytes)).transpose()?;
         let staged = staged(&objects, left.as_ref()).await?;
-        let metadata = consolidated(&root).map_err(|error| objects.named(error))?;
-        let roles = roles(&metadata, columns).map_err(|error| objects.named(error))?;
+        let all = StoreDocuments::read(&objects, root, left.as_ref()).await;
+        let all = all.map_err(|error| objects.named(error))?;
+        let roles = roles(&all.metadata, columns).map_err(|error| objects.named(error))?;
         let Roles { dimensions, variables, lesser } = roles;
-        let reader = ZarrReader::read(Arc::clone(&objects), &Documents::default()).await?;
+        all.check_lengths(&variables, &dimensions).map_err(|error| objects.named(error))?;
+        let names: Vec<&String> = dimensions.iter().chain(&variables).collect();
+        let others = match &left {
+            Some(left) => others(&all, &objects, left, &names).await?,
+            None => vec![],
+        };
+        let documents = all.documents(&objects, &names).await?;
+        let StoreDocuments { root, metadata, reader, .. } = all;
         let arrays = reader.arrays().to_vec();
         let store: Arc<dyn VariableStore> = Arc::new(reader);
         let view = HierarchyView::new(&ResolvedOptions::default(), &ReadOptions::default());
         let group = HierarchyGroup::new(objects.name(), store, view)?;
-        let names: Vec<&String> = dimensions.iter().chain(&variables).collect();
-        let others = match &left {
-            Some(left) => documents_beside(&objects, &metadata, &left.dimension, &names).await?,
-            None => vec![],
-        };
-        let documents = names.iter().map(|name| at(format!("{name}/{DOCUMENT}")));
-        let documents = objects.read(&documents.collect::<Vec<_>>()).await?;
         let paths: Vec<String> = names.iter().map(|name| (*name).clone()).collect();
         let opened = names.into_iter().zip(group.arrays(&paths).await?).zip(documents);
         let opened = opened.map(|((name, array), document)| {
@@ -417,19 +419,17 @@ async fn staged(objects: &Objects, left: Option<&Journal>) -> Result<StagedObjec
     Ok(StagedObjects::from_names(&left.id, &names))
 }
 
-/// Returns the documents of arrays over a dimension, besides those that are known.
-async fn documents_beside(
+/// Returns the documents of arrays over the dimension of a journal, besides those that are known.
+async fn others(
+    all: &StoreDocuments,
     objects: &Objects,
-    metadata: &BTreeMap<String, Value>,
-    dimension: &str,
+    left: &Journal,
     known: &[&String],
 ) -> Result<Vec<(String, Bytes)>> {
     let is_beside = |(name, metadata): &(&String, &Value)| {
-        !known.contains(name) && axis_of(metadata, dimension).is_some()
+        !known.contains(name) && axis_of(metadata, &left.dimension).is_some()
     };
-    let names: Vec<String> =
-        metadata.iter().filter(is_beside).map(|(name, _)| name.clone()).collect();
-    let at = |name: &String| Location::new(format!("{name}/{DOCUMENT}"), ByteRange::Whole);
-    let documents = objects.read(&names.iter().map(at).collect::<Vec<_>>()).await?;
-    Ok(names.into_iter().zip(documents).collect())
+    let names: Vec<&String> = all.metadata.iter().filter(is_beside).map(|it| it.0).collect();
+    let documents = all.documents(objects, &names).await?;
+    Ok(names.into_iter().cloned().zip(documents).collect())
 }

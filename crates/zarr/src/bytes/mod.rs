@@ -53,6 +53,7 @@ mod reference_table;
 mod references;
 mod shard;
 mod thrift;
+mod torn;
 mod zip;
 
 pub use array::ZarrArray;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A store with consolidated metadata opens in one round trip in version 3, and in two in version 2. Any other takes two more for
-//! each level of groups.
+//! each level of groups. Two more follow if lengths differ: see `torn`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::half::{check_consolidated, record_size};
 use super::json::Object;
 use super::locate::LocateZarr;
 use super::node::{self, Documents, Node};
+use crate::journal::{JOURNAL, Journal};
 use gridfusion_cf::hierarchy::{Hierarchy, Unreadable};
 use gridfusion_core::format::{ByteRange, Entry, Location, Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
@@ -51,9 +52,9 @@ pub(super) fn is_document_of_node(name: &str) -> bool {
 /// The arrays of a store.
 #[derive(Debug, Default)]
 pub struct ZarrStore {
-    hierarchy: Hierarchy,
+    pub(super) hierarchy: Hierarchy,
     /// The arrays of `hierarchy.variables`, in the same order.
-    arrays: Vec<Arc<ZarrArray>>,
+    pub(super) arrays: Vec<Arc<ZarrArray>>,
     has_version_2: bool,
     has_version_3: bool,
     /// Whether one document has the metadata of all arrays.
@@ -149,7 +150,7 @@ impl ZarrStore {
     ///
     /// # Errors
     /// `Corrupt` if a path leads out of the store.
-    pub(super) fn from_documents(documents: Object) -> Result<Self> {
+    pub(crate) fn from_documents(documents: Object) -> Result<Self> {
         let mut store = Self::default();
         let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
         for (object, content) in documents {
@@ -243,6 +244,10 @@ enum OpenStoreState {
     Listing { version: u32, groups: Vec<String> },
     /// The documents of these folders were requested.
     Reading { version: u32, folders: Vec<String> },
+    /// The journal of an append was requested, because the lengths of these arrays differ.
+    Journal { arrays: Vec<String> },
+    /// The documents of these arrays were requested again.
+    Again { journal: Option<Journal>, arrays: Vec<String> },
 }
 
 impl OpenZarr {
@@ -321,6 +326,10 @@ impl OpenZarr {
             return Err(Error::unsupported(format!("groups as deep as {group}")));
         }
         if groups.is_empty() {
+            if let Some(arrays) = self.store.torn().filter(|_| version == 3) {
+                self.state = OpenStoreState::Journal { arrays };
+                return Ok(whole(&[JOURNAL]));
+            }
             return Ok(self.done());
         }
         let step = Step::List(groups.clone());
@@ -386,6 +395,15 @@ impl OpenZarr {
             }
         }
         self.below(version, groups)
+    }
+
+    /// Requests documents again, whose lengths the journal explains. One that is no journal explains none.
+    fn journal(&mut self, arrays: Vec<String>, replies: Replies) -> Step<ZarrStore> {
+        let journal = replies.into_present().into_iter().next().flatten();
+        let journal = journal.and_then(|bytes| Journal::parse(&bytes).ok());
+        let names: Vec<String> = arrays.iter().map(|path| object(path, NODE)).collect();
+        self.state = OpenStoreState::Again { journal, arrays };
+        whole(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     fn done(&mut self) -> Step<ZarrStore> {
@@ -454,6 +472,11 @@ impl Machine for OpenZarr {
             OpenStoreState::Root2 => self.root2(replies),
             OpenStoreState::Listing { version, groups } => self.listed(version, &groups, replies),
             OpenStoreState::Reading { version, folders } => self.read(version, folders, replies),
+            OpenStoreState::Journal { arrays } => Ok(self.journal(arrays, replies)),
+            OpenStoreState::Again { journal, arrays } => {
+                self.store.read_again(&arrays, replies.into_present(), journal.as_ref());
+                Ok(self.done())
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
 use gridfusion_core::ErrorKind;
+use gridfusion_core::format::codecs::BloscCompressor;
 use gridfusion_core::io::LocalFolder;
 use gridfusion_core::tile::write_all;
 use gridfusion_core::write::{
@@ -20,7 +21,7 @@ use gridfusion_core::write::{
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::{ZarrCompressor, ZarrEncoding, ZarrWriter, open};
+use crate::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter, open};
 
 /// The types that a store has, with whether its cells can be NULL without a fill value of the caller.
 const TYPES: [(DataType, bool); 17] = [
@@ -42,6 +43,10 @@ const TYPES: [(DataType, bool); 17] = [
     (DataType::Timestamp(TimeUnit::Second, None), true),
     (DataType::Timestamp(TimeUnit::Nanosecond, None), true),
 ];
+
+fn blosc(compressor: BloscCompressor, level: u8) -> ZarrCompressor {
+    ZarrCompressor::Blosc(ZarrBlosc::new(compressor, level))
+}
 
 fn dimension(name: &str, len: u64) -> NewDimension {
     let labels = Arc::new(Int64Array::from_iter_values((0..len).map(|at| 10 * at as i64)));
@@ -141,8 +146,14 @@ async fn stores_of_all_types_ranks_and_encodings_are_read_back() {
         let nulls = if has_fill { [0.0, 0.3, 1.0][case % 4 % 3] } else { 0.0 };
         let fill = (has_fill && case % 3 == 0).then_some(fill);
         let encoding = ZarrEncoding {
-            compressor: [None, Some(ZarrCompressor::Zstd(1)), Some(ZarrCompressor::Gzip(5))]
-                [rng.random_range(0..3)],
+            compressor: [
+                None,
+                Some(ZarrCompressor::Zstd(1)),
+                Some(ZarrCompressor::Gzip(5)),
+                Some(blosc(BloscCompressor::Zstd, 5)),
+                Some(blosc(BloscCompressor::Lz4, 5)),
+                Some(blosc(BloscCompressor::Zlib, 9)),
+            ][rng.random_range(0..6)],
             has_checksums: rng.random_bool(0.5),
             shard_chunks: rng
                 .random_bool(0.4)
@@ -262,6 +273,10 @@ fn descriptions_that_do_not_fit_are_refused() {
         (
             ZarrEncoding { compressor: Some(ZarrCompressor::Gzip(10)), ..plain.clone() },
             "gzip has no level 10",
+        ),
+        (
+            ZarrEncoding { compressor: Some(blosc(BloscCompressor::Lz4, 10)), ..plain.clone() },
+            "blosc has no level 10",
         ),
         (ZarrEncoding { shard_chunks: Some(vec![0]), ..plain.clone() }, "shards of [0] chunks"),
         (ZarrEncoding { shard_chunks: Some(vec![1, 1]), ..plain }, "shards of [1, 1] chunks"),

@@ -8,6 +8,8 @@ use gridfusion_core::format::codecs::crc32c;
 use gridfusion_core::{Error, Result};
 use serde_json::{Value, json};
 
+use super::blosc::ZarrBlosc;
+
 /// A compressor of chunks, with its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -16,6 +18,8 @@ pub enum ZarrCompressor {
     Zstd(i32),
     /// The codec `gzip`, of levels 0 to 9.
     Gzip(u32),
+    /// The codec `blosc`.
+    Blosc(ZarrBlosc),
 }
 
 /// How the chunks of a store are encoded.
@@ -60,6 +64,7 @@ impl ZarrEncoding {
             Some(ZarrCompressor::Gzip(level)) if level > 9 => {
                 return Err(Error::usage(format!("gzip has no level {level}; it has 0 to 9")));
             }
+            Some(ZarrCompressor::Blosc(blosc)) => _ = blosc.encoder(1)?,
             _ => {}
         }
         match &self.shard_chunks {
@@ -85,6 +90,7 @@ impl ZarrEncoding {
             ZarrCompressor::Gzip(level) => {
                 json!({"name": "gzip", "configuration": {"level": level}})
             }
+            ZarrCompressor::Blosc(blosc) => blosc.codec(word),
         }));
         codecs.extend(self.has_checksums.then(|| json!({"name": "crc32c"})));
         codecs
@@ -101,7 +107,7 @@ impl ZarrEncoding {
     ) -> Result<(Self, Option<Vec<u64>>)> {
         let not_written = |codec: &Value| {
             Error::unsupported(format!(
-                "writing cells in the codec {codec}; cells are written with zstd, gzip, crc32c and shards"
+                "writing cells in the codec {codec}; cells are written with zstd, gzip, blosc (zstd, lz4, zlib), crc32c and shards"
             ))
         };
         let codecs = codecs.as_array().map_or(&[][..], Vec::as_slice);
@@ -142,6 +148,11 @@ impl ZarrEncoding {
                 (1.., Some("gzip"), Some(level @ 0..)) if read.is_plain() => {
                     read.compressor = Some(ZarrCompressor::Gzip(level.unsigned_abs()));
                 }
+                (1.., Some("blosc"), _) if read.is_plain() => {
+                    let blosc = ZarrBlosc::from_configuration(configuration);
+                    let blosc = blosc.ok_or_else(|| not_written(codec))?;
+                    read.compressor = Some(ZarrCompressor::Blosc(blosc));
+                }
                 (1.., Some("crc32c"), _) if !read.has_checksums => read.has_checksums = true,
                 _ => return Err(not_written(codec)),
             }
@@ -157,11 +168,11 @@ impl ZarrEncoding {
         self.compressor.is_none() && !self.has_checksums
     }
 
-    /// Encodes the bytes of a chunk.
+    /// Encodes the bytes of a chunk, whose cells have `word` bytes.
     ///
     /// # Errors
-    /// `Internal` errors only.
-    pub(super) fn encoded(&self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    /// `Unsupported` for a chunk that is too long for the compressor.
+    pub(super) fn encoded(&self, bytes: Vec<u8>, word: usize) -> Result<Vec<u8>> {
         let failed = |error| Error::io("cannot compress a chunk", error);
         let mut bytes = match self.compressor {
             None => bytes,
@@ -173,6 +184,7 @@ impl ZarrEncoding {
                 encoder.write_all(&bytes).map_err(failed)?;
                 encoder.finish().map_err(failed)?
             }
+            Some(ZarrCompressor::Blosc(blosc)) => blosc.encoder(word)?.encode(&bytes)?,
         };
         if self.has_checksums {
             bytes.extend(crc32c(&bytes).to_le_bytes());

@@ -14,18 +14,21 @@
 //! |---|---|
 //! | `writer` | the writes of a store |
 //! | `encoding` | codecs and shards |
+//! | `blosc` | the codec `blosc` |
 //! | `object` | the bytes of an object |
 //! | `cell_type` | the types of cells, and their bytes |
 //! | `metadata` | the documents |
 //!
 //! Facts: the specification of Zarr version 3, and stores that zarr-python and xarray wrote.
 
+mod blosc;
 mod cell_type;
 mod encoding;
 mod metadata;
 mod object;
 mod writer;
 
+pub use blosc::ZarrBlosc;
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
 pub(crate) use object::ObjectEncoder;

@@ -48,7 +48,7 @@ impl ObjectEncoder<'_> {
     fn chunk(&self, cells: &ArrayRef, shape: &[u64], chunk: &[u64]) -> Result<Vec<u8>> {
         let whole: Vec<Range<u64>> = chunk.iter().map(|len| 0..*len).collect();
         let cells = cells_of_box(cells, shape, &whole)?;
-        self.encoding.encoded(self.cell.bytes(&cells, self.padding)?)
+        self.encoding.encoded(self.cell.bytes(&cells, self.padding)?, self.cell.word())
     }
 
     /// Encodes the chunks of a shard; `None` if none of them is stored.

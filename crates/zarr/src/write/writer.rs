@@ -167,7 +167,8 @@ impl ZarrWriter {
                 let range = first..first + chunk;
                 let padded = cells_of_box(&labels, &[len], std::slice::from_ref(&range))?;
                 let bytes = cell.bytes(&padded, &cell.stored.zero())?;
-                objects.push(Content::new(key(name, &[number]), self.encoding.encoded(bytes)?));
+                let bytes = self.encoding.encoded(bytes, cell.word())?;
+                objects.push(Content::new(key(name, &[number]), bytes));
             }
             let codecs = self.encoding.codecs(cell.stored.is_text(), cell.word());
             documents.push(ArrayDocument::new(ArrayFacts {

@@ -24,13 +24,13 @@ use crate::format::compress::{Compressor, Contexts};
 use crate::format::shuffle::{unshuffle_bits, unshuffle_bytes};
 use crate::format::wire::to_usize;
 
-const HEADER_LEN: usize = 16;
+pub(super) const HEADER_LEN: usize = 16;
 
 /// Elements of more bytes are not split.
-const MOST_SPLITS: usize = 16;
+pub(super) const MOST_SPLITS: usize = 16;
 
 /// Splits of fewer elements are not made.
-const LEAST_SPLIT: usize = 128;
+pub(super) const LEAST_SPLIT: usize = 128;
 
 /// The compressor of a chunk.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The codecs of chunks that Zarr and HDF5 share, for reading.
+//! The codecs of chunks that Zarr and HDF5 share, for reading; Blosc also for writing.
 //!
 //! A chunk goes through a list of codecs before it is stored, and [`Pipeline`] undoes them in reverse. Each
 //! [`Step`] takes a whole buffer and makes a whole buffer; checksums only cut a few bytes off it:
@@ -18,6 +18,7 @@
 
 mod bitshuffle;
 mod blosc;
+mod blosc_encoder;
 mod blosclz;
 mod checksum;
 mod crc32c;
@@ -37,6 +38,7 @@ mod words;
 mod tests;
 
 pub use bitshuffle::BlockCompressor;
+pub use blosc_encoder::{BloscCompressor, BloscEncoder, BloscShuffle};
 pub use checksum::ChecksumPlace;
 pub use crc32c::crc32c;
 pub use pipeline::Pipeline;
