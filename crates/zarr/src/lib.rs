@@ -2,6 +2,7 @@
 
 mod append;
 pub mod bytes;
+mod edited_document;
 mod format;
 mod icechunk;
 mod journal;
@@ -21,7 +22,7 @@ use gridfusion_core::read::{Dataset, Opener};
 pub use append::ZarrTarget;
 pub use format::Zarr;
 pub use icechunk::Icechunk;
-pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
+pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
 
 /// Opens a Zarr store, references to one in JSON or Parquet, or an Icechunk repository, and reads its metadata.
 ///

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::{Zarr, open};
 
 mod appended;
+mod grouped;
 mod padded;
 mod ragged;
 mod ragged_columns;

@@ -294,12 +294,17 @@ fn grid_of(shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
     ChunkGrid::new(shape, chunk_shape)
 }
 
-/// Fails for a name that cannot be the name of an object below a folder.
-fn check_name(name: &str) -> Result<()> {
+/// Whether a dimension, a variable or a group may have this name: it is that of a folder in all stores.
+pub fn is_object_name(name: &str) -> bool {
     let is_path = name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.');
     // Stores escape such names, and other readers look for them as they are.
     let is_escaped = PathPart::from(name).as_ref() != name;
-    if is_path || is_escaped || name.starts_with("__") {
+    !is_path && !is_escaped && !name.starts_with("__")
+}
+
+/// Fails for a name that cannot be the name of an object below a folder.
+fn check_name(name: &str) -> Result<()> {
+    if !is_object_name(name) {
         return Err(Error::usage(format!(
             "\"{name}\" cannot be the name of a dimension or a variable; name the column: AS …"
         )));

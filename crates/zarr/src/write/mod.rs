@@ -17,13 +17,15 @@
 //! | `blosc` | the codec `blosc` |
 //! | `object` | the bytes of an object |
 //! | `cell_type` | the types of cells, and their bytes |
-//! | `metadata` | the documents |
+//! | `group` | the group of an array, and the documents above it |
+//! | `metadata` | the documents of arrays |
 //!
 //! Facts: the specification of Zarr version 3, and stores that zarr-python and xarray wrote.
 
 mod blosc;
 mod cell_type;
 mod encoding;
+mod group;
 mod metadata;
 mod object;
 mod writer;
@@ -31,5 +33,6 @@ mod writer;
 pub use blosc::ZarrBlosc;
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
+pub use group::ZarrGroup;
 pub(crate) use object::ObjectEncoder;
 pub use writer::ZarrWriter;
