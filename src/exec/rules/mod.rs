@@ -121,7 +121,7 @@ const EARLY: [Row; 13] = [
 ];
 
 /// Rules before `SanityCheckPlan`, which checks what they make.
-const LATE: [Row; 4] = [
+const LATE: [Row; 5] = [
     Row {
         name: "GridOpenOffsets",
         looks_for: &[Offset],
@@ -133,6 +133,12 @@ const LATE: [Row; 4] = [
         looks_for: &[GridScan, Offset],
         switch: Some(|_| true),
         rewrite: |plan, _, _| offset::skip_chunks(plan),
+    },
+    Row {
+        name: "GridInOrder",
+        looks_for: &[GridScan, Sink],
+        switch: Some(|_| true),
+        rewrite: |plan, _, _| write::read_in_order(plan),
     },
     Row {
         name: "SparseAnswer",
@@ -187,6 +193,7 @@ const LATE: [Row; 4] = [
 /// | `GridKeptOffsets` | keeps DataFusion from sorting below an `OFFSET` | before `EnsureRequirements`, which sorts there |
 /// | `GridOpenOffsets` | takes away what `GridKeptOffsets` put there | before `GridOffset`, which looks below limits |
 /// | `GridOffset` | leaves out the chunks of rows that an `OFFSET` skips | behind the rules that push limits down to scans |
+/// | `GridInOrder` | reads partitions one after the other, where their rows are written | behind `EnsureRequirements`, which merges them |
 /// | `SparseAnswer` | lets statistics of tiles answer aggregates over sparse arrays | behind the rules that divide aggregations into stages, because it answers states of the first |
 /// | `gridfusion_text_files` | writes infinity and NaN to JSON as texts, and formats CSV faster | at the end, because it replaces the operator that writes |
 ///

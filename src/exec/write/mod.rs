@@ -9,6 +9,7 @@
 
 mod array;
 mod csv;
+mod in_order;
 mod json_values;
 mod parquet_rule;
 mod parquet_types;
@@ -21,6 +22,7 @@ pub use array::{
     AfterWrite, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows, writes_array,
 };
 pub use csv::CsvFormatter;
+pub(crate) use in_order::read_in_order;
 pub use json_values::JsonValues;
 pub use parquet_rule::ParquetTypesRule;
 pub use parquet_types::parquet_type;

@@ -10,6 +10,7 @@ mod merges;
 #[cfg(feature = "hdf5")]
 mod netcdf;
 mod overwrite;
+mod rows_in_order;
 mod tet;
 #[cfg(feature = "tiledb")]
 mod tiledb;

@@ -1,12 +1,13 @@
 //! [`Labels`]: the labels of a dimension, which are numbered as rows come.
+//!
+//! Rows mostly have the label of the row before them, or the one behind it. So a column becomes runs of numbers, not a number per row.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayData, ArrayRef, UInt32Array, UInt64Array, make_array, new_empty_array,
-};
+use arrow::array::{Array, ArrayData, ArrayRef, UInt64Array, make_array, new_empty_array};
 use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, partition, sort_to_indices, take};
 use arrow::datatypes::DataType;
@@ -20,8 +21,18 @@ pub(super) struct Labels {
     data_type: DataType,
     order: SortOptions,
     numbering: Numbering,
-    /// The last column and its numbers. Scans share the columns of inner dimensions among batches.
-    last: Option<(ArrayRef, UInt32Array)>,
+    /// The last column and its runs. Scans share the columns of inner dimensions among batches.
+    last: Option<(ArrayRef, Arc<[LabelRun]>)>,
+}
+
+/// Rows of a column whose labels have one number, or numbers that follow one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelRun {
+    pub(super) rows: Range<usize>,
+    /// The number of the first label.
+    pub(super) number: u32,
+    /// Whether each row has the number behind that of the row before it. Of no meaning for one row.
+    pub(super) ascends: bool,
 }
 
 /// The numbers of labels, by what tells labels apart.
@@ -56,11 +67,11 @@ impl Labels {
         Ok(Self { name, data_type, order, numbering, last: None })
     }
 
-    /// Returns the number of each label of a column.
+    /// Returns the numbers of the labels of a column, as runs.
     ///
     /// # Errors
     /// For NULL.
-    pub(super) fn number(&mut self, column: &ArrayRef) -> Result<UInt32Array> {
+    pub(super) fn runs(&mut self, column: &ArrayRef) -> Result<Arc<[LabelRun]>> {
         if column.null_count() > 0 {
             return exec_err!(
                 "the dimension \"{}\" has NULL among its labels; leave such rows out: WHERE {} IS NOT NULL",
@@ -68,19 +79,20 @@ impl Labels {
                 self.name
             );
         }
-        if let Some((_, numbers)) = self.last.as_ref().filter(|(last, _)| is_same(last, column)) {
-            return Ok(numbers.clone());
+        if let Some((_, runs)) = self.last.as_ref().filter(|(last, _)| is_same(last, column)) {
+            return Ok(Arc::clone(runs));
         }
-        let numbers: Option<Vec<u32>> = match &mut self.numbering {
+        let runs = match &mut self.numbering {
             Numbering::Bits(numbers) => numbers.of_bits(column),
-            Numbering::Rows(numbers, converter) => numbers.of_rows(column, converter)?,
+            Numbering::Rows(numbers, converter) => {
+                numbers.of_rows(column, converter)?.map(|it| runs_of_numbers(&it))
+            }
         };
-        let Some(numbers) = numbers else {
+        let Some(runs) = runs else {
             return exec_err!("the dimension \"{}\" has more than 2³² labels", self.name);
         };
-        let numbers = UInt32Array::from(numbers);
-        self.last = Some((ArrayRef::clone(column), numbers.clone()));
-        Ok(numbers)
+        self.last = Some((ArrayRef::clone(column), Arc::clone(&runs)));
+        Ok(runs)
     }
 
     /// Returns the number of labels so far.
@@ -147,8 +159,8 @@ impl<L: ToOwned<Owned: Hash + Eq> + Hash + Eq + ?Sized> Numbers<L> {
 }
 
 impl Numbers<u64> {
-    /// Returns the number of each label of a column without NULL; `None` if there are too many.
-    fn of_bits(&mut self, column: &ArrayRef) -> Option<Vec<u32>> {
+    /// Returns the numbers of the labels of a column without NULL; `None` if there are too many.
+    fn of_bits(&mut self, column: &ArrayRef) -> Option<Arc<[LabelRun]>> {
         let data = column.to_data();
         match data.data_type().primitive_width() {
             Some(1) => self.of_cells::<1>(&data),
@@ -158,7 +170,7 @@ impl Numbers<u64> {
         }
     }
 
-    fn of_cells<const WIDTH: usize>(&mut self, data: &ArrayData) -> Option<Vec<u32>> {
+    fn of_cells<const WIDTH: usize>(&mut self, data: &ArrayData) -> Option<Arc<[LabelRun]>> {
         let range = WIDTH * data.offset()..WIDTH * (data.offset() + data.len());
         let (cells, _) = data.buffers()[0].as_slice()[range].as_chunks::<WIDTH>();
         let bits = |cell: &[u8; WIDTH]| {
@@ -166,7 +178,25 @@ impl Numbers<u64> {
             bits[..WIDTH].copy_from_slice(cell);
             u64::from_le_bytes(bits)
         };
-        cells.iter().map(|cell| self.number(&bits(cell))).collect()
+        let (mut runs, mut row) = (vec![], 0);
+        while let Some(first) = cells.get(row) {
+            let number = self.number(&bits(first))?;
+            let rest = &cells[row + 1..];
+            let same = rest.iter().take_while(|cell| *cell == first).count();
+            let behind = &self.found[number as usize + 1..];
+            let up = match same {
+                0 => {
+                    rest.iter().zip(behind).take_while(|(cell, next)| bits(cell) == **next).count()
+                }
+                _ => 0,
+            };
+            // A label that is not known yet has the number behind the last one.
+            let end = row + 1 + same.max(up);
+            self.last = number as usize + up;
+            push_run(&mut runs, LabelRun { rows: row..end, number, ascends: up > 0 });
+            row = end;
+        }
+        Some(runs.into())
     }
 
     /// Returns the label of each number.
@@ -211,7 +241,105 @@ impl Numbers<[u8]> {
     }
 }
 
+/// Returns numbers as runs.
+pub(super) fn runs_of_numbers(numbers: &[u32]) -> Arc<[LabelRun]> {
+    let mut runs = vec![];
+    for (row, &number) in numbers.iter().enumerate() {
+        push_run(&mut runs, LabelRun { rows: row..row + 1, number, ascends: false });
+    }
+    runs.into()
+}
+
+/// Adds a run, or makes the last one longer.
+fn push_run(runs: &mut Vec<LabelRun>, run: LabelRun) {
+    let Some(last) = runs.last_mut() else { return runs.push(run) };
+    let rows = last.rows.len();
+    let is_one = |run: &LabelRun| run.rows.len() == 1;
+    let follows = u64::from(last.number) + rows as u64 == u64::from(run.number);
+    let goes_up = (last.ascends || rows == 1) && (run.ascends || is_one(&run)) && follows;
+    let stays = !last.ascends && !run.ascends && last.number == run.number;
+    if goes_up || stays {
+        last.ascends |= goes_up;
+        last.rows.end = run.rows.end;
+    } else {
+        runs.push(run);
+    }
+}
+
 /// Whether two columns are the same memory. Then they have the same labels.
 fn is_same(a: &ArrayRef, b: &ArrayRef) -> bool {
     a.len() == b.len() && a.to_data().ptr_eq(&b.to_data())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float64Array, StringArray};
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// Labels are those of the rows, whatever their order, and equal labels have one number.
+    #[test]
+    fn runs_have_the_labels_of_rows() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for turn in 0..500 {
+            let most = rng.random_range(1..9);
+            let mut label = 0_i32;
+            let rows: Vec<i32> = (0..rng.random_range(0..60))
+                .map(|_| {
+                    match rng.random_range(0..10) {
+                        0 => label = rng.random_range(0..most),
+                        1..6 => label = (label + 1) % most,
+                        _ => {}
+                    }
+                    label
+                })
+                .collect();
+            let column = |rows: &[i32]| -> ArrayRef {
+                match turn % 2 {
+                    0 => Arc::new(Float64Array::from_iter_values(
+                        rows.iter().map(|it| f64::from(*it)),
+                    )),
+                    _ => Arc::new(StringArray::from_iter_values(
+                        rows.iter().map(|it| it.to_string()),
+                    )),
+                }
+            };
+            let data_type = column(&[]).data_type().clone();
+            let mut labels = Labels::try_new("x", &data_type, SortOptions::default()).unwrap();
+            let mut numbers = vec![];
+            for batch in rows.chunks(13) {
+                let runs = labels.runs(&column(batch)).unwrap();
+                assert_eq!(runs.iter().map(|run| run.rows.len()).sum::<usize>(), batch.len());
+                for run in runs.iter() {
+                    let step = u32::from(run.ascends);
+                    numbers.extend((0..run.rows.len() as u32).map(|row| run.number + step * row));
+                }
+            }
+            let (ordered, places) = labels.in_order().unwrap();
+            let found: Vec<u64> = numbers.iter().map(|number| places[*number as usize]).collect();
+            let mut expected = rows.clone();
+            expected.sort_unstable();
+            expected.dedup();
+            let place = |row: &i32| expected.binary_search(row).unwrap() as u64;
+            assert_eq!(found, rows.iter().map(place).collect::<Vec<_>>());
+            assert_eq!(&ordered, &column(&expected));
+        }
+    }
+
+    #[test]
+    fn rows_in_order_have_few_runs() {
+        let mut labels = Labels::try_new("x", &DataType::Float64, SortOptions::default()).unwrap();
+        let rows = (0..1000).map(|row| f64::from(row % 100));
+        let column: ArrayRef = Arc::new(Float64Array::from_iter_values(rows));
+        let runs = labels.runs(&column).unwrap();
+        assert_eq!(runs.len(), 10);
+        assert!(runs.iter().all(|run| run.ascends && run.number == 0));
+        let column: ArrayRef =
+            Arc::new(Float64Array::from_iter_values((0..1000).map(|row| f64::from(row / 100))));
+        let runs = labels.runs(&column).unwrap();
+        assert_eq!(runs.len(), 10);
+        assert!(runs.iter().all(|run| !run.ascends));
+    }
 }

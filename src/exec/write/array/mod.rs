@@ -4,12 +4,12 @@
 //!   COPY (SELECT month, lat, lon, avg(t2m) AS mean …) TO 'mean.zarr' OPTIONS (chunks 'month=1')
 //!
 //!   rows, sorted by month, lat, lon
-//!     │ Labels: a number for each label that is met, per dimension
+//!     │ Labels: a number for each label that is met, per dimension; runs of rows whose numbers follow one another
 //!     ▼
-//!   StoredRows: numbers and values, in memory or in a spill file          ──▶ shape, labels
+//!   StoredRows: values and runs, in memory or in spill files              ──▶ shape, labels
 //!     │ read again, a row of chunks at a time
 //!     ▼
-//!   RowSlabs: the place of each row                                        gaps are NULL, twice the same place is an error
+//!   RowSlabs: the place of each run                                        gaps are NULL, twice the same place is an error
 //!     │ chunk by chunk
 //!     ▼
 //!   ArrayWriter ──▶ objects, and last the one that makes the store visible
@@ -31,6 +31,7 @@
 //! | `sink` | the operator's sink |
 //! | `labels` | the labels of a dimension |
 //! | `new_store` | the loop over rows of chunks |
+//! | `row_runs` | the cells of rows, as runs |
 //! | `row_slabs` | rows of chunks out of rows |
 //! | `copy` | rows of chunks out of an array, without rows |
 //! | `stored_rows` | rows that wait for the shape |
@@ -45,6 +46,7 @@ mod new_store;
 mod options;
 mod place;
 mod replacement;
+mod row_runs;
 mod row_slabs;
 mod sink;
 mod stored_rows;

@@ -13,10 +13,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::UInt32Type;
+use arrow::array::RecordBatch;
 use async_trait::async_trait;
-use datafusion::common::exec_err;
+use datafusion::common::{exec_err, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -25,70 +24,81 @@ use futures::TryStreamExt;
 use gridfusion_core::write::{CellRows, ChunkBuffers, NewArray};
 
 use super::new_store::{ChunkRows, CutChunks, cell_bytes, have_one_width, reserve};
+use super::row_runs::{PlacedRun, Places};
+use super::stored_rows::StoredRows;
 
-/// Rows whose first columns have the numbers of labels.
+/// Rows, with the runs of their cells.
 pub(super) struct RowSlabs {
-    rows: SendableRecordBatchStream,
-    /// Per dimension, the index of each number of a label.
-    places: Vec<Vec<u64>>,
+    /// The variables.
+    values: SendableRecordBatchStream,
+    /// A batch for each of the values.
+    runs: SendableRecordBatchStream,
+    places: Places,
     /// The row of chunks that rows are added to.
     slab: Option<ChunkBuffers>,
-    /// Rows that were read and not added yet, with the numbers of their rows of chunks.
-    parts: VecDeque<(u64, RecordBatch)>,
+    /// Rows that were read and not added yet.
+    parts: VecDeque<Part>,
+}
+
+/// Rows of one row of chunks.
+struct Part {
+    /// The number of the row of chunks.
+    number: u64,
+    values: RecordBatch,
+    runs: Vec<PlacedRun>,
 }
 
 impl RowSlabs {
-    pub(super) fn new(rows: SendableRecordBatchStream, places: Vec<Vec<u64>>) -> Self {
-        Self { rows, places, slab: None, parts: VecDeque::new() }
+    /// Takes the values of rows, the runs of their cells, and per dimension the index of each number of a label.
+    ///
+    /// # Errors
+    /// If a spill file cannot be read.
+    pub(super) fn try_new(
+        values: StoredRows,
+        runs: StoredRows,
+        places: Vec<Vec<u64>>,
+    ) -> Result<Self> {
+        let (values, runs, places) =
+            (values.into_stream()?, runs.into_stream()?, Places::new(places));
+        Ok(Self { values, runs, places, slab: None, parts: VecDeque::new() })
     }
 
-    /// Returns the rows of a batch by the row of chunks that they are in.
-    fn parts_of(&self, array: &NewArray, batch: &RecordBatch) -> Vec<(u64, Range<usize>)> {
-        let slab = |number: &u32| array.grid().chunk_of(0, self.places[0][*number as usize]);
-        let runs = numbers(batch, 0).chunk_by(|a, b| a == b || slab(a) == slab(b));
-        let mut start = 0;
-        let run = |run: &[u32]| {
-            let range = start..start + run.len();
-            start = range.end;
-            (slab(&run[0]), range)
+    /// Returns the next rows, by the row of chunks that they are in; `None` at the end.
+    async fn read(&mut self, array: &NewArray) -> Result<Option<VecDeque<Part>>> {
+        let (values, runs) = match (self.values.try_next().await?, self.runs.try_next().await?) {
+            (Some(values), Some(runs)) => (values, runs),
+            (None, None) => return Ok(None),
+            _ => return internal_err!("rows without their places"),
         };
-        runs.map(run).collect()
-    }
-
-    /// Returns the rows whose cells lie side by side along the last dimension.
-    fn runs_of(&self, batch: &RecordBatch) -> Vec<Range<usize>> {
-        let mut begins = vec![false; batch.num_rows()];
-        let (last, outer) = (self.places.len() - 1, 0..self.places.len() - 1);
-        for axis in outer {
-            let pairs = numbers(batch, axis).windows(2).zip(begins.iter_mut().skip(1));
-            pairs.for_each(|(pair, begins)| *begins |= pair[0] != pair[1]);
+        let mut parts: VecDeque<Part> = VecDeque::new();
+        for run in self.places.of_runs(&runs, values.num_rows())? {
+            for run in of_rows_of_chunks(array, run) {
+                let number = array.grid().chunk_of(0, run.first[0]);
+                match parts.back_mut().filter(|part| part.number == number) {
+                    Some(part) => part.runs.push(run),
+                    None => {
+                        parts.push_back(Part { number, values: values.clone(), runs: vec![run] })
+                    }
+                }
+            }
         }
-        let mut next = u64::MAX;
-        for (number, begins) in numbers(batch, last).iter().zip(&mut begins) {
-            let place = self.places[last][*number as usize];
-            *begins |= place != next;
-            next = place + 1;
-        }
-        let rows: Vec<usize> = (0..begins.len()).filter(|row| begins[*row]).collect();
-        let ends = rows.iter().skip(1).copied().chain([begins.len()]);
-        rows.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+        parts.iter_mut().for_each(Part::cut);
+        Ok(Some(parts))
     }
 
     /// Adds rows to a row of chunks.
     ///
     /// # Errors
     /// For two rows of one cell.
-    fn push(&self, slab: &mut ChunkBuffers, array: &NewArray, batch: &RecordBatch) -> Result<()> {
-        let cells = CellRows::try_new(&batch.columns()[self.places.len()..])?;
-        let index = |row: usize| {
-            let places = self.places.iter().enumerate();
-            places.map(|(axis, places)| places[numbers(batch, axis)[row] as usize]).collect()
-        };
-        for run in self.runs_of(batch) {
-            let first: Vec<u64> = index(run.start);
-            if let Some(repeated) = slab.put_rows(&cells, run, &first)? {
-                let cell: Vec<Range<u64>> =
-                    index(repeated).into_iter().map(|at| at..at + 1).collect();
+    fn push(slab: &mut ChunkBuffers, array: &NewArray, part: &Part) -> Result<()> {
+        let cells = CellRows::try_new(part.values.columns())?;
+        for run in &part.runs {
+            if let Some(repeated) = slab.put_rows(&cells, run.rows.clone(), &run.first)? {
+                let mut cell: Vec<Range<u64>> = run.first.iter().map(|at| *at..at + 1).collect();
+                if let Some(along) = cell.last_mut() {
+                    let step = (repeated - run.rows.start) as u64;
+                    *along = along.start + step..along.end + step;
+                }
                 return exec_err!(
                     "two rows have the labels {}; aggregate them, or name more dimensions",
                     array.labels_of(&cell, 0)
@@ -99,8 +109,31 @@ impl RowSlabs {
     }
 }
 
-fn numbers(batch: &RecordBatch, axis: usize) -> &[u32] {
-    batch.column(axis).as_primitive::<UInt32Type>().values()
+impl Part {
+    /// Leaves out the rows of other rows of chunks.
+    fn cut(&mut self) {
+        let (Some(first), Some(last)) = (self.runs.first(), self.runs.last()) else { return };
+        let rows = first.rows.start..last.rows.end;
+        self.values = self.values.slice(rows.start, rows.len());
+        for run in &mut self.runs {
+            run.rows = run.rows.start - rows.start..run.rows.end - rows.start;
+        }
+    }
+}
+
+/// Divides a run among rows of chunks. Only along the single dimension of an array, it may be in several.
+fn of_rows_of_chunks(array: &NewArray, run: PlacedRun) -> Vec<PlacedRun> {
+    let [start] = run.first[..] else { return vec![run] };
+    let (mut parts, mut at) = (vec![], start);
+    let end = start + run.rows.len() as u64;
+    while at < end {
+        let chunk = array.grid().axis_range(0, array.grid().chunk_of(0, at));
+        let next = chunk.end.min(end);
+        let row = run.rows.start + (at - start) as usize;
+        parts.push(PlacedRun { rows: row..row + (next - at) as usize, first: vec![at] });
+        at = next;
+    }
+    parts
 }
 
 #[async_trait]
@@ -112,10 +145,10 @@ impl ChunkRows for RowSlabs {
     ) -> Result<Option<CutChunks>> {
         let cut = |slab: ChunkBuffers| -> CutChunks { Box::new(|| Ok(slab.finish()?)) };
         loop {
-            while let Some((number, part)) = self.parts.pop_front() {
-                let rows = number..number + 1;
+            while let Some(part) = self.parts.pop_front() {
+                let rows = part.number..part.number + 1;
                 if let Some(complete) = self.slab.take_if(|it| it.rows() != rows) {
-                    self.parts.push_front((number, part));
+                    self.parts.push_front(part);
                     return Ok(Some(cut(complete)));
                 }
                 let mut slab = match self.slab.take() {
@@ -127,19 +160,16 @@ impl ChunkRows for RowSlabs {
                     }
                 };
                 // Other cells stay in memory until their chunks are complete.
-                if !part.columns().iter().all(|it| have_one_width(it.data_type())) {
-                    reserve(reservation, get_record_batch_memory_size(&part) as u64)?;
+                if !part.values.columns().iter().all(|it| have_one_width(it.data_type())) {
+                    reserve(reservation, get_record_batch_memory_size(&part.values) as u64)?;
                 }
-                self.push(&mut slab, array, &part)?;
+                Self::push(&mut slab, array, &part)?;
                 self.slab = Some(slab);
             }
-            let Some(batch) = self.rows.try_next().await? else {
-                return Ok(self.slab.take().map(cut));
-            };
-            let parts = self.parts_of(array, &batch).into_iter();
-            let part =
-                |(number, rows): (u64, Range<usize>)| (number, batch.slice(rows.start, rows.len()));
-            self.parts = parts.map(part).collect();
+            match self.read(array).await? {
+                Some(parts) => self.parts = parts,
+                None => return Ok(self.slab.take().map(cut)),
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{ArrayRef, new_empty_array};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use datafusion::common::{ScalarValue, exec_err, plan_err};
@@ -29,6 +29,7 @@ use super::new_store::{ChunkRows, NewStore};
 use super::options::{WriteMode, WriteOptions, word_for};
 use super::place::TargetPlace;
 use super::replacement::Replacement;
+use super::row_runs::{runs_of_rows, runs_schema};
 use super::row_slabs::RowSlabs;
 use super::stored_rows::StoredRows;
 use super::targets::TargetFormat;
@@ -56,8 +57,8 @@ struct RowsAndLabels {
 
 /// The cells that are written.
 enum Cells {
-    /// Cells of rows.
-    Rows(StoredRows),
+    /// Cells of rows: their values, and the runs of their cells.
+    Rows { values: StoredRows, runs: StoredRows },
     /// Cells of an array.
     Copied(GridCellsExec),
 }
@@ -70,7 +71,7 @@ impl Cells {
         context: &Arc<TaskContext>,
     ) -> Result<Box<dyn ChunkRows>> {
         Ok(match self {
-            Self::Rows(rows) => Box::new(RowSlabs::new(rows.into_stream()?, places)),
+            Self::Rows { values, runs } => Box::new(RowSlabs::try_new(values, runs, places)?),
             Self::Copied(cells) => Box::new(Sections::new(&cells, places, context)),
         })
     }
@@ -238,11 +239,10 @@ impl ArraySink {
         context: &TaskContext,
     ) -> Result<RowsAndLabels> {
         let schema = data.schema();
-        let number = |axis: usize| Field::new(format!("#{axis}"), DataType::UInt32, false);
-        let values = self.variables.iter().map(|at| schema.field(*at).clone());
-        let fields = (0..self.dimensions.len()).map(number).chain(values).collect::<Vec<_>>();
-        let numbered = Arc::new(Schema::new(fields));
-        let mut stored = StoredRows::new(Arc::clone(&numbered), &self.metrics, context);
+        let of_values = Arc::new(schema.project(&self.variables)?);
+        let of_runs = runs_schema(self.dimensions.len());
+        let stored = |schema| StoredRows::new(Arc::clone(schema), &self.metrics, context);
+        let (mut values, mut runs) = (stored(&of_values), stored(&of_runs));
         let reservation = labels_consumer().register(context.memory_pool());
         let mut labels = vec![];
         for dimension in &self.dimensions {
@@ -252,18 +252,18 @@ impl ArraySink {
         }
         let mut rows = 0;
         while let Some(batch) = data.try_next().await? {
-            let numbers = labels.iter_mut().zip(&self.dimensions).map(|(labels, dimension)| {
-                Ok(Arc::new(labels.number(batch.column(dimension.column))?) as ArrayRef)
-            });
-            let mut columns = numbers.collect::<Result<Vec<_>>>()?;
-            columns.extend(self.variables.iter().map(|at| ArrayRef::clone(batch.column(*at))));
+            let of_labels = labels.iter_mut().zip(&self.dimensions);
+            let of_labels =
+                of_labels.map(|(it, dimension)| it.runs(batch.column(dimension.column)));
+            let of_labels = of_labels.collect::<Result<Vec<_>>>()?;
             rows += batch.num_rows() as u64;
-            stored.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?)?;
+            runs.push(runs_of_rows(&of_runs, &of_labels, batch.num_rows())?)?;
+            values.push(batch.project(&self.variables)?)?;
             reservation.try_resize(labels.iter().map(Labels::memory).sum())?;
         }
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places) = ordered.into_iter().unzip();
-        let cells = Cells::Rows(stored);
+        let cells = Cells::Rows { values, runs };
         Ok(RowsAndLabels { labels, places, cells, rows, _reservation: reservation })
     }
 

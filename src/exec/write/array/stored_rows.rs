@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayData, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, SpillFile, TaskContext};
 use datafusion::physical_plan::SpillManager;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
-use datafusion::physical_plan::spill::get_record_batch_memory_size;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -18,8 +17,8 @@ const ROWS: &str = "rows of a new array";
 
 /// The most bytes of rows in memory. Rows are read once more from their beginning to their end, for which a file does as well.
 const MOST_BYTES: usize = 256 << 20;
-/// The share of a limited memory pool that rows may take.
-const SHARE: usize = 16;
+/// The share of a limited memory pool that values of rows may take, and their runs, too.
+const SHARE: usize = 32;
 /// The bytes of rows that may wait for a file without being accounted for, so that there are not many small files.
 const LEAST_BYTES: usize = 2 << 20;
 
@@ -29,9 +28,11 @@ pub(super) struct StoredRows {
     spills: SpillManager,
     /// Files with the first rows, once they take too much memory.
     files: Vec<Arc<dyn SpillFile>>,
-    /// The rows behind those.
-    in_memory: Vec<RecordBatch>,
+    /// The rows behind those, and their bytes.
+    in_memory: Vec<(RecordBatch, usize)>,
     bytes: usize,
+    /// The buffers of the last rows. Slices of one chunk share them.
+    buffers: Vec<usize>,
     /// The most bytes of rows in memory.
     most: usize,
     reservation: MemoryReservation,
@@ -52,7 +53,8 @@ impl StoredRows {
             MemoryLimit::Finite(limit) => MOST_BYTES.min(limit / SHARE),
             _ => MOST_BYTES,
         };
-        Self { schema, spills, files: vec![], in_memory: vec![], bytes: 0, most, reservation }
+        let (files, in_memory, buffers) = (vec![], vec![], vec![]);
+        Self { schema, spills, files, in_memory, bytes: 0, buffers, most, reservation }
     }
 
     /// Adds rows.
@@ -60,21 +62,39 @@ impl StoredRows {
     /// # Errors
     /// If neither memory nor the disk takes them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
-        self.bytes += get_record_batch_memory_size(&batch);
-        self.in_memory.push(batch);
+        let bytes = self.new_bytes(&batch);
+        self.bytes += bytes;
+        self.in_memory.push((batch, bytes));
         let fits = self.bytes <= LEAST_BYTES
             || self.bytes <= self.most && self.reservation.try_resize(self.bytes).is_ok();
         if !fits {
-            let file = self.spills.spill_record_batch_and_finish(&self.in_memory, ROWS)?;
-            self.files.extend(file);
-            self.in_memory.clear();
+            let rows: Vec<_> = self.in_memory.drain(..).map(|(batch, _)| batch).collect();
+            self.files.extend(self.spills.spill_record_batch_and_finish(&rows, ROWS)?);
             self.bytes = 0;
             self.reservation.free();
         }
         Ok(())
     }
 
-    /// Returns the rows.
+    /// Returns the bytes that a batch takes beside the one before it.
+    fn new_bytes(&mut self, batch: &RecordBatch) -> usize {
+        let mut buffers = vec![];
+        let mut left: Vec<ArrayData> = batch.columns().iter().map(|it| it.to_data()).collect();
+        while let Some(data) = left.pop() {
+            let nulls = data.nulls().map(|nulls| nulls.buffer());
+            let of_data = data.buffers().iter().chain(nulls);
+            buffers.extend(of_data.map(|it| (it.data_ptr().addr().get(), it.capacity())));
+            left.extend(data.child_data().iter().cloned());
+        }
+        buffers.sort_unstable();
+        buffers.dedup();
+        let is_new = |(buffer, _): &&(usize, usize)| !self.buffers.contains(buffer);
+        let bytes = buffers.iter().filter(is_new).map(|(_, bytes)| bytes).sum();
+        self.buffers = buffers.into_iter().map(|(buffer, _)| buffer).collect();
+        bytes
+    }
+
+    /// Returns the rows, in the batches in which they came.
     ///
     /// # Errors
     /// If a spill file cannot be read.
@@ -83,9 +103,8 @@ impl StoredRows {
         let files = files.into_iter().map(move |file| spills.read_spill_as_stream(file, None));
         let from_files = stream::iter(files).try_flatten();
         // The reservation lives as long as the rows.
-        let rows = in_memory.into_iter().map(move |batch| {
-            let bytes = get_record_batch_memory_size(&batch).min(reservation.size());
-            reservation.shrink(bytes);
+        let rows = in_memory.into_iter().map(move |(batch, bytes)| {
+            reservation.shrink(bytes.min(reservation.size()));
             Ok(batch)
         });
         let rows = from_files.chain(stream::iter(rows));

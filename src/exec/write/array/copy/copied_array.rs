@@ -116,7 +116,7 @@ impl CopiedArray {
         let Some(values) = values.and_then(|it| it.into_iter().next()) else { return Ok(false) };
         let mut labels = Labels::try_new(name, values.data_type(), dimension.order)?;
         // Labels that are NULL have their error when rows are read.
-        let is_numbered = labels.number(&values).is_ok() && labels.len() == values.len();
+        let is_numbered = labels.runs(&values).is_ok() && labels.len() == values.len();
         if self.axes.contains(&axis) || !is_numbered {
             return Ok(false);
         }
