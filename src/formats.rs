@@ -17,6 +17,8 @@ pub fn built_in_formats() -> Formats {
         #[cfg(feature = "tiledb")]
         Arc::new(gridfusion_tiledb::TileDb),
         #[cfg(feature = "zarr")]
+        Arc::new(gridfusion_zarr::Icechunk),
+        #[cfg(feature = "zarr")]
         Arc::new(gridfusion_zarr::Zarr),
         Arc::new(gridfusion_cf::NetCdf),
     ];

@@ -154,7 +154,11 @@ impl ArrayOpener {
             Places::Many(places) => places,
             // A new dimension needs the steps of a table of many, even for one file.
             Places::One(place) if chosen.stack()?.is_some() => vec![place],
-            Places::One(_) => return Ok(self.one(&first, &chosen).await?.with_origin(origin)),
+            Places::One(_) => {
+                let arrays = self.formats.table(&chosen.format, &first, &chosen.options).await?;
+                let origin = origin.pinned(arrays.pinned_options());
+                return Ok(ArrayTable::from_place(arrays, &chosen.mosaic())?.with_origin(origin));
+            }
         };
         let each = match named {
             Some(_) => vec![chosen; places.len()],
@@ -276,6 +280,7 @@ impl ArrayOpener {
         let group = self.formats.open(&format, &place, &resolved).await?;
         let place = OriginPlace::new(location, &*format);
         let origin = TableOrigin::new(location.into(), place, options, &self.defaults, &resolved);
+        let origin = origin.pinned(&group.pinned_options());
         let beside = Chosen { format, options: Arc::new(resolved) }.mosaic();
         Ok(ArraySchema::new(group).with_origin(origin, beside))
     }

@@ -129,9 +129,7 @@ impl Foreign {
             Self::Csv => "a CSV file",
             Self::Json => "a JSON file",
             Self::Compressed => "a compressed file or an archive",
-            Self::ParquetReferences => {
-                "a part of a folder of references in Parquet (refs.0.parq)"
-            }
+            Self::ParquetReferences => "a part of a folder of references in Parquet (refs.0.parq)",
             Self::Icechunk => "a repository of Icechunk",
         }
     }
@@ -147,9 +145,7 @@ impl Foreign {
                 "query it by its path, in single quotes: SELECT * FROM 'PATH'"
             }
             Self::Compressed => "unpack it first",
-            Self::ParquetReferences => {
-                "name the folder above it, which holds .zmetadata"
-            }
+            Self::ParquetReferences => "name the folder above it, which holds .zmetadata",
             Self::Icechunk => "save a snapshot as a Zarr store with xarray",
         }
     }

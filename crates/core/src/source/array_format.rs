@@ -104,6 +104,9 @@ pub struct ListedValue {
     pub sharing: u64,
 }
 
+/// An option that names what was opened, such as a snapshot in place of a branch. Without a value, it is left out.
+pub type PinnedOption = (&'static str, Option<OptionValue>);
+
 /// The groups of a place that match a pattern, which are one table.
 #[derive(Debug)]
 pub struct MatchedGroups {
@@ -273,9 +276,9 @@ pub trait ArrayGroup: Debug + Send + Sync {
         Ok(vec![])
     }
 
-    /// Returns options that name what the group has opened, however it moves on, such as a snapshot in place of a branch. An
-    /// option without a value must be left out. A plan for other processes takes them over. By default, there are none.
-    fn pinned_options(&self) -> Vec<(&'static str, Option<OptionValue>)> {
+    /// Returns options that name what the group has opened, however it moves on. A plan for other processes takes them over. By
+    /// default, there are none.
+    fn pinned_options(&self) -> Vec<PinnedOption> {
         vec![]
     }
 
@@ -399,8 +402,17 @@ impl dyn ArrayGroup + '_ {
     /// Opens the arrays that become columns of one table: those that the options name, as `columns` does. With the option
     /// `union_by_name`, their dimensions may differ.
     pub async fn chosen_columns(&self, options: &ResolvedOptions) -> Result<TableArrays> {
+        self.chosen_columns_of(options.dataset(), options).await
+    }
+
+    /// As [`Self::chosen_columns`], with another `dataset` than that of the options.
+    pub async fn chosen_columns_of(
+        &self,
+        dataset: Option<&str>,
+        options: &ResolvedOptions,
+    ) -> Result<TableArrays> {
         let mixes = options.flag("union_by_name").unwrap_or_default();
-        self.columns_of(options.dataset(), mixes).await
+        self.columns_of(dataset, mixes).await
     }
 
     /// Opens the arrays that become columns of one table: one name, several with commas between them, or all

@@ -51,7 +51,7 @@ pub use array_facts::{
 };
 pub use array_format::{
     ArrayFormat, ArrayGroup, Ending, InfoFunction, ListedValue, MatchedGroup, MatchedGroups,
-    RecognisedFormat, verify_group,
+    PinnedOption, RecognisedFormat, verify_group,
 };
 pub use collection::Collection;
 pub use conventions::Conventions;

@@ -3,6 +3,7 @@
 //! Combining sparse arrays is an error that suggests `UNION ALL`. A union loses nothing here, because sparse arrays have
 //! no axes that several of them could share.
 
+use super::array_format::PinnedOption;
 use super::mosaic::FileArrays;
 use crate::array::{GridArray, SparseArray};
 use crate::error::{Error, Result, shown_location};
@@ -154,5 +155,25 @@ impl TableArrays {
         }
         let arrays = arrays.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
         Ok(Self::Grids(FileArrays::new(shown_location(name), arrays)))
+    }
+
+    /// Adds an option that names what was opened.
+    #[must_use]
+    pub fn pinning(self, option: PinnedOption) -> Self {
+        match self {
+            Self::Grids(file) => {
+                let pinned = file.pinned_options().iter().cloned().chain([option]).collect();
+                Self::Grids(file.with_pinned_options(pinned))
+            }
+            sparse @ Self::Sparse(_) => sparse,
+        }
+    }
+
+    /// The options that name what was opened; see [`ArrayGroup::pinned_options`](super::ArrayGroup::pinned_options).
+    pub fn pinned_options(&self) -> &[PinnedOption] {
+        match self {
+            Self::Grids(file) => file.pinned_options(),
+            Self::Sparse(_) => &[],
+        }
     }
 }

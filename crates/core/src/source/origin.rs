@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::array_format::ArrayFormat;
+use super::array_format::{ArrayFormat, PinnedOption};
 use super::locations::Locations;
 use super::mosaic::KnownFiles;
 use crate::array::Contents;
@@ -129,6 +129,18 @@ impl TableOrigin {
     pub fn from_side_by_side(parts: Vec<JoinedOrigin>) -> Option<Self> {
         let first = Self::clone(&parts.first()?.origin);
         Some(Self { side_by_side: parts.into(), files: None, ..first })
+    }
+
+    /// Returns the origin with options that name what was opened, in place of those that may name another thing later.
+    #[must_use]
+    pub fn pinned(mut self, pinned: &[PinnedOption]) -> Self {
+        for (name, value) in pinned {
+            match value {
+                Some(value) => self.options = self.options.with_option(*name, value.clone()),
+                None => self.options.remove(name),
+            }
+        }
+        self
     }
 
     /// Adds what is known of the files of a table of many.

@@ -10,9 +10,11 @@ use crate::bytes::icechunk::{VersionChoice, is_icechunk};
 use gridfusion_cf::conventions::{self, HierarchyView};
 use gridfusion_core::Result;
 use gridfusion_core::format::Entry;
-use gridfusion_core::options::{OptionInfo, ResolvedOptions, ValueKind};
+use gridfusion_core::options::{OptionInfo, OptionValue, ResolvedOptions, ValueKind};
 use gridfusion_core::source::Place;
-use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat};
+use gridfusion_core::source::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat, TableArrays,
+};
 
 /// Repositories of Icechunk, of the specifications 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,15 +92,45 @@ impl ArrayFormat for Icechunk {
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
-        let choice = VersionChoice::new(
-            options.text("branch"),
-            options.text("tag"),
-            options.text("snapshot"),
-            options.number("as_of"),
-        );
-        let choice = choice.map_err(|error| error.in_file(place.location()))?;
-        let reader = Arc::new(IcechunkReader::open(place, choice).await?);
-        let view = HierarchyView::new(options, &self.read_defaults());
-        Ok(Arc::new(IcechunkGroup::new(place.location(), reader, view)?))
+        let choice = choice(place, options)?.unwrap_or_default();
+        let reader = IcechunkReader::open(place, choice).await?;
+        self.group(place, reader, options)
     }
+
+    /// Without an option that chooses a version, the dataset may begin with one: `main/forecast/t2m`.
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
+        let (None, Some(dataset)) = (choice(place, options)?, options.dataset()) else {
+            return self.open(place, options).await?.chosen_columns(options).await;
+        };
+        let (reader, rest) = IcechunkReader::open_dataset(place, dataset).await?;
+        let group = self.group(place, reader, options)?;
+        let columns = group.chosen_columns_of(rest, options).await?;
+        Ok(columns.pinning(("dataset", rest.map(|it| OptionValue::Text(it.to_owned())))))
+    }
+}
+
+impl Icechunk {
+    fn group(
+        &self,
+        place: &Place,
+        reader: IcechunkReader,
+        options: &ResolvedOptions,
+    ) -> Result<Arc<dyn ArrayGroup>> {
+        let view = HierarchyView::new(options, &self.read_defaults());
+        Ok(Arc::new(IcechunkGroup::new(place.location(), Arc::new(reader), view)?))
+    }
+}
+
+/// Returns the version that options choose.
+fn choice(place: &Place, options: &ResolvedOptions) -> Result<Option<VersionChoice>> {
+    if !VERSIONS.iter().any(|it| options.contains(it.name)) {
+        return Ok(None);
+    }
+    let choice = VersionChoice::new(
+        options.text("branch"),
+        options.text("tag"),
+        options.text("snapshot"),
+        options.number("as_of"),
+    );
+    choice.map(Some).map_err(|error| error.in_file(place.location()))
 }

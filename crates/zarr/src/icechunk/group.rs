@@ -12,7 +12,7 @@ use gridfusion_core::options::OptionValue;
 use gridfusion_core::source::facts::KnownAttribute;
 use gridfusion_core::source::{
     ArrayGroup, BesideArray, Description, Detail, FactTable, Facts, KnownDataset, ListedValue,
-    MatchedGroups, Needs, OpenedArray,
+    MatchedGroups, Needs, OpenedArray, PinnedOption,
 };
 use gridfusion_core::verify::{Depth, Progress, Report};
 use gridfusion_core::{Error, Result};
@@ -107,7 +107,7 @@ impl ArrayGroup for IcechunkGroup {
     }
 
     /// The snapshot that a branch or tag named when it was opened.
-    fn pinned_options(&self) -> Vec<(&'static str, Option<OptionValue>)> {
+    fn pinned_options(&self) -> Vec<PinnedOption> {
         let id = self.reader.store.snapshot().id.to_string();
         let others = ["branch", "tag", "as_of"].map(|name| (name, None));
         [("snapshot", Some(OptionValue::Text(id)))].into_iter().chain(others).collect()

@@ -61,6 +61,51 @@ impl IcechunkReader {
         Ok(Self { store, objects, documents, is_remote, sizes: OnceLock::new() })
     }
 
+    /// Opens the version that a dataset begins with, such as `main/forecast/t2m` or `v1`, and returns the rest. The branch `main` is
+    /// opened for a dataset without a version.
+    ///
+    /// # Errors
+    /// As [`IcechunkReader::open`], and `Usage` if the version is no single one, or is a dataset, too.
+    pub(super) async fn open_dataset<'a>(
+        place: &Place,
+        dataset: &'a str,
+    ) -> Result<(Self, Option<&'a str>)> {
+        let main = match Self::open(place, VersionChoice::default()).await {
+            Ok(main) => main,
+            // There may be no branch of this name.
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                let (first, rest) = dataset.split_once('/').unwrap_or((dataset, ""));
+                for choice in
+                    [VersionChoice::Branch(first.into()), VersionChoice::Tag(first.into())]
+                {
+                    if let Ok(reader) = Self::open(place, choice).await {
+                        return Ok((reader, Some(rest).filter(|rest| !rest.is_empty())));
+                    }
+                }
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        let version = main.references().await?;
+        let version = version.split(dataset).map_err(|error| error.in_file(place.location()))?;
+        let Some((choice, rest)) = version else { return Ok((main, Some(dataset))) };
+        if main.has(dataset) {
+            let message = format!(
+                "\"{dataset}\" is a dataset, and begins with the name of the {choice}; choose with an option: branch => 'main'"
+            );
+            return Err(Error::usage(message).in_file(place.location()));
+        }
+        Ok((Self::open(place, choice).await?, rest))
+    }
+
+    /// Whether there is an array or a group at a path.
+    fn has(&self, path: &str) -> bool {
+        let hierarchy = self.hierarchy();
+        hierarchy.groups.contains_key(path)
+            || hierarchy.variables.iter().any(|it| it.path == path)
+            || hierarchy.unreadable.iter().any(|it| it.path == path)
+    }
+
     /// Returns the snapshot and those before it, newest first.
     ///
     /// # Errors

@@ -181,12 +181,16 @@ impl ArraySink {
 
     /// Returns the writer of the array with these labels.
     fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
+        self.target.writer(self.array(labels)?, object, &self.options)
+    }
+
+    /// Returns the array with these labels.
+    fn array(&self, labels: Vec<ArrayRef>) -> Result<NewArray> {
         let (dimensions, variables) = (self.new_dimensions(labels)?, self.new_variables()?);
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
-        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?
-            .with_attributes(self.options.attributes.of_array.clone());
-        self.target.writer(array, object, &self.options)
+        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
+        Ok(array.with_attributes(self.options.attributes.of_array.clone()))
     }
 
     /// Returns the shape of chunks: the lengths of the options, and otherwise whole inner dimensions up to some megabytes.
@@ -287,6 +291,10 @@ impl ArraySink {
             if let Some(replacement) = replacement {
                 return self.replace(data, replacement, context).await;
             }
+        } else if let Some(group) = &self.options.group {
+            let mut session = WriteSession::new(Arc::clone(&place.folder));
+            let created = self.create_in(group, data, &place, &mut session, context).await;
+            return ended(created, session).await;
         } else if !replaces {
             place.check_empty().await?;
         }
@@ -316,6 +324,29 @@ impl ArraySink {
         let store = NewStore::new(writer, replaces, &self.metrics, context);
         let written = store.write(cells, &mut session, context).await;
         ended(written.map(|()| rows), session).await
+    }
+
+    /// Writes rows as a new array in a group, beside the arrays that are there. The caller aborts the session if that fails.
+    async fn create_in(
+        &self,
+        group: &str,
+        data: SendableRecordBatchStream,
+        place: &TargetPlace,
+        session: &mut WriteSession,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        // Two writers in two groups would change one list of arrays.
+        lock(session, self.options.unlocks).await?;
+        let RowsAndLabels { labels, places, cells, rows, _reservation } =
+            self.cells(data, context).await?;
+        let objects = Objects::many_rewritten(place.existing()?.0);
+        let array = self.array(labels)?;
+        let writer = self.target.writer_in_group(array, group, &objects, &self.options).await?;
+        self.check_cells(writer.array(), rows)?;
+        let cells = cells.in_order(places, context)?;
+        let store = NewStore::new(writer, false, &self.metrics, context);
+        store.write(cells, session, context).await?;
+        Ok(rows)
     }
 
     /// Writes rows as a new array beside one that is there, and then puts it into the place of that one.

@@ -6,7 +6,7 @@ use super::options::MosaicOptions;
 use crate::array::{Contents, Dimension, GridArray};
 use crate::error::{Error, Result};
 use crate::io::last_part;
-use crate::options::OptionValue;
+use crate::source::array_format::PinnedOption;
 use crate::source::opened_array::BesideArray;
 use crate::tile::ObjectVersion;
 
@@ -23,7 +23,7 @@ pub struct FileArrays {
     /// The arrays that are beside the others, which come first.
     pub(super) beside: Vec<Beside>,
     /// Options that name what was opened; see [`ArrayGroup::pinned_options`](crate::source::ArrayGroup::pinned_options).
-    pub(super) pinned: Vec<(&'static str, Option<OptionValue>)>,
+    pub(super) pinned: Vec<PinnedOption>,
 }
 
 /// An array that is repeated along dimensions of the variables beside which it is a column.
@@ -89,15 +89,12 @@ impl FileArrays {
 
     /// Sets options that name what was opened.
     #[must_use]
-    pub(crate) fn with_pinned_options(
-        self,
-        pinned: Vec<(&'static str, Option<OptionValue>)>,
-    ) -> Self {
+    pub(crate) fn with_pinned_options(self, pinned: Vec<PinnedOption>) -> Self {
         Self { pinned, ..self }
     }
 
     /// The options that name what was opened, for plans of other processes. One without a value must be left out.
-    pub fn pinned_options(&self) -> &[(&'static str, Option<OptionValue>)] {
+    pub fn pinned_options(&self) -> &[PinnedOption] {
         &self.pinned
     }
 

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::id::ObjectId;
 use super::repository::{SnapshotFacts, comes_before_itself};
 use super::snapshot::Snapshot;
+use super::version::VersionChoice;
 use crate::bytes::json::document;
 use gridfusion_core::format::{ByteRange, Location, Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
@@ -35,6 +36,42 @@ pub struct KnownReferences {
     pub named: Vec<NamedSnapshot>,
     /// The names of tags that were deleted.
     pub deleted: Vec<String>,
+}
+
+impl KnownReferences {
+    /// Divides a dataset such as `main/forecast/t2m` into the version that it begins with and the rest. `None` without a version.
+    ///
+    /// # Errors
+    /// `Usage` for the name of a branch and a tag.
+    pub fn split<'a>(&self, dataset: &'a str) -> Result<Option<(VersionChoice, Option<&'a str>)>> {
+        let rest_behind = |name: &str| match dataset.strip_prefix(name)? {
+            "" | "/" => Some(None),
+            rest => rest.strip_prefix('/').map(Some),
+        };
+        let fits = self.named.iter().filter_map(|it| Some((it, rest_behind(&it.name)?)));
+        // A name may have parts itself.
+        let longest = fits.clone().map(|(it, _)| it.name.len()).max();
+        let mut fits = fits.filter(|(it, _)| Some(it.name.len()) == longest);
+        match (fits.next(), fits.next()) {
+            (Some((it, _)), Some(_)) => Err(Error::usage(format!(
+                "\"{}\" is a branch and a tag; choose with an option: branch => '{}' or tag => '{}'",
+                it.name, it.name, it.name
+            ))),
+            (Some((it, rest)), None) => {
+                let choice = match it.kind {
+                    "tag" => VersionChoice::Tag(it.name.clone()),
+                    _ => VersionChoice::Branch(it.name.clone()),
+                };
+                Ok(Some((choice, rest)))
+            }
+            (None, _) => {
+                let first = dataset.split('/').next().unwrap_or_default();
+                let id = ObjectId::parse(first).ok();
+                let split = id.zip(rest_behind(first));
+                Ok(split.map(|(id, rest)| (VersionChoice::Snapshot(id), rest)))
+            }
+        }
+    }
 }
 
 /// Returns the object of a branch or tag; `None` for a name that version 1 cannot have.
@@ -158,4 +195,39 @@ pub(super) fn snapshot_object(id: &ObjectId) -> String {
 fn facts(id: &ObjectId, bytes: &Bytes, most: u64) -> Result<SnapshotFacts> {
     let facts = Snapshot::facts(id, bytes, most);
     facts.map_err(|error| error.in_file(&snapshot_object(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datasets_begin_with_versions() {
+        let id = ObjectId::parse("VY76P925PRY57WFEK410").unwrap();
+        let named = |kind, name: &str| NamedSnapshot { kind, name: name.into(), id };
+        let named = vec![
+            named("branch", "main"),
+            named("branch", "both"),
+            named("branch", "main/new"),
+            named("tag", "both"),
+            named("tag", "v1"),
+        ];
+        let known = KnownReferences { named, deleted: vec![] };
+        let branch = |name: &str| VersionChoice::Branch(name.into());
+        for (dataset, expected) in [
+            ("main", Some((branch("main"), None))),
+            ("main/", Some((branch("main"), None))),
+            ("main/a/b, c", Some((branch("main"), Some("a/b, c")))),
+            ("main/new/a", Some((branch("main/new"), Some("a")))),
+            ("main/news/a", Some((branch("main"), Some("news/a")))),
+            ("v1/a", Some((VersionChoice::Tag("v1".into()), Some("a")))),
+            ("VY76P925PRY57WFEK410/a", Some((VersionChoice::Snapshot(id), Some("a")))),
+            ("a/main", None),
+            ("mainland", None),
+            ("", None),
+        ] {
+            assert_eq!(known.split(dataset).unwrap(), expected, "{dataset}");
+        }
+        assert!(known.split("both/a").unwrap_err().to_string().contains("a branch and a tag"));
+    }
 }

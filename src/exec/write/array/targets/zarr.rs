@@ -5,9 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
+use gridfusion_core::format::codecs::BloscCompressor;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
-use gridfusion_zarr::{ZarrCompressor, ZarrEncoding, ZarrWriter};
+use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
 
 use super::TargetFormat;
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
@@ -39,11 +40,19 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "existing", "shards", "unlock"]
+        &["checksums", "existing", "group", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
-        &[("zstd", Some(3)), ("gzip", Some(5)), ("none", None)]
+        &[
+            ("zstd", Some(3)),
+            ("gzip", Some(5)),
+            ("blosc", Some(5)),
+            ("blosc:zstd", Some(5)),
+            ("blosc:lz4", Some(5)),
+            ("blosc:zlib", Some(5)),
+            ("none", None),
+        ]
     }
 
     fn writer(
@@ -52,6 +61,30 @@ impl TargetFormat for ZarrTarget {
         _: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
+        if let Some(group) = &options.group {
+            ZarrGroup::new(group)?;
+        }
+        Ok(Box::new(self.new_writer(array, options)?))
+    }
+
+    async fn writer_in_group(
+        &self,
+        array: NewArray,
+        group: &str,
+        objects: &Objects,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn ArrayWriter>> {
+        let group = ZarrGroup::open(objects, group).await?;
+        Ok(Box::new(self.new_writer(array, options)?.in_group(group)))
+    }
+
+    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
+        Ok(Box::new(gridfusion_zarr::ZarrTarget::open(objects, columns).await?))
+    }
+}
+
+impl ZarrTarget {
+    fn new_writer(&self, array: NewArray, options: &WriteOptions) -> Result<ZarrWriter> {
         let encoding = ZarrEncoding {
             compressor: match options.codec(self.codecs())? {
                 ("zstd", Some(level)) => Some(ZarrCompressor::Zstd(level)),
@@ -59,16 +92,23 @@ impl TargetFormat for ZarrTarget {
                     Ok(level) => Some(ZarrCompressor::Gzip(level)),
                     Err(_) => return plan_err!("gzip has levels from 0 to 9"),
                 },
+                ("blosc:lz4", Some(level)) => Some(blosc(BloscCompressor::Lz4, level)?),
+                ("blosc:zlib", Some(level)) => Some(blosc(BloscCompressor::Zlib, level)?),
+                ("blosc" | "blosc:zstd", Some(level)) => Some(blosc(BloscCompressor::Zstd, level)?),
                 _ => None,
             },
             has_checksums: options.checksums,
             shard_chunks: shard_chunks(&array, options),
         };
-        Ok(Box::new(ZarrWriter::try_new(array, encoding)?))
+        Ok(ZarrWriter::try_new(array, encoding)?)
     }
+}
 
-    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
-        Ok(Box::new(gridfusion_zarr::ZarrTarget::open(objects, columns).await?))
+fn blosc(compressor: BloscCompressor, level: i32) -> Result<ZarrCompressor> {
+    match u8::try_from(level) {
+        // The writer knows the levels.
+        Ok(level) => Ok(ZarrCompressor::Blosc(ZarrBlosc::new(compressor, level))),
+        Err(_) => plan_err!("blosc has levels from 0 to 9"),
     }
 }
 
