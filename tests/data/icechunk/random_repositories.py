@@ -10,6 +10,7 @@ import json
 import os
 import random
 import sys
+from datetime import UTC, datetime
 
 import icechunk
 import numpy
@@ -84,7 +85,15 @@ def new_virtual(rng, store, group, path, raw, vcc):
     for at in range(length):
         if rng.random() < 0.8:
             location = vcc if vcc and rng.random() < 0.5 else raw
-            store.set_virtual_ref(f"{path}/c/{at}/0", location, offset=4 * rng.randint(0, 90), length=4 * width)
+            checksum = rng.choice([None, tag_of(raw), datetime(2100, 1, 1, tzinfo=UTC)])
+            offset = 4 * rng.randint(0, 90)
+            store.set_virtual_ref(f"{path}/c/{at}/0", location, offset=offset, length=4 * width, checksum=checksum)
+
+
+def tag_of(url):
+    """Returns the tag of a local file, as the crate `object_store` makes it."""
+    facts = os.stat(url.removeprefix("file://"))
+    return f"{facts.st_ino:x}-{facts.st_mtime_ns // 1000:x}-{facts.st_size:x}"
 
 
 def box(rng, shape):

@@ -74,8 +74,9 @@ fn raw() -> Vec<u8> {
 /// An opener that shows what is stored, with the store of virtual chunks.
 async fn opener(options: ArrayOptions) -> Opener {
     let store = InMemory::new();
-    for name in ["raw.bin", "copy-0.bin", "copy-1.bin", "copy-2.bin", "copy-3.bin", "copy-6.bin"] {
-        store.put(&name.into(), raw().into()).await.unwrap();
+    store.put(&"raw.bin".into(), raw().into()).await.unwrap();
+    for copy in 0..7 {
+        store.put(&format!("copy-{copy}.bin").into(), raw().into()).await.unwrap();
     }
     let options = options
         .with_index_columns(true)

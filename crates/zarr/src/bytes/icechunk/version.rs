@@ -1,5 +1,6 @@
 //! [`VersionChoice`]: the version of a repository that a table shows.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::id::ObjectId;
@@ -113,10 +114,16 @@ impl VersionChoice {
 
     /// Returns the error for a branch or tag that is none of the `known` ones.
     pub fn unknown(&self, known: &KnownReferences) -> Error {
-        let Some((kind, name)) = self.reference() else {
-            return Error::usage(format!("there is no {self}"));
+        let (kind, name) = match self {
+            Self::Snapshot(id) => {
+                let ids: BTreeSet<_> = known.named.iter().map(|it| it.id).collect();
+                let ids = some_of(ids.iter().map(ToString::to_string));
+                return Error::usage(format!("there is no snapshot {id}; {ids}"));
+            }
+            Self::Tag(name) => ("tag", name),
+            Self::Branch(name) | Self::AsOf(name, _) => ("branch", name),
         };
-        if kind == "tag" && known.deleted.iter().any(|it| it == name) {
+        if kind == "tag" && known.deleted.contains(name) {
             return Error::usage(format!("the tag \"{name}\" was deleted"));
         }
         let names = known.named.iter().filter(|it| it.kind == kind);
