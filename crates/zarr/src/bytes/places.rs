@@ -70,7 +70,7 @@ pub enum ObjectPlace {
 /// The way in which one object is packed in other bytes.
 pub trait Packing: fmt::Debug + Send + Sync {
     /// Returns the length of the object.
-    fn len(&self) -> u64;
+    fn object_len(&self) -> u64;
 
     /// Returns a part of the object from the bytes that have all of it. May use the memory `spare`.
     ///
@@ -90,7 +90,7 @@ pub struct PackedObject {
 impl PackedObject {
     /// Returns an object that is packed in the bytes at a location.
     pub fn new(at: Location, packing: Arc<dyn Packing>) -> Self {
-        let part = 0..packing.len();
+        let part = 0..packing.object_len();
         Self { at, packing, part }
     }
 }

@@ -264,6 +264,32 @@ async fn deep_verification_finds_every_flipped_byte_of_a_chunk() {
     }
 }
 
+/// Compares archives with the stores in folders that `tests/data/foreign/zipped.py - FOLDER` wrote beside them.
+#[tokio::test]
+#[ignore = "needs GRIDFUSION_ZIPPED, a folder that zipped.py wrote"]
+async fn archives_that_other_programs_wrote() {
+    let folder = PathBuf::from(std::env::var("GRIDFUSION_ZIPPED").unwrap());
+    let listed = fs::read(folder.join("archives.json")).unwrap();
+    let listed: std::collections::BTreeMap<String, String> =
+        serde_json::from_slice(&listed).unwrap();
+    let (mut arrays, mut cells) = (0, 0);
+    for (archive, store) in &listed {
+        let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let expected = rows(&opened(&at(store), IoMode::Mmap).await.unwrap()).await;
+        for io in [IoMode::Mmap, IoMode::Pread] {
+            let found = rows(&opened(&at(archive), io).await.unwrap()).await;
+            let same = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+            assert!(found.len() == expected.len() && same.is_none(), "{archive}: {same:?}");
+        }
+        let (opener, url) = remote(fs::read(at(archive)).unwrap(), archive).await;
+        assert!(rows(&opener.open(&url).await.unwrap()).await == expected, "{archive}");
+        arrays += expected.iter().filter(|(_, rows)| rows.is_ok()).count();
+        cells +=
+            expected.iter().flat_map(|(_, rows)| rows).map(RecordBatch::num_rows).sum::<usize>();
+    }
+    println!("{} archives, {arrays} arrays, {cells} rows", listed.len());
+}
+
 /// Reads all chunks of a large store from a folder and from an archive.
 ///
 /// `cargo test --release -p gridfusion-zarr -- --ignored --nocapture measured`

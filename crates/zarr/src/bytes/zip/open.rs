@@ -41,7 +41,7 @@ impl Machine for OpenZip {
 
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let Some(bytes) = replies.into_bytes().pop() else {
-            return Ok(Step::read([self.tail()..self.size]));
+            return Ok(Step::read(std::iter::once(self.tail()..self.size)));
         };
         if let Some(end) = self.end.take() {
             return Ok(Step::Done(Arc::new(ZipDirectory::parse(&bytes, &end)?)));

@@ -101,7 +101,7 @@ impl PackedMember {
 }
 
 impl Packing for PackedMember {
-    fn len(&self) -> u64 {
+    fn object_len(&self) -> u64 {
         self.member().map_or(0, Member::len)
     }
 
