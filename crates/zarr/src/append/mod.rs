@@ -20,7 +20,7 @@
 //! The first document changes only if it has its old bytes: of two programs, one fails before any length has changed. Chunks and labels are
 //! complete by then, so each array by itself is the old one or the new one. Between the first and the last document, lengths differ:
 //!
-//! - gridfusion compares them with those of labels, reads the journal, and gives all arrays the length of the first. It sees all rows or none.
+//! - gridfusion compares them with those of labels, reads the journal, and gives all arrays the length of the first. It sees all rows or none, or fails because a document has changed.
 //! - xarray refuses arrays of several lengths. It opens the store again once all documents are there.
 //! - zarr-python opens an array without its labels, and sees the old one or the new one.
 //!

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A store with consolidated metadata opens in one round trip in version 3, and in two in version 2. Any other takes two more for
-//! each level of groups. Two more follow if lengths differ: see `torn`.
+//! each level of groups. Two or three more follow if lengths differ: see `torn`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -244,7 +244,9 @@ enum OpenStoreState {
     Listing { version: u32, groups: Vec<String> },
     /// The documents of these folders were requested.
     Reading { version: u32, folders: Vec<String> },
-    /// The journal of an append was requested, because the lengths of these arrays differ.
+    /// The root was listed, because the lengths of these arrays differ.
+    Torn { arrays: Vec<String> },
+    /// The journal of an append was requested.
     Journal { arrays: Vec<String> },
     /// The documents of these arrays were requested again.
     Again { journal: Option<Journal>, arrays: Vec<String> },
@@ -327,8 +329,8 @@ impl OpenZarr {
         }
         if groups.is_empty() {
             if let Some(arrays) = self.store.torn().filter(|_| version == 3) {
-                self.state = OpenStoreState::Journal { arrays };
-                return Ok(whole(&[JOURNAL]));
+                self.state = OpenStoreState::Torn { arrays };
+                return Ok(Step::List(vec![String::new()]));
             }
             return Ok(self.done());
         }
@@ -397,9 +399,19 @@ impl OpenZarr {
         self.below(version, groups)
     }
 
-    /// Requests documents again, whose lengths the journal explains. One that is no journal explains none.
-    fn journal(&mut self, arrays: Vec<String>, replies: Replies) -> Step<ZarrStore> {
-        let journal = replies.into_present().into_iter().next().flatten();
+    /// Requests the journal if it is there. Sessions remember that documents are absent, so only the list tells that it is not.
+    fn root_listed(&mut self, arrays: Vec<String>, replies: Replies) -> Step<ZarrStore> {
+        let entries = replies.into_listings().into_iter().flatten();
+        if !entries.into_iter().any(|entry| entry.name == JOURNAL) {
+            return self.again(arrays, None);
+        }
+        self.state = OpenStoreState::Journal { arrays };
+        whole(&[JOURNAL])
+    }
+
+    /// Requests documents again, whose lengths the journal explains.
+    fn again(&mut self, arrays: Vec<String>, journal: Option<Bytes>) -> Step<ZarrStore> {
+        // One that is no journal explains none.
         let journal = journal.and_then(|bytes| Journal::parse(&bytes).ok());
         let names: Vec<String> = arrays.iter().map(|path| object(path, NODE)).collect();
         self.state = OpenStoreState::Again { journal, arrays };
@@ -472,7 +484,11 @@ impl Machine for OpenZarr {
             OpenStoreState::Root2 => self.root2(replies),
             OpenStoreState::Listing { version, groups } => self.listed(version, &groups, replies),
             OpenStoreState::Reading { version, folders } => self.read(version, folders, replies),
-            OpenStoreState::Journal { arrays } => Ok(self.journal(arrays, replies)),
+            OpenStoreState::Torn { arrays } => Ok(self.root_listed(arrays, replies)),
+            OpenStoreState::Journal { arrays } => {
+                let journal = replies.into_present().into_iter().next().flatten();
+                Ok(self.again(arrays, journal))
+            }
             OpenStoreState::Again { journal, arrays } => {
                 self.store.read_again(&arrays, replies.into_present(), journal.as_ref());
                 Ok(self.done())

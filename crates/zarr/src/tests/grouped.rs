@@ -119,7 +119,7 @@ async fn the_root_becomes_longer_beside_groups() {
     }
 }
 
-/// Each call fails before or after its effect: the group is there as a whole, or not at all.
+/// Each call fails before or after its effect: the group is there as a whole, or no part of it is.
 #[tokio::test]
 async fn each_call_may_fail() {
     for is_consolidated in [true, false] {

@@ -28,7 +28,7 @@ pub struct ZarrBlosc {
 }
 
 impl ZarrBlosc {
-    /// Makes settings of a compressor at a level from 0 to 9. Cells of several bytes are shuffled by bytes, and others not at all.
+    /// Makes settings of a compressor at a level from 0 to 9. Cells of several bytes are shuffled by bytes.
     pub fn new(compressor: BloscCompressor, level: u8) -> Self {
         Self { compressor, level, shuffle: None, element: None, block_len: 0 }
     }

@@ -158,7 +158,7 @@ impl ZarrGroup {
             let group = json!({"zarr_format": 3, "node_type": "group", "attributes": own});
             groups.push(Content::new(document(path), bytes_of(&group)?));
             let mut group = group;
-            group["consolidated_metadata"] = consolidated(Map::new());
+            group["consolidated_metadata"] = consolidated(&Map::new());
             listed.push((path.clone(), group));
         }
         let publish = match &self.root {
@@ -168,7 +168,7 @@ impl ZarrGroup {
                     "zarr_format": 3,
                     "node_type": "group",
                     "attributes": own,
-                    "consolidated_metadata": consolidated(listed.into_iter().collect()),
+                    "consolidated_metadata": consolidated(&listed.into_iter().collect()),
                 });
                 Publish::Create(Content::new(DOCUMENT, bytes_of(&root)?))
             }
@@ -188,7 +188,7 @@ fn document(path: &str) -> String {
     format!("{path}/{DOCUMENT}")
 }
 
-fn consolidated(metadata: Map<String, Value>) -> Value {
+fn consolidated(metadata: &Map<String, Value>) -> Value {
     json!({"kind": "inline", "must_understand": false, "metadata": metadata})
 }
 
