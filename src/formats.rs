@@ -17,9 +17,9 @@ pub fn built_in_formats() -> Formats {
         #[cfg(feature = "tiledb")]
         Arc::new(gridfusion_tiledb::TileDb),
         #[cfg(feature = "zarr")]
-        Arc::new(gridfusion_zarr::Icechunk),
-        #[cfg(feature = "zarr")]
         Arc::new(gridfusion_zarr::Zarr),
+        #[cfg(feature = "zarr")]
+        Arc::new(gridfusion_zarr::Icechunk),
         Arc::new(gridfusion_cf::NetCdf),
     ];
     Formats::new(formats).with_settings(crate::settings::SETTINGS)

@@ -1,4 +1,4 @@
-//! SQL over chunked N-dimensional arrays: NetCDF and HDF5 files, Zarr stores, TileDB arrays and Tetration `.tet`
+//! SQL over chunked N-dimensional arrays: NetCDF and HDF5 files, Zarr stores, Icechunk repositories, TileDB arrays and Tetration `.tet`
 //! files as [DataFusion] tables.
 //!
 //! Each array is a table with one row per cell: a column per dimension, which holds the dimension's
@@ -61,7 +61,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `tiledb` | yes | TileDB arrays, with the compression and cryptography of their filters |
-//! | `zarr` | yes | Zarr stores, and the compression of their chunks |
+//! | `zarr` | yes | Zarr stores and Icechunk repositories, and the compression of their chunks |
 //! | `hdf5` | yes | NetCDF-4 and other HDF5 files; NetCDF-3 needs no feature |
 //! | `codec` | no | physical plans as bytes, for engines that run parts of them in other processes |
 //! | `aws`, `azure`, `gcp`, `http` | no | object stores, for programs that register them |

@@ -108,7 +108,7 @@ Exit status:
   1 if one failed; the reason is on standard error, or in the report of verify
   2 if the command line is wrong"#;
 
-/// Query NetCDF and HDF5 files, Zarr stores, TileDB arrays and `.tet` files with SQL
+/// Query NetCDF and HDF5 files, Zarr stores, Icechunk repositories, TileDB arrays and `.tet` files with SQL
 ///
 /// A table has one row per cell. Its columns are the dimensions, then the variables. The table of one dataset calls its variable
 /// "value". A query reads only the chunks that it needs.
@@ -128,7 +128,7 @@ pub(crate) struct Args {
 
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// Each PATH is a NetCDF or HDF5 file, a Zarr store, a TileDB array, or a `.tet` file or `.tet.d` package. It may also
+    /// Each PATH is a NetCDF or HDF5 file, a Zarr store, an Icechunk repository, a TileDB array, or a `.tet` file or `.tet.d` package. It may also
     /// be a directory or group of arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
     /// extension. If only one PATH has the name, NAME alone works. A directory of files becomes a catalog:
     /// DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
@@ -259,7 +259,7 @@ pub(crate) enum Task {
 /// The arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, a group, or a directory of these
+    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, an Icechunk repository, a TileDB array, a group, or a directory of these
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
@@ -285,7 +285,7 @@ pub(crate) struct VerifyArgs {
 /// The arguments of `info`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, or a group of arrays
+    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, an Icechunk repository, a TileDB array, or a group of arrays
     ///
     /// A directory, a pattern such as 'years/*.nc' or several PATHs are described together. The text shows the table that
     /// the files would be, and in what they differ.

@@ -52,6 +52,19 @@ fn main() -> Result<()> {
     write_versions(&corpus)?;
     write_netcdf3(&corpus, &fuzz.join("../crates/cf/tests/data/netcdf3"))?;
     write_zarr(&corpus, &fuzz.join("../tests/data/foreign"))?;
+    for archive in ["sea.zarr.zip", "product.zip"] {
+        let path = fuzz.join("../tests/data/zipped").join(archive);
+        corpus.write("zarr_archive", &fs::read(path)?)?;
+    }
+    for spec in ["spec1", "spec2"] {
+        let mut repository = Folder::default();
+        collect(
+            &fuzz.join("../tests/data/icechunk").join(spec).join("small.icechunk"),
+            "",
+            &mut repository,
+        )?;
+        corpus.write("icechunk_open", &store_as_input(&repository))?;
+    }
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
     for file in fs::read_dir(fuzz.join("../crates/cf/tests/data/hdf5"))? {

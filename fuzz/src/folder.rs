@@ -31,8 +31,25 @@ impl Folder {
         folder
     }
 
-    /// Runs a machine to its end. Panics if it needs too many round trips.
-    pub fn drive<M: Machine>(&self, mut machine: M) -> Result<M::Output> {
+    /// Runs a machine to its end. Panics if it needs too many round trips, or an object that was never listed.
+    pub fn drive<M: Machine>(&self, machine: M) -> Result<M::Output> {
+        self.drive_with(machine, |at| Ok(self.read(at)))
+    }
+
+    /// As [`Folder::drive`], for machines that read objects by names that other objects have.
+    pub fn drive_by_names<M: Machine>(&self, machine: M) -> Result<M::Output> {
+        let read = |at: &Location| {
+            let read = self.read_if_present(at)?;
+            read.ok_or_else(|| Error::corrupt_region("object", "it is absent").in_file(&at.object))
+        };
+        self.drive_with(machine, read)
+    }
+
+    fn drive_with<M: Machine>(
+        &self,
+        mut machine: M,
+        read: impl Fn(&Location) -> Result<Bytes>,
+    ) -> Result<M::Output> {
         let mut replies = Replies::Start;
         for _ in 0..=MOST_TRIPS {
             replies = match machine.step(replies)? {
@@ -41,7 +58,7 @@ impl Folder {
                     Replies::Listings(folders.iter().map(|folder| self.list(folder)).collect())
                 }
                 Step::Read(wanted) => {
-                    Replies::Bytes(wanted.iter().map(|at| self.read(at)).collect())
+                    Replies::Bytes(wanted.iter().map(&read).collect::<Result<_>>()?)
                 }
                 Step::ReadIfPresent(wanted) => {
                     let read = wanted.iter().map(|at| self.read_if_present(at));

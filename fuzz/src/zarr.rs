@@ -1,4 +1,4 @@
-//! The targets that open, locate and decode whole Zarr stores, and reference files of such.
+//! The targets that open, locate and decode whole Zarr stores, archives and repositories of such, and references to them.
 
 use bytes::Bytes;
 
@@ -7,9 +7,15 @@ use crate::cut::Cut;
 use crate::folder::Folder;
 use crate::tiledb::{MOST_RAW, check_placement};
 use gridfusion_cf::hierarchy::{Hierarchy, Variable};
+use gridfusion_core::Result;
 use gridfusion_core::format::{Location, NOTHING, Payload, Scratch, StoredChunk};
-use gridfusion_zarr::bytes::{OpenReferences, OpenZarr, ZarrStore};
+use gridfusion_zarr::bytes::icechunk::{
+    ListReferences, OpenIcechunk, OpenedIcechunk, VersionChoice,
+};
+use gridfusion_zarr::bytes::{LocateZarr, OpenReferences, OpenZarr, OpenZip};
 
+/// The most members of an archive to read.
+const MOST_MEMBERS: usize = 64;
 /// The most variables of a store to read.
 const MOST_VARIABLES: usize = 16;
 /// The most chunks of a variable to read, along each axis.
@@ -26,7 +32,7 @@ pub fn store(input: &[u8]) {
         let (variable, array) = (&store.hierarchy().variables[number], &store.arrays()[number]);
         assert_eq!(array.variable().path, variable.path);
         assert!(!array.encoding().is_empty());
-        let located = locate(&folder, &store, number);
+        let located = locate(&folder, variable, |at| store.locate(number, at));
         read(variable, &located, |at| check(folder.read_if_present(at)).flatten());
     }
 }
@@ -38,11 +44,47 @@ pub fn references(input: &[u8]) {
     let Some(file) = check(folder.drive(OpenReferences)) else { return };
     describe(file.store().hierarchy());
     for number in 0..file.store().arrays().len().min(MOST_VARIABLES) {
-        let mut located = locate(&folder, file.store(), number);
-        located.chunks = file.resolved(located.chunks);
-        read(&file.store().hierarchy().variables[number], &located, |at| match &*at.object {
+        let variable = &file.store().hierarchy().variables[number];
+        let located = locate_by_names(&folder, variable, |at| file.locate(number, at));
+        read(variable, &located, |at| match &*at.object {
             NOTHING => Some(Bytes::new()),
             _ => check(folder.read_if_present(&Location::new("", at.range.clone()))).flatten(),
+        });
+    }
+}
+
+/// Opens an archive, and reads all of its members as metadata.
+pub fn archive(input: &[u8]) {
+    let file = Bytes::copy_from_slice(input);
+    let folder = Folder([(String::new(), file.clone())].into());
+    let Some(directory) = check(folder.drive(OpenZip::new(file.len() as u64, MOST_RAW))) else {
+        return;
+    };
+    for (_, member) in directory.below("").take(MOST_MEMBERS) {
+        let span = member.span();
+        assert!(span.start <= span.end && span.end <= file.len() as u64, "{span:?}");
+        let span = file.slice(span.start as usize..span.end as usize);
+        if member.len() <= MOST_RAW {
+            check(directory.document(member, &span));
+        }
+    }
+}
+
+/// Opens a folder as an Icechunk repository, and finds its first and last chunks. The input is the files of the folder.
+pub fn repository(input: &[u8]) {
+    let folder = Folder::cut(Cut(input));
+    check(folder.drive_by_names(ListReferences::default()));
+    let open = OpenIcechunk::new(VersionChoice::default(), MOST_RAW);
+    let Some(OpenedIcechunk::Store(store)) = check(folder.drive_by_names(open)) else { return };
+    let hierarchy = store.store().hierarchy();
+    describe(hierarchy);
+    check(store.history());
+    for number in 0..hierarchy.variables.len().min(MOST_VARIABLES) {
+        let variable = &hierarchy.variables[number];
+        let located = locate_by_names(&folder, variable, |at| store.locate(number, at));
+        read(variable, &located, |at| match &*at.object {
+            NOTHING => Some(Bytes::new()),
+            _ => check(folder.read_if_present(at)).flatten(),
         });
     }
 }
@@ -64,10 +106,30 @@ fn describe(hierarchy: &Hierarchy) {
     }
 }
 
-fn locate(folder: &Folder, store: &ZarrStore, number: usize) -> Located {
-    let coordinates = coordinates(&store.hierarchy().variables[number]);
-    let machine = check(store.locate(number, coordinates.clone()));
-    match machine.and_then(|machine| check(folder.drive(machine))) {
+/// Finds the first and the last chunks of a variable, in objects that were listed.
+fn locate(
+    folder: &Folder,
+    variable: &Variable,
+    machine: impl Fn(Vec<Vec<u64>>) -> Result<LocateZarr>,
+) -> Located {
+    located(variable, |at| folder.drive(machine(at)?))
+}
+
+/// As [`locate`], in objects that others name.
+fn locate_by_names(
+    folder: &Folder,
+    variable: &Variable,
+    machine: impl Fn(Vec<Vec<u64>>) -> Result<LocateZarr>,
+) -> Located {
+    located(variable, |at| folder.drive_by_names(machine(at)?))
+}
+
+fn located(
+    variable: &Variable,
+    locate: impl Fn(Vec<Vec<u64>>) -> Result<Vec<StoredChunk>>,
+) -> Located {
+    let coordinates = coordinates(variable);
+    match check(locate(coordinates.clone())) {
         Some(chunks) => {
             assert_eq!(chunks.len(), coordinates.len());
             Located { coordinates, chunks }

@@ -132,7 +132,7 @@ fn lists_of_formats_are_complete() {
 
 #[test]
 fn functions_with_facts_have_a_row() {
-    let pages = ["docs/info.md", "docs/tiledb.md"].map(read).concat();
+    let pages = ["docs/info.md", "docs/tiledb.md", "docs/zarr.md"].map(read).concat();
     for format in built_in_formats().iter() {
         for function in format.info_functions() {
             let row = format!("| `{}(path)` |", function.name);

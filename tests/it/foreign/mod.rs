@@ -25,6 +25,8 @@ mod options;
 mod ragged;
 /// Tables of variables.
 mod tables;
+/// Icechunk repositories, zip files and references in Parquet.
+mod versions;
 /// Virtual datasets of HDF5.
 #[cfg(feature = "hdf5")]
 mod virtual_files;

@@ -35,6 +35,11 @@ fn the_documents_agree_with_the_table() {
     let head = "| option | values | default | meaning |";
     settle_table("docs/tiledb.md", head, &of_tiledb);
     settle_table("docs/netcdf.md", head, &of_netcdf);
+    let icechunk = formats.get("icechunk").unwrap();
+    let has_zarr =
+        |it: &&OptionInfo| formats.get("zarr").unwrap().option_table().find(it.name).is_some();
+    let of_icechunk = icechunk.options().iter().filter(|it| !has_zarr(it)).map(row);
+    settle_table("docs/zarr.md", head, &of_icechunk.collect::<Vec<_>>());
     let marks = " `.tet` | TileDB | Zarr, NetCDF | `SET` |";
     settle_table("docs/options.md", &format!("{head}{marks}"), &everywhere(&formats));
 }
@@ -58,8 +63,12 @@ fn everywhere(formats: &Formats) -> Vec<String> {
             None => it.default.to_owned(),
         };
         let mark = |yes: bool| if yes { "✓" } else { "" };
-        let marks = [tet.is_some(), tiledb.is_some(), zarr.is_some(), it.session];
-        let marks = marks.map(mark).join(" | ");
+        let of_zarr = match has("icechunk").is_some() && zarr.is_none() && tet.is_none() {
+            true => "Icechunk",
+            false => mark(zarr.is_some()),
+        };
+        let marks = [mark(tet.is_some()), mark(tiledb.is_some()), of_zarr, mark(it.session)];
+        let marks = marks.join(" | ");
         format!("| `{}` | {} | {default} | {} | {marks} |\n", it.name, it.kind, it.meaning)
     };
     options.iter().map(row).collect()

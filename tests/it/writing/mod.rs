@@ -5,6 +5,7 @@ mod append_faults;
 mod copies;
 mod declared;
 mod faults;
+mod groups;
 mod inserts;
 mod merges;
 #[cfg(feature = "hdf5")]

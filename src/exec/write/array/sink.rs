@@ -292,7 +292,8 @@ impl ArraySink {
                 return self.replace(data, replacement, context).await;
             }
         } else if let Some(group) = &self.options.group {
-            let mut session = WriteSession::new(Arc::clone(&place.folder));
+            let folder = Arc::clone(&place.folder);
+            let mut session = WriteSession::new(folder);
             let created = self.create_in(group, data, &place, &mut session, context).await;
             return ended(created, session).await;
         } else if !replaces {

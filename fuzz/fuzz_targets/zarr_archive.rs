@@ -1,0 +1,4 @@
+//! Archives of Zarr stores.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gridfusion_fuzz::zarr::archive(input));
