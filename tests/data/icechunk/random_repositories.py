@@ -18,6 +18,8 @@ import zarr
 
 from make import values
 
+# Version 2.3 of the library compares tags of local files with quotes, and never finds them equal.
+TAG = icechunk.__version__.startswith("1.")
 TYPES = ["int8", "uint16", "int32", "int64", "float32", "float64", "str"]
 
 
@@ -85,7 +87,7 @@ def new_virtual(rng, store, group, path, raw, vcc):
     for at in range(length):
         if rng.random() < 0.8:
             location = vcc if vcc and rng.random() < 0.5 else raw
-            checksum = rng.choice([None, tag_of(raw), datetime(2100, 1, 1, tzinfo=UTC)])
+            checksum = rng.choice([None, tag_of(raw) if TAG else None, datetime(2100, 1, 1, tzinfo=UTC)])
             offset = 4 * rng.randint(0, 90)
             store.set_virtual_ref(f"{path}/c/{at}/0", location, offset=offset, length=4 * width, checksum=checksum)
 

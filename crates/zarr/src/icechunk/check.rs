@@ -16,8 +16,8 @@ const AT_ONCE: usize = 4096;
 /// Checks all manifests of a variable. Returns the number of chunks, or shards, that they list.
 ///
 /// # Errors
-/// `Corrupt` for a manifest that contradicts the snapshot, and for an object that is absent or too short. `Io` for a manifest
-/// that is absent.
+/// `Corrupt` for a manifest that contradicts the snapshot, and for an object that is absent or too short. `Io` for a
+/// manifest that is absent.
 pub(super) async fn check_variable(reader: &IcechunkReader, variable: usize) -> Result<u64> {
     if variable == 0 {
         for manifest in reader.store.other_manifests() {

@@ -1,6 +1,7 @@
 //! The rows of `icechunk_history` and `icechunk_refs`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray};
@@ -38,8 +39,8 @@ pub(super) async fn references(reader: &IcechunkReader) -> Result<RecordBatch> {
     let all = reader.references().await?.named;
     let mut known: HashMap<ObjectId, u64> = HashMap::new();
     for it in &all {
-        if !known.contains_key(&it.id) {
-            known.insert(it.id, reader.facts_of(it.id).await?.time);
+        if let Entry::Vacant(unknown) = known.entry(it.id) {
+            unknown.insert(reader.facts_of(it.id).await?.time);
         }
     }
     let columns: [(&str, ArrayRef, bool); 4] = [

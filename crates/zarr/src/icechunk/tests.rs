@@ -24,7 +24,7 @@ use gridfusion_core::Result;
 use gridfusion_core::options::ArrayOptions;
 use gridfusion_core::read::{ArrayReader, Dataset, Opener};
 
-/// What `make.py` has found with the library.
+/// A version as the library reads it.
 #[derive(Debug, Deserialize)]
 struct Expected {
     history: Vec<ExpectedSnapshot>,

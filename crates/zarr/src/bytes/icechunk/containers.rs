@@ -1,11 +1,11 @@
-//! [`Containers`]: where the configuration of a repository says that virtual chunks are.
+//! [`Containers`]: the places of virtual chunks in the configuration of a repository.
 //!
 //! ```text
-//!   vcc://era5/2020/a.nc   the container "era5" with the prefix s3://bucket/era5/   s3://bucket/era5/2020/a.nc
+//!   vcc://era5/2020/a.nc   container "era5" of prefix s3://bucket/era5/ ──▶ s3://bucket/era5/2020/a.nc
 //! ```
 //!
-//! The configuration is a FlexBuffer in version 2, and `config.yaml` in version 1, of which only the lines about containers
-//! are read.
+//! The configuration is a FlexBuffer in version 2, and `config.yaml` in version 1, of which only the lines about
+//! containers are read.
 
 use serde_json::Value;
 

@@ -5,8 +5,9 @@
 //!              └ fields: numbers and structs themselves; texts, vectors and tables by an offset forward
 //! ```
 //!
-//! Every offset is checked. Several fields may point to the same bytes, so that few bytes could stand for very many items.
-//! A writer has no reason for this: what is read of vectors and texts may take no more bytes than the buffer has.
+//! Every offset is checked. Several fields may point to the same bytes, so that few bytes could stand for very many
+//! items. A writer has no reason for this: what is read of vectors and texts may take no more bytes than the buffer
+//! has.
 //!
 //! Facts: the internals page of FlatBuffers.
 

@@ -53,12 +53,12 @@ pub(super) struct Content {
     pub(super) bytes: Bytes,
 }
 
-/// Checks the header of an object of this kind, and decompresses its content. The option `metadata_limit` allows documents of
-/// `most` bytes.
+/// Checks the header of an object of this kind, and decompresses its content. The option `metadata_limit` allows
+/// documents of `most` bytes.
 ///
 /// # Errors
-/// `Corrupt` for another object; `Unsupported` for a version or compression that gridfusion does not know, and a content
-/// that is too long.
+/// `Corrupt` for another object; `Unsupported` for a version or compression that gridfusion does not know, and a
+/// content that is too long.
 pub(super) fn content(kind: Kind, bytes: &Bytes, most: u64) -> Result<Content> {
     let corrupt = |offset: u64, message: String| Error::corrupt(kind.region(), offset, message);
     let Some(header) = bytes.first_chunk::<LEN>() else {

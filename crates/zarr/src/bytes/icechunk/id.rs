@@ -1,7 +1,7 @@
 //! [`ObjectId`] and [`NodeId`]: the names of objects and of arrays.
 //!
-//! Twelve bytes are 96 bits, which twenty characters of Crockford's base 32 hold: 5 bits each, the last with zeros behind
-//! them.
+//! Twelve bytes are 96 bits, which twenty characters of Crockford's base 32 hold: 5 bits each, the last with zeros
+//! behind them.
 
 use std::fmt;
 

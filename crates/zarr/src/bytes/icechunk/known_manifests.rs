@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 128 << 20;
 /// The bytes of an entry beside the manifest itself.
 const ENTRY: usize = 128;
 
-/// Manifests by their ids. Those that were used last are kept.
+/// Manifests by their ids. The ones that were used last are kept.
 #[derive(Debug)]
 pub(super) struct KnownManifests {
     most: usize,

@@ -6,8 +6,8 @@
 //!                                                                            location, offset, length, tag or time
 //! ```
 //!
-//! The bytes stay as they are, and a chunk is found by halving. That proves that a chunk is absent only if all are in order,
-//! which parsing checks.
+//! The bytes stay as they are, and a chunk is found by halving. That proves that a chunk is absent only if all are in
+//! order, which parsing checks.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -61,8 +61,8 @@ pub(super) enum Written {
 const MOST_LOCATION: usize = 4096;
 
 impl Manifest {
-    /// Parses the manifest with this id, of which the option `metadata_limit` allows `most` bytes. Checks the order of all
-    /// chunks.
+    /// Parses the manifest with this id, of which the option `metadata_limit` allows `most` bytes. Checks the order of
+    /// all chunks.
     ///
     /// # Errors
     /// `Corrupt` or `Unsupported` if it cannot be read, or is another one.

@@ -1,10 +1,10 @@
 //! [`ManifestRefs`]: which manifests may list a chunk of an array.
 //!
-//! Each has a box of chunks. With very many of them, comparing all boxes for each chunk takes long. They are sorted along the
-//! axis on which they begin at the most places:
+//! Each has a box of chunks. With very many of them, comparing all boxes for each chunk takes long. They are sorted
+//! along the axis on which they begin at the most places:
 //!
 //! ```text
-//!   boxes by begin   0..10  10..20  20..30  30..40       chunk 25: boxes that begin at 16 to 25, because none is longer than 10
+//!   boxes   0..10  10..20  20..30  30..40       chunk 25: those that begin at 16 to 25, because none is longer than 10
 //! ```
 
 use std::collections::HashSet;
@@ -108,7 +108,7 @@ mod tests {
                 assert_eq!(found, expected.collect::<Vec<_>>(), "{all:?} {chunk:?}");
             }
         }
-        let wrong = ManifestRef { id: ObjectId([0; 12]), extents: vec![0..1] };
+        let wrong = ManifestRef { id: ObjectId([0; 12]), extents: vec![0..1, 0..1, 0..1] };
         assert!(ManifestRefs::new(vec![wrong], 2).is_err());
     }
 }

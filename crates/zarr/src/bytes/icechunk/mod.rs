@@ -1,7 +1,7 @@
 //! Icechunk: repositories of Zarr version 3 with commits, branches and tags.
 //!
 //! ```text
-//!   repo                branches, tags, all snapshots          version 2.x; in version 1: refs/branch.main/ref.json, config.yaml
+//!   repo                branches, tags, all snapshots; in version 1: refs/branch.main/ref.json and config.yaml
 //!   snapshots/ID        groups and arrays: zarr.json, and the manifests of each array
 //!   manifests/ID        chunks: bytes, an object of the repository, or a range of any object
 //!   chunks/ID           bytes of a chunk
@@ -18,11 +18,11 @@
 //! | `places` | the chunks as tables of places, for the machine that finds chunks |
 //! | `open`, `store` | the machine that opens a version, and the version |
 //!
-//! Objects are never written again, except for `repo` and those of branches. No checksum protects metadata: a flipped bit in
-//! an id, an offset or a length shows only if the object there is absent, too short or does not decode.
+//! Objects are never written again, except for `repo` and those of branches. No checksum protects metadata: a flipped
+//! bit in an id, an offset or a length shows only if the object there is absent, too short or does not decode.
 //!
-//! Facts: the specifications of Icechunk, versions 1, 2 and 2.1, its FlatBuffers schemas, and repositories that versions 1.1
-//! and 2.3 of its library wrote.
+//! Facts: the specifications of Icechunk, versions 1, 2 and 2.1, its FlatBuffers schemas, and repositories that
+//! versions 1.1 and 2.3 of its library wrote.
 
 mod containers;
 mod flat;

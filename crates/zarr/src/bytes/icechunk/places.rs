@@ -24,7 +24,7 @@ use gridfusion_core::{Error, Result};
 /// The folder of manifests, with a slash.
 const MANIFESTS: &str = "manifests/";
 
-/// What finds chunks of a snapshot.
+/// A snapshot, and all that is needed to find its chunks.
 #[derive(Debug)]
 pub(super) struct ChunksAt {
     pub(super) snapshot: Snapshot,
@@ -141,7 +141,8 @@ impl VirtualObject {
         Some(Self { url, written })
     }
 
-    /// Fails if the object has another `tag` than when it was referenced, or was `modified` later, in seconds since 1970.
+    /// Fails if the object has another `tag` than when it was referenced, or was `modified` later, in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// `Io`, with both values.

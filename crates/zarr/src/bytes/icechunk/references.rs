@@ -148,7 +148,8 @@ pub struct ReadHistory {
 }
 
 impl ReadHistory {
-    /// Makes a machine that begins with the snapshot `newest`. The option `metadata_limit` allows snapshots of `most` bytes.
+    /// Makes a machine that begins with the snapshot `newest`. The option `metadata_limit` allows snapshots of `most`
+    /// bytes.
     pub fn new(newest: ObjectId, most: u64) -> Self {
         Self { most, next: newest, until: 0, all: vec![], seen: HashSet::new() }
     }

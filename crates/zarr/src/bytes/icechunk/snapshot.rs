@@ -24,7 +24,7 @@ pub(super) struct Snapshot {
     pub(super) documents: Vec<(String, Result<Object>)>,
     /// The chunks of arrays, by the paths of these.
     pub(super) arrays: HashMap<String, Arc<ArrayChunks>>,
-    /// What the snapshot tells of all manifests.
+    /// The facts about all manifests.
     pub(super) manifests: HashMap<ObjectId, ManifestFacts>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ArrayChunks {
     pub(super) manifests: ManifestRefs,
 }
 
-/// What a snapshot tells of a manifest.
+/// The facts about a manifest that a snapshot has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ManifestFacts {
     /// Its bytes as stored.

@@ -76,7 +76,8 @@ impl IcechunkStore {
         self.repository.as_ref()?.snapshot(id)
     }
 
-    /// Returns the snapshot and those before it, newest first; `None` for version 1, where each names the one before it.
+    /// Returns the snapshot and those before it, newest first; `None` for version 1, where each names the one before
+    /// it.
     ///
     /// # Errors
     /// `Corrupt` if one of them comes before itself.
@@ -149,8 +150,8 @@ impl IcechunkStore {
         all.into_iter().map(listed).collect::<Result<_>>().map_err(in_file)
     }
 
-    /// Adds up the chunks of a variable that a manifest lists: their number, and their bytes. `bytes` are those of the manifest;
-    /// without them, the result is `None` for a manifest that was not read before.
+    /// Adds up the chunks of a variable that a manifest lists: their number, and their bytes. `bytes` are those of the
+    /// manifest; without them, the result is `None` for a manifest that was not read before.
     ///
     /// # Errors
     /// `Corrupt` if the manifest cannot be parsed.
@@ -207,8 +208,8 @@ impl IcechunkStore {
         self.array(variable).is_ok_and(|array| array.shard_shape().is_some())
     }
 
-    /// Returns the coordinates of the first chunk in an object of a variable; `None` for an object outside of the array, such
-    /// as one that is left after the array became shorter.
+    /// Returns the coordinates of the first chunk in an object of a variable; `None` for an object outside of the
+    /// array, such as one that is left after the array became shorter.
     pub fn first_chunk(&self, variable: usize, stored: &[u64]) -> Option<Vec<u64>> {
         self.array(variable).ok()?.first_chunk(stored)
     }

@@ -1,7 +1,7 @@
 //! Damaged repositories give errors, and never panic.
 //!
-//! Metadata has no checksum: a flipped bit of an id, an offset or an inline byte that is not noticed changes cells. A test
-//! counts how many flipped bits do. Those of names and attributes change texts.
+//! Metadata has no checksum: a flipped bit of an id, an offset or an inline byte that is not noticed changes cells. A
+//! test counts how many flipped bits do. Flipped bits of names and attributes change texts.
 
 use super::*;
 
