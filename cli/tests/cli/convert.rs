@@ -90,7 +90,7 @@ fn what_cannot_be_converted_is_told() {
         (vec!["convert", AIR, &out, "-O", "dataset=other"], "other"),
         (
             vec!["convert", AIR, &out, "--codec", "lzma"],
-            "there is no codec 'lzma'; there are zstd, gzip, none",
+            "there is no codec 'lzma'; there are zstd, gzip, blosc, blosc:zstd, blosc:lz4, blosc:zlib, none",
         ),
         (vec!["convert", AIR, &out, "-W", "colour=red"], "the format zarr has no option 'colour'"),
         (vec!["convert", AIR, &at("x.grib")], "there is no file type 'grib'"),

@@ -202,7 +202,7 @@ fn paths_that_hold_no_arrays_are_named() {
         (NOT_TET, "this is not a .tet file, .tet.d package, TileDB array"),
         (
             folder,
-            "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory",
+            "no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory",
         ),
         (empty, ""),
         ("", "the location is empty"),

@@ -218,7 +218,7 @@ fn what_cannot_be_described_is_named() {
     assert!(failure("nowhere.tet").starts_with("nowhere.tet: "));
     assert!(failure(NOT_TET).starts_with(&format!("{NOT_TET}: this is not a .tet file")));
     assert!(failure(env!("CARGO_MANIFEST_DIR")).contains(
-        "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file"
+        "no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file"
     ));
     assert!(failure(&tiledb("encrypted")).contains("the array is encrypted"));
     assert!(failure("gopher://host/a.tet").contains("gopher://host/a.tet"));

@@ -64,7 +64,7 @@ fn tiledb_arrays_groups_and_folders_are_tables() {
     let message = failure(&[env!("CARGO_MANIFEST_DIR")], "SELECT 1");
     assert!(
         message.contains(
-            "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file"
+            "no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file"
         ),
         "{message}"
     );

@@ -103,9 +103,9 @@ async fn locations() {
     a table of DIR/mixed.tet
         Error during planning: DIR/mixed.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "a" (dim_0: 2), "b" (dim_0: 3)
     a table of DIR/folder
-        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it is empty
     a schema of DIR/folder
-        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it is empty
     a table of DIR/broken.tet.d
         Error during planning: DIR/broken.tet.d: this folder is not a .tet.d package: it has no PROTOCOL
     a schema of DIR/broken.tet.d
@@ -123,13 +123,13 @@ async fn locations() {
     examples/data/stations.tet as tiledb
         Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
     tests/data as tiledb
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, monthly, parity.tet, singles, text, tiledb, upstream
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, icechunk, monthly, parity.tet, references, singles, text, tiledb, upstream and 1 more
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
         Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 65 more
     tests/data/tiledb/overlap as grib
-        Error during planning: unknown format 'grib'; the formats are tet, tiledb, zarr, netcdf
+        Error during planning: unknown format 'grib'; the formats are tet, tiledb, zarr, icechunk, netcdf
     "#);
 }
 
@@ -208,11 +208,11 @@ async fn a_place_without_arrays_lists_ten_names() {
     found.note("catalog", ctx.register_array_catalog("c", location, tet).await);
     insta::assert_snapshot!(found.messages, @r#"
     table
-        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     array
-        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     catalog
-        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     "#);
 }
 

@@ -157,7 +157,7 @@ async fn settings_are_shown_and_mistakes_explained() {
         ("SET gridfusion.reduce_memory = '1 GB'", "is '1 GB', expected a number"),
         (
             "SET gridfusion.dataset = 't'",
-            "'gridfusion.dataset', which is for .tet tables, TileDB tables, Zarr tables and NetCDF tables only",
+            "'gridfusion.dataset', which is for .tet tables, TileDB tables, Zarr tables, Icechunk tables and NetCDF tables only",
         ),
     ] {
         let found = error(&ctx, sql).await;

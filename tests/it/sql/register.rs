@@ -250,7 +250,7 @@ async fn mistakes_about_files_are_named() {
         ("does/not/exist.tet", "does/not/exist.tet: cannot open the file: No such file"),
         (
             directory.path().to_str().unwrap(),
-            "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty",
+            "no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file in this directory; it is empty",
         ),
         (text.location(), "found \"this\", expected \"TETR\""),
         (&shipped("Cargo.toml"), "this is not a .tet file, .tet.d package, TileDB array"),

@@ -221,7 +221,7 @@ async fn mistakes_about_directories_are_named() {
         (
             at("empty"),
             default(),
-            "empty: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file",
+            "empty: no .tet file, .tet.d package, TileDB array, Zarr store, Icechunk repository, NetCDF file or HDF5 file",
         ),
         (at("nowhere"), default(), "nowhere: cannot open the folder"),
         (at("stations.tet"), default(), "stations.tet: cannot open the folder"),

@@ -19,7 +19,7 @@ async fn text(ctx: &SessionContext, sql: &str) -> String {
 async fn random_rows_become_the_same_arrays() {
     let mut rng = StdRng::seed_from_u64(4747);
     let (mut in_order, mut written) = (0, 0);
-    for round in 0..240 {
+    for round in 0..480 {
         let case = Case::random(&mut rng);
         let ctx = match rng.random_range(0..4) {
             0 => limited(rng.random_range(2..6), 512, 32 << 20),
@@ -80,7 +80,7 @@ async fn random_rows_become_the_same_arrays() {
             }
         }
     }
-    assert!(in_order > 40 && written > 80, "{in_order} in order, {written} written");
+    assert!(in_order > 30 && written > 200, "{in_order} in order, {written} written");
 }
 
 /// Only partitions that are ranges of the first key of the order need no merge.

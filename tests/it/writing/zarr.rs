@@ -199,7 +199,11 @@ async fn what_cannot_be_an_array_is_refused_and_leaves_nothing() {
             "'chunks' 'lat=2', 'shards' 'lat=3'",
             "a shard of 3 along 'lat' is no multiple of its chunks of 2",
         ),
-        (air, "'codec' 'lzma'", "there is no codec 'lzma'; there are zstd, gzip, none"),
+        (
+            air,
+            "'codec' 'lzma'",
+            "there is no codec 'lzma'; there are zstd, gzip, blosc, blosc:zstd, blosc:lz4, blosc:zlib, none",
+        ),
         (air, "'level' '99'", "zstd has no level 99"),
         (
             air,

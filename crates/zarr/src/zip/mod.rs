@@ -48,7 +48,7 @@ impl ZippedStore {
     ///
     /// # Errors
     /// `Usage` if it holds no Zarr store; `Corrupt` if it contradicts itself; `Unsupported` for archives of several parts, and for
-    /// metadata that are encrypted or compressed by an unknown method.
+    /// metadata that cannot be unpacked.
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let opened = Self::read(place.object().await?, &place.documents()).await;
         opened.map_err(|error| error.in_folder(place.location()))

@@ -208,8 +208,8 @@ impl IcechunkStore {
         self.array(variable).is_ok_and(|array| array.shard_shape().is_some())
     }
 
-    /// Returns the coordinates of the first chunk in an object of a variable; `None` for an object outside of the
-    /// array, such as one that is left after the array became shorter.
+    /// Returns the coordinates of the first chunk in an object of a variable. `None` for an object outside of the array, as is left
+    /// when an array becomes shorter.
     pub fn first_chunk(&self, variable: usize, stored: &[u64]) -> Option<Vec<u64>> {
         self.array(variable).ok()?.first_chunk(stored)
     }

@@ -24,7 +24,7 @@ pub struct ZipDirectory {
 }
 
 impl ZipDirectory {
-    /// Parses a directory, and checks that members are where it says, each in bytes of its own.
+    /// Parses a directory, and checks that members are in their places, each in bytes of its own.
     ///
     /// # Errors
     /// `Corrupt` if it contradicts itself or the end record.

@@ -32,32 +32,3 @@ async fn random_repositories_have_the_cells_that_the_library_reads() {
     assert!(repositories > 0);
     println!("{repositories} repositories, {versions} versions, {all_cells} cells");
 }
-
-/// Measures how long it takes to open and to read a part of the repository `GRIDFUSION_ICECHUNK_LARGE`.
-#[tokio::test]
-#[ignore = "needs GRIDFUSION_ICECHUNK_LARGE, a repository with an array \"v\" of many chunks"]
-async fn large_manifests_are_opened_quickly() {
-    let location = std::env::var("GRIDFUSION_ICECHUNK_LARGE").expect("GRIDFUSION_ICECHUNK_LARGE");
-    let step = |what: &str, since: std::time::Instant| println!("{what}: {:?}", since.elapsed());
-    for _ in 0..2 {
-        let began = std::time::Instant::now();
-        let dataset = open(&location, ArrayOptions::default()).await.unwrap();
-        let reader = dataset.array("v").await.unwrap();
-        step("open", began);
-        let began = std::time::Instant::now();
-        let stored = dataset
-            .group()
-            .info(None, gridfusion_core::source::Needs { stored: true, statistics: false })
-            .await
-            .unwrap();
-        step(&format!("info, {:?} chunks", stored[0].stored_chunks), began);
-        let dims: Vec<String> = reader.dims().iter().map(|it| it.name().to_owned()).collect();
-        for rows in [1, 100] {
-            let began = std::time::Instant::now();
-            let part = reader.clone().with_range(&dims[0], 0..rows).unwrap();
-            let batches: Vec<RecordBatch> = part.batches().try_collect().await.unwrap();
-            let cells: usize = batches.iter().map(RecordBatch::num_rows).sum();
-            step(&format!("{cells} cells"), began);
-        }
-    }
-}
