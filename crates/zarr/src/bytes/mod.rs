@@ -20,6 +20,7 @@
 //! | `multiples` | times that count a multiple of a unit |
 //! | `node` | the metadata documents of both versions |
 //! | `open_store` | the machine that finds all arrays |
+//! | `torn` | stores whose arrays become longer one by one |
 //! | `half` | stores with only half of the marks, and the marks of references in Parquet |
 //! | `places` | where objects are that are not under their own names |
 //! | `icechunk` | repositories of Icechunk |
