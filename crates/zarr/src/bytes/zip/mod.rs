@@ -16,6 +16,7 @@
 //! | `entry` | one entry of the directory |
 //! | `header` | the header before the data of a member |
 //! | `unpack` | data of members, stored or deflated, and their checksums |
+//! | `writer` | archives of tests |
 //! | `open` | the machine that reads the directory |
 //! | `places` | members as objects of a store |
 //! | `head` | archives of Zarr stores, recognised by their first bytes |
