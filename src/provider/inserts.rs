@@ -37,6 +37,11 @@ pub(super) async fn insert_plan(
             "INSERT INTO a table of several files, or of an array that a program opened; rows go into one store"
         );
     };
+    if table.origin().is_some_and(|it| it.options.get("group").is_some()) {
+        return not_impl_err!(
+            "INSERT INTO a table of a group; rows go into the arrays of a whole store"
+        );
+    }
     let after = Arc::new(OpenedAgain(table.clone()));
     append_plan(input, session, &place.location, &place.format, op, after).await
 }

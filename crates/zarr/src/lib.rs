@@ -2,7 +2,6 @@
 
 mod append;
 pub mod bytes;
-mod edited_document;
 mod format;
 mod icechunk;
 mod journal;
@@ -22,7 +21,7 @@ use gridfusion_core::read::{Dataset, Opener};
 pub use append::ZarrTarget;
 pub use format::Zarr;
 pub use icechunk::Icechunk;
-pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
+pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
 
 /// Opens a Zarr store, references to one in JSON or Parquet, or an Icechunk repository, and reads its metadata.
 ///

@@ -16,7 +16,6 @@ use tempfile::TempDir;
 use super::{Zarr, open};
 
 mod appended;
-mod grouped;
 mod padded;
 mod ragged;
 mod ragged_columns;

@@ -53,14 +53,16 @@ impl InOrderExec {
 
     /// Returns the number of batches of a partition that may wait.
     fn waiting(&self, context: &TaskContext) -> usize {
-        /// The bytes of a value of any length, as far as they are known.
-        const TEXT: usize = 32;
         if let MemoryLimit::Finite(_) = context.memory_pool().memory_limit() {
             return LEAST_BATCHES;
         }
         let schema = self.schema();
+        // Values may have any length.
+        if schema.fields().iter().any(|it| it.data_type().primitive_width().is_none()) {
+            return LEAST_BATCHES;
+        }
         let widths =
-            schema.fields().iter().map(|it| it.data_type().primitive_width().unwrap_or(TEXT));
+            schema.fields().iter().map(|it| it.data_type().primitive_width().unwrap_or_default());
         let batch = widths.sum::<usize>() * context.session_config().batch_size();
         let partitions = self.input.output_partitioning().partition_count();
         (WAITING_BYTES / (batch * partitions).max(1)).max(LEAST_BATCHES)

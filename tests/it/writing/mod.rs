@@ -2,10 +2,10 @@
 
 mod append;
 mod append_faults;
+mod blosc;
 mod copies;
 mod declared;
 mod faults;
-mod groups;
 mod inserts;
 mod merges;
 #[cfg(feature = "hdf5")]

@@ -35,6 +35,6 @@ pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
 pub use boxes::{cells_of_box, cells_of_chunks};
 pub use chunk_buffers::{BoxAxis, CellRows, ChunkBuffers};
-pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable, is_object_name};
+pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};
 pub use threads::in_threads;

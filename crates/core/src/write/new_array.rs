@@ -294,17 +294,12 @@ fn grid_of(shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
     ChunkGrid::new(shape, chunk_shape)
 }
 
-/// Whether a dimension, a variable or a group may have this name: it is that of a folder in all stores.
-pub fn is_object_name(name: &str) -> bool {
+/// Fails for a name that cannot be the name of an object below a folder.
+fn check_name(name: &str) -> Result<()> {
     let is_path = name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.');
     // Stores escape such names, and other readers look for them as they are.
     let is_escaped = PathPart::from(name).as_ref() != name;
-    !is_path && !is_escaped && !name.starts_with("__")
-}
-
-/// Fails for a name that cannot be the name of an object below a folder.
-fn check_name(name: &str) -> Result<()> {
-    if !is_object_name(name) {
+    if is_path || is_escaped || name.starts_with("__") {
         return Err(Error::usage(format!(
             "\"{name}\" cannot be the name of a dimension or a variable; name the column: AS …"
         )));

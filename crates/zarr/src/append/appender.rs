@@ -18,10 +18,10 @@ use tokio::runtime::Handle;
 
 use super::metadata::axis_of;
 use super::object_cells::{NewCells, Sources, for_each_row, lens};
+use super::shape_in_document::with_length;
 use super::staged::StagedObjects;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
-use crate::edited_document::with_length;
 use crate::journal::{JOURNAL, Journal};
 
 /// Writes rows of an array into the store that has it.

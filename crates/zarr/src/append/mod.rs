@@ -42,11 +42,13 @@
 //! | `appender` | the writer |
 //! | `object_cells` | old and new cells of an object |
 //! | `staged` | objects that are about to replace others |
+//! | `shape_in_document` | new lengths in documents, whose other bytes stay |
 
 mod appender;
 mod documents;
 mod metadata;
 mod object_cells;
+mod shape_in_document;
 mod staged;
 mod target;
 mod variable;

@@ -24,9 +24,9 @@ use serde_json::Value;
 use super::appender::ZarrAppender;
 use super::documents::StoreDocuments;
 use super::metadata::{Roles, axis_of, parse, roles, without_members_of_groups};
+use super::shape_in_document::with_length;
 use super::staged::{STAGED, StagedObjects};
 use super::variable::{TargetVariable, plain};
-use crate::edited_document::with_length;
 use crate::journal::{JOURNAL, Journal};
 
 /// The most objects that a program that was stopped may have left.
@@ -257,13 +257,8 @@ impl ZarrTarget {
         let is_known = |name: &str| {
             name == dimension || self.variables.iter().any(|variable| variable.name() == name)
         };
-        // An array in a group may have a dimension of this name, with labels in the group.
-        let has_own = |name: &str| {
-            let groups = name.match_indices('/').map(|(at, _)| &name[..at]);
-            groups.into_iter().any(|it| self.metadata.contains_key(&format!("{it}/{dimension}")))
-        };
         let has_it = |(name, metadata): &(&String, &Value)| {
-            !is_known(name) && axis_of(metadata, dimension).is_some() && !has_own(name)
+            !is_known(name) && axis_of(metadata, dimension).is_some()
         };
         match self.metadata.iter().find(has_it) {
             None => Ok(()),

@@ -97,15 +97,18 @@ impl ArrayFormat for Icechunk {
         self.group(place, reader, options)
     }
 
-    /// Without an option that chooses a version, the dataset may begin with one: `main/forecast/t2m`.
+    /// Without an option that chooses a version or a group, the dataset may begin with a version: `main/forecast/t2m`.
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
-        let (None, Some(dataset)) = (choice(place, options)?, options.dataset()) else {
+        let (None, Some(dataset), false) =
+            (choice(place, options)?, options.dataset(), options.contains("group"))
+        else {
             return self.open(place, options).await?.chosen_columns(options).await;
         };
         let (reader, rest) = IcechunkReader::open_dataset(place, dataset).await?;
         let group = self.group(place, reader, options)?;
-        let columns = group.chosen_columns_of(rest, options).await?;
-        Ok(columns.pinning(("dataset", rest.map(|it| OptionValue::Text(it.to_owned())))))
+        let rest = rest.map(|rest| without_version(dataset, rest));
+        let columns = group.chosen_columns_of(rest.as_deref(), options).await?;
+        Ok(columns.pinning(("dataset", rest.map(OptionValue::Text))))
     }
 }
 
@@ -119,6 +122,16 @@ impl Icechunk {
         let view = HierarchyView::new(options, &self.read_defaults());
         Ok(Arc::new(IcechunkGroup::new(place.location(), Arc::new(reader), view)?))
     }
+}
+
+/// Returns the names behind the version that `dataset` begins with. In a list, others may begin with it, too: `v1/t, v1/u`.
+fn without_version(dataset: &str, rest: &str) -> String {
+    let version = &dataset[..dataset.len() - rest.len()];
+    let name = |name: &str| match name.trim_start().strip_prefix(version) {
+        Some(behind) if !version.is_empty() => behind.to_owned(),
+        _ => name.to_owned(),
+    };
+    rest.split(',').map(name).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the version that options choose.

@@ -86,24 +86,40 @@ impl IcechunkReader {
             }
             Err(error) => return Err(error),
         };
-        let version = main.references().await?;
-        let version = version.split(dataset).map_err(|error| error.in_file(place.location()))?;
+        let known = match main.references().await {
+            Ok(known) => known,
+            // Web servers cannot list. Then a dataset of `main` is meant, or an option must tell.
+            Err(error) if error.kind() == ErrorKind::Io => {
+                return match main.has_below(first_part(dataset)) {
+                    true => Ok((main, Some(dataset))),
+                    false => Err(error.about("branches and tags")),
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        let version = known.split(dataset).map_err(|error| error.in_file(place.location()))?;
         let Some((choice, rest)) = version else { return Ok((main, Some(dataset))) };
-        if main.has(dataset) {
+        let name = &dataset[..dataset.len() - rest.map_or(0, |rest| rest.len() + 1)];
+        let name = name.trim_end_matches('/');
+        if main.has_below(name) {
             let message = format!(
-                "\"{dataset}\" is a dataset, and begins with the name of the {choice}; choose with an option: branch => 'main'"
+                "\"{name}\" is a version of the repository, and a group or a variable of its branch main, too; choose with an option: \
+                 branch => '{name}', tag => '{name}' or branch => 'main'"
             );
             return Err(Error::usage(message).in_file(place.location()));
         }
         Ok((Self::open(place, choice).await?, rest))
     }
 
-    /// Whether there is an array or a group at a path.
-    fn has(&self, path: &str) -> bool {
+    /// Whether there is an array or a group at a path, or below it.
+    fn has_below(&self, path: &str) -> bool {
+        let is_below = |it: &str| {
+            it.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         let hierarchy = self.hierarchy();
-        hierarchy.groups.contains_key(path)
-            || hierarchy.variables.iter().any(|it| it.path == path)
-            || hierarchy.unreadable.iter().any(|it| it.path == path)
+        hierarchy.groups.keys().any(|it| is_below(it))
+            || hierarchy.variables.iter().any(|it| is_below(&it.path))
+            || hierarchy.unreadable.iter().any(|it| is_below(&it.path))
     }
 
     /// Returns the snapshot and those before it, newest first.
@@ -183,6 +199,11 @@ impl IcechunkReader {
         totals.raw_bytes = of_chunk.map(|bytes| bytes.saturating_mul(totals.chunks));
         Ok(totals)
     }
+}
+
+/// Returns the first part of a path in a dataset.
+fn first_part(dataset: &str) -> &str {
+    dataset.split(['/', ',']).next().unwrap_or_default().trim()
 }
 
 /// Returns the error for a repository of version 1 without the branch or tag, and for a place that is none.

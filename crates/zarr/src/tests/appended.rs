@@ -22,11 +22,11 @@ use gridfusion_core::write::{
 use gridfusion_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrTarget, ZarrWriter, open};
+use crate::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrTarget, ZarrWriter, open};
 
 /// A folder of which one call fails that changes an object.
 #[derive(Debug)]
-pub(super) struct Failing {
+struct Failing {
     inner: LocalFolder,
     calls: AtomicUsize,
     /// The call that fails, counted from 0, and all after it if the program is killed.
@@ -37,7 +37,7 @@ pub(super) struct Failing {
 }
 
 impl Failing {
-    pub(super) fn new(path: &Path, fails: usize, is_killed: bool, has_effect: bool) -> Self {
+    fn new(path: &Path, fails: usize, is_killed: bool, has_effect: bool) -> Self {
         let inner = LocalFolder::open(path, false).unwrap();
         Self { inner, calls: AtomicUsize::new(0), fails, is_killed, has_effect }
     }
@@ -96,12 +96,12 @@ impl WritableFolder for Failing {
     }
 }
 
-pub(super) fn dimension(name: &str, labels: impl IntoIterator<Item = i64>) -> NewDimension {
+fn dimension(name: &str, labels: impl IntoIterator<Item = i64>) -> NewDimension {
     let labels = Arc::new(Int64Array::from_iter_values(labels));
     NewDimension { name: name.to_owned(), labels, attributes: Default::default() }
 }
 
-pub(super) fn variables() -> Vec<NewVariable> {
+fn variables() -> Vec<NewVariable> {
     let variable = |name: &str, data_type| NewVariable {
         name: name.to_owned(),
         data_type,
@@ -112,7 +112,7 @@ pub(super) fn variables() -> Vec<NewVariable> {
 }
 
 /// The cells of a variable at labels.
-pub(super) fn cells(variable: usize, x: &[i64], y: &[i64], change: i64) -> ArrayRef {
+fn cells(variable: usize, x: &[i64], y: &[i64], change: i64) -> ArrayRef {
     let value = |(x, y): (i64, i64)| 100 * x + y + 7 * variable as i64 + change;
     let all = || x.iter().flat_map(|x| y.iter().map(|y| (*x, *y)));
     match variable {
@@ -123,7 +123,7 @@ pub(super) fn cells(variable: usize, x: &[i64], y: &[i64], change: i64) -> Array
 
 /// The first label along `x`; the others follow it, and are no indices.
 const X: f64 = 50.0;
-pub(super) const Y: [i64; 4] = [0, 1, 2, 3];
+const Y: [i64; 4] = [0, 1, 2, 3];
 
 /// Chunks of a writer, whose cells are those at `x`; all others of the region have none.
 fn chunks(writer: &dyn ArrayWriter, x: &[i64], y: &[i64], change: i64) -> Vec<NewChunk> {
@@ -153,25 +153,11 @@ fn chunks(writer: &dyn ArrayWriter, x: &[i64], y: &[i64], change: i64) -> Vec<Ne
 }
 
 /// Makes a store with the rows 0, 1 and 2, with or without consolidated metadata.
-pub(super) async fn make(path: &Path, encoding: ZarrEncoding, is_consolidated: bool) {
+async fn make(path: &Path, encoding: ZarrEncoding, is_consolidated: bool) {
     fs::create_dir_all(path).unwrap();
-    let folder = Arc::new(LocalFolder::open(path, false).unwrap());
-    write(folder, encoding, ZarrGroup::default()).await.unwrap();
-    if !is_consolidated {
-        let root = json!({"attributes": {}, "zarr_format": 3, "node_type": "group"});
-        fs::write(path.join("zarr.json"), root.to_string()).unwrap();
-    }
-}
-
-/// Writes the rows 0, 1 and 2 to a group.
-pub(super) async fn write(
-    folder: Arc<dyn WritableFolder>,
-    encoding: ZarrEncoding,
-    group: ZarrGroup,
-) -> Result<()> {
     let (x, labels) = ([0, 1, 2], [dimension("x", 50..53), dimension("y", Y)]);
     let array = NewArray::try_new(labels.to_vec(), variables(), &[2, 4]).unwrap();
-    let writer = ZarrWriter::try_new(array, encoding).unwrap().in_group(group);
+    let writer = ZarrWriter::try_new(array, encoding).unwrap();
     let grid = writer.array().grid().clone();
     let chunk = |variable: usize, number: u64| {
         let coordinates = grid.chunk_coordinates(number);
@@ -182,7 +168,12 @@ pub(super) async fn write(
     let all: Vec<_> =
         (0..2).flat_map(|variable| (0..grid.chunks()).map(move |it| (variable, it))).collect();
     let chunks = all.into_iter().map(|(variable, number)| chunk(variable, number));
-    write_all(writer, futures::stream::iter(chunks), folder).await
+    let folder = Arc::new(LocalFolder::open(path, false).unwrap());
+    write_all(writer, futures::stream::iter(chunks), folder).await.unwrap();
+    if !is_consolidated {
+        let root = json!({"attributes": {}, "zarr_format": 3, "node_type": "group"});
+        fs::write(path.join("zarr.json"), root.to_string()).unwrap();
+    }
 }
 
 /// A program that appends, and has opened the store.
@@ -245,21 +236,16 @@ impl Program {
     }
 }
 
-pub(super) async fn append(path: &Path, x: &[i64], change: Option<i64>) -> Result<()> {
+async fn append(path: &Path, x: &[i64], change: Option<i64>) -> Result<()> {
     let folder = Arc::new(LocalFolder::open(path, false)?);
     Program::begin(path, folder, (x, &Y), change).await?.end(false).await
 }
 
 /// Reads both variables, row by row.
 async fn read(path: &Path) -> Result<Vec<[f64; 4]>> {
-    read_in(path, "").await
-}
-
-/// Reads both variables of a group, whose path ends in `/`.
-pub(super) async fn read_in(path: &Path, group: &str) -> Result<Vec<[f64; 4]>> {
     let mut rows = vec![];
     for name in ["v", "w"] {
-        let reader = open(path.to_str().unwrap()).await?.array(&format!("{group}{name}")).await?;
+        let reader = open(path.to_str().unwrap()).await?.array(name).await?;
         let batches: Vec<_> = reader.batches().try_collect().await?;
         let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
         let numbers = |column: usize| {

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use gridfusion_core::write::Attributes;
 use gridfusion_core::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The metadata of one array of a store.
 pub(super) struct ArrayDocument {
     pub(super) name: String,
-    pub(super) document: Value,
+    document: Value,
 }
 
 /// The facts of an array that its document has.
@@ -62,8 +62,22 @@ impl ArrayDocument {
     }
 }
 
-/// Returns the bytes of a document.
-pub(super) fn bytes_of(document: &Value) -> Result<Bytes> {
+/// Returns the document of the group, which repeats those of its arrays.
+pub(super) fn group(attributes: &Attributes, arrays: &[ArrayDocument]) -> Result<Bytes> {
+    let metadata = arrays.iter().map(|it| (it.name.clone(), it.document.clone()));
+    bytes_of(&json!({
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": attributes,
+        "consolidated_metadata": {
+            "kind": "inline",
+            "must_understand": false,
+            "metadata": Value::Object(metadata.collect::<Map<String, Value>>()),
+        },
+    }))
+}
+
+fn bytes_of(document: &Value) -> Result<Bytes> {
     let text = serde_json::to_vec_pretty(document);
     let text = text.map_err(|error| Error::internal(format!("metadata is no JSON: {error}")))?;
     Ok(text.into())

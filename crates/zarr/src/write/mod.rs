@@ -17,15 +17,13 @@
 //! | `blosc` | the codec `blosc` |
 //! | `object` | the bytes of an object |
 //! | `cell_type` | the types of cells, and their bytes |
-//! | `group` | the group of an array, and the documents above it |
-//! | `metadata` | the documents of arrays |
+//! | `metadata` | the documents |
 //!
 //! Facts: the specification of Zarr version 3, and stores that zarr-python and xarray wrote.
 
 mod blosc;
 mod cell_type;
 mod encoding;
-mod group;
 mod metadata;
 mod object;
 mod writer;
@@ -33,6 +31,5 @@ mod writer;
 pub use blosc::ZarrBlosc;
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
-pub use group::ZarrGroup;
 pub(crate) use object::ObjectEncoder;
 pub use writer::ZarrWriter;

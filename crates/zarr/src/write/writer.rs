@@ -14,8 +14,7 @@ use gridfusion_core::{Error, Result};
 
 use super::cell_type::ZarrType;
 use super::encoding::ZarrEncoding;
-use super::group::ZarrGroup;
-use super::metadata::{ArrayDocument, ArrayFacts};
+use super::metadata::{ArrayDocument, ArrayFacts, group};
 use super::object::ObjectEncoder;
 
 /// The labels of a chunk of labels, at least and at most: an array that becomes longer needs no chunk for each label.
@@ -83,7 +82,6 @@ pub struct ZarrWriter {
     inner_shape: Option<Vec<u64>>,
     variables: Vec<StoredVariable>,
     encoding: ZarrEncoding,
-    group: ZarrGroup,
     /// The variables and coordinates of the objects that were written.
     written: BTreeSet<(usize, Vec<u64>)>,
 }
@@ -118,24 +116,7 @@ impl ZarrWriter {
                 (array.with_chunk_shape(&shape)?, Some(inner))
             }
         };
-        let (group, written) = Default::default();
-        Ok(Self { array, inner_shape, variables, encoding, group, written })
-    }
-
-    /// Writes the array into a group instead of the root.
-    #[must_use]
-    pub fn in_group(self, group: ZarrGroup) -> Self {
-        Self { group, ..self }
-    }
-
-    /// Returns the name of the object with a chunk, such as `t2m/c/3/0`.
-    fn key(&self, name: &str, coordinates: &[u64]) -> Arc<str> {
-        let mut key = format!("{name}/c");
-        for at in coordinates {
-            key.push('/');
-            key.push_str(&at.to_string());
-        }
-        self.group.object(&key)
+        Ok(Self { array, inner_shape, variables, encoding, written: BTreeSet::new() })
     }
 
     /// Counts a chunk as written.
@@ -169,7 +150,7 @@ impl ZarrWriter {
             leaves_out_nulls: variable.fill.is_some(),
         };
         let bytes = encoder.object(&cells, &shape)?;
-        Ok(bytes.map(|bytes| Content::new(self.key(name, &chunk.coordinates), bytes)))
+        Ok(bytes.map(|bytes| Content::new(key(name, &chunk.coordinates), bytes)))
     }
 
     /// Returns the documents of all arrays, and the objects of labels.
@@ -187,7 +168,7 @@ impl ZarrWriter {
                 let padded = cells_of_box(&labels, &[len], std::slice::from_ref(&range))?;
                 let bytes = cell.bytes(&padded, &cell.stored.zero())?;
                 let bytes = self.encoding.encoded(bytes, cell.word())?;
-                objects.push(Content::new(self.key(name, &[number]), bytes));
+                objects.push(Content::new(key(name, &[number]), bytes));
             }
             let codecs = self.encoding.codecs(cell.stored.is_text(), cell.word());
             documents.push(ArrayDocument::new(ArrayFacts {
@@ -255,10 +236,12 @@ impl Writer for ZarrWriter {
 
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
         self.check_complete()?;
-        let (objects, documents) = self.labels_and_documents()?;
-        let (of_nodes, publish) = self.group.published(self.array.attributes(), &documents)?;
-        // Readers of single arrays find their documents, so these follow the cells.
-        Ok((vec![Write::Put(objects), Write::Put(of_nodes)], publish))
+        let (mut objects, documents) = self.labels_and_documents()?;
+        for document in &documents {
+            objects.push(Content::new(format!("{}/zarr.json", document.name), document.bytes()?));
+        }
+        let root = Content::new("zarr.json", group(self.array.attributes(), &documents)?);
+        Ok((vec![Write::Put(objects)], Publish::Create(root)))
     }
 }
 
@@ -281,4 +264,14 @@ impl ArrayWriter for ZarrWriter {
 /// Returns how a column of this name is stored.
 fn zarr_type(name: &str, data_type: &DataType) -> Result<ZarrType> {
     ZarrType::new(data_type).map_err(|error| Error::unsupported(format!("\"{name}\": {error}")))
+}
+
+/// Returns the name of the object with a chunk, such as `t2m/c/3/0`.
+fn key(name: &str, coordinates: &[u64]) -> Arc<str> {
+    let mut key = format!("{name}/c");
+    for at in coordinates {
+        key.push('/');
+        key.push_str(&at.to_string());
+    }
+    key.into()
 }

@@ -213,6 +213,13 @@ impl FileFormat for WrittenFormat {
                 config.original_url
             );
         }
+        let name = config.original_url.trim_end_matches('/').to_ascii_lowercase();
+        if name.ends_with(".zip") || name.ends_with(".icechunk") {
+            return plan_err!(
+                "gridfusion reads zip files and Icechunk repositories, and does not write them; write '{}' under another name",
+                config.original_url
+            );
+        }
         let dimensions = match self.options.mode {
             WriteMode::Append => self.dimensions_of_array(&config, session).await?,
             _ => dimension_columns(&input, self.options.dimensions.as_deref())?,

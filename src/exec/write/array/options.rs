@@ -71,8 +71,6 @@ pub(super) struct WriteOptions {
     pub(super) chunks: BTreeMap<String, u64>,
     /// The elements of a shard along dimensions.
     pub(super) shards: BTreeMap<String, u64>,
-    /// The group of a store that the array is written to; `None` for the root.
-    pub(super) group: Option<String>,
     codec: Option<String>,
     level: Option<i32>,
     pub(super) checksums: bool,
@@ -135,10 +133,6 @@ impl WriteOptions {
                 },
                 "chunks" => read.chunks = lengths(name, value)?,
                 "shards" => read.shards = lengths(name, value)?,
-                "group" => {
-                    let path = value.trim().trim_matches('/');
-                    read.group = (!path.is_empty()).then(|| path.to_owned());
-                }
                 "codec" => read.codec = Some(value.trim().to_lowercase()),
                 "level" => read.level = Some(number(name, value)?),
                 "checksums" => read.checksums = number(name, value)?,
@@ -160,11 +154,6 @@ impl WriteOptions {
         let mut of_new_arrays = names.clone().filter(|name| !name.starts_with(OF_DATAFUSION));
         if read.mode != WriteMode::Append && names.clone().any(|name| name == "existing") {
             return plan_err!("the option 'existing' needs mode 'append'");
-        }
-        if read.mode == WriteMode::Overwrite && read.group.is_some() {
-            return plan_err!(
-                "mode 'overwrite' replaces a whole store, and 'group' keeps what is in it; give one of them"
-            );
         }
         if read.mode == WriteMode::Append
             && let Some(name) = of_new_arrays.find(|name| !OF_APPENDS.contains(name))

@@ -110,6 +110,21 @@ impl TargetPlace {
         }
     }
 
+    /// Fails if the folder above is an array of the same format, whose metadata lists this one. `marks` are the objects by which readers
+    /// find it.
+    pub(super) async fn check_no_store_above(&self, marks: &[&str]) -> Result<()> {
+        let Ok((above, _)) = self.above() else { return Ok(()) };
+        let entries = above.list("").await.unwrap_or_default();
+        match entries.iter().find(|it| it.size.is_some() && marks.contains(&it.name.as_str())) {
+            None => Ok(()),
+            Some(mark) => exec_err!(
+                "'{}' is a group of the store above it, whose '{}' would tell of other lengths; gridfusion appends to whole stores only",
+                self.name,
+                mark.name
+            ),
+        }
+    }
+
     /// Returns the folder whose name has another ending.
     pub(super) fn beside(&self, ending: &str) -> Result<StoreFolder> {
         let (_, name) = self.above()?;

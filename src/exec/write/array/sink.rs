@@ -58,7 +58,7 @@ struct RowsAndLabels {
 /// The cells that are written.
 enum Cells {
     /// Cells of rows: their values, and the runs of their cells.
-    Rows { values: StoredRows, runs: StoredRows },
+    Rows(Box<(StoredRows, StoredRows)>),
     /// Cells of an array.
     Copied(GridCellsExec),
 }
@@ -71,7 +71,10 @@ impl Cells {
         context: &Arc<TaskContext>,
     ) -> Result<Box<dyn ChunkRows>> {
         Ok(match self {
-            Self::Rows { values, runs } => Box::new(RowSlabs::try_new(values, runs, places)?),
+            Self::Rows(rows) => {
+                let (values, runs) = *rows;
+                Box::new(RowSlabs::try_new(values, runs, places)?)
+            }
             Self::Copied(cells) => Box::new(Sections::new(&cells, places, context)),
         })
     }
@@ -181,16 +184,12 @@ impl ArraySink {
 
     /// Returns the writer of the array with these labels.
     fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
-        self.target.writer(self.array(labels)?, object, &self.options)
-    }
-
-    /// Returns the array with these labels.
-    fn array(&self, labels: Vec<ArrayRef>) -> Result<NewArray> {
         let (dimensions, variables) = (self.new_dimensions(labels)?, self.new_variables()?);
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
-        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
-        Ok(array.with_attributes(self.options.attributes.of_array.clone()))
+        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?
+            .with_attributes(self.options.attributes.of_array.clone());
+        self.target.writer(array, object, &self.options)
     }
 
     /// Returns the shape of chunks: the lengths of the options, and otherwise whole inner dimensions up to some megabytes.
@@ -267,7 +266,7 @@ impl ArraySink {
         }
         let ordered = labels.into_iter().map(Labels::in_order).collect::<Result<Vec<_>>>()?;
         let (labels, places) = ordered.into_iter().unzip();
-        let cells = Cells::Rows { values, runs };
+        let cells = Cells::Rows(Box::new((values, runs)));
         Ok(RowsAndLabels { labels, places, cells, rows, _reservation: reservation })
     }
 
@@ -286,16 +285,12 @@ impl ArraySink {
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
         if replaces && !self.target.is_one_file() {
+            place.check_no_store_above(self.target.marks()).await?;
             let unlocks = self.options.unlocks;
             let replacement = Replacement::begin(&place, self.target, unlocks).await?;
             if let Some(replacement) = replacement {
                 return self.replace(data, replacement, context).await;
             }
-        } else if let Some(group) = &self.options.group {
-            let folder = Arc::clone(&place.folder);
-            let mut session = WriteSession::new(folder);
-            let created = self.create_in(group, data, &place, &mut session, context).await;
-            return ended(created, session).await;
         } else if !replaces {
             place.check_empty().await?;
         }
@@ -327,29 +322,6 @@ impl ArraySink {
         ended(written.map(|()| rows), session).await
     }
 
-    /// Writes rows as a new array in a group, beside the arrays that are there. The caller aborts the session if that fails.
-    async fn create_in(
-        &self,
-        group: &str,
-        data: SendableRecordBatchStream,
-        place: &TargetPlace,
-        session: &mut WriteSession,
-        context: &Arc<TaskContext>,
-    ) -> Result<u64> {
-        // Two writers in two groups would change one list of arrays.
-        lock(session, self.options.unlocks).await?;
-        let RowsAndLabels { labels, places, cells, rows, _reservation } =
-            self.cells(data, context).await?;
-        let objects = Objects::many_rewritten(place.existing()?.0);
-        let array = self.array(labels)?;
-        let writer = self.target.writer_in_group(array, group, &objects, &self.options).await?;
-        self.check_cells(writer.array(), rows)?;
-        let cells = cells.in_order(places, context)?;
-        let store = NewStore::new(writer, false, &self.metrics, context);
-        store.write(cells, session, context).await?;
-        Ok(rows)
-    }
-
     /// Writes rows as a new array beside one that is there, and then puts it into the place of that one.
     async fn replace(
         &self,
@@ -375,6 +347,7 @@ impl ArraySink {
         session: &mut WriteSession,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
+        place.check_no_store_above(self.target.marks()).await?;
         lock(session, self.options.unlocks).await?;
         let objects =
             || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));

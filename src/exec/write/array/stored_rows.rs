@@ -15,8 +15,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 /// The name of the rows in messages about memory.
 const ROWS: &str = "rows of a new array";
 
-/// The most bytes of rows in memory. Rows are read once more from their beginning to their end, for which a file does as well.
-const MOST_BYTES: usize = 256 << 20;
+/// The most bytes of values in memory, and of runs. Rows are read once more from their beginning to their end, for which a file does as well.
+const MOST_BYTES: usize = 128 << 20;
 /// The share of a limited memory pool that values of rows may take, and their runs, too.
 const SHARE: usize = 32;
 /// The bytes of rows that may wait for a file without being accounted for, so that there are not many small files.

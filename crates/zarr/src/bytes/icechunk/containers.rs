@@ -60,9 +60,10 @@ impl Containers {
             return Ok(format!("{}/{path}", container.prefix.trim_end_matches('/')));
         }
         match &self.unread {
-            Some(error) => Err(error.clone().about(&format!("the container of {location}"))),
+            Some(error) => Err(error.clone().about(&format!("the container \"{name}\""))),
             None => {
-                let message = format!("{location} is in a container that the configuration lacks");
+                let message =
+                    format!("it is in the container \"{name}\", which the configuration lacks");
                 Err(Error::corrupt_region("virtual chunk", message))
             }
         }

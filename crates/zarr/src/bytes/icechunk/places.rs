@@ -18,6 +18,7 @@ use super::manifest::{ChunkPlace, Manifest, Written};
 use super::snapshot::{ArrayChunks, Snapshot};
 use crate::bytes::array::ZarrArray;
 use crate::bytes::places::{KnownTable, ObjectPlace, ObjectPlaces, PlaceTable};
+use gridfusion_core::error::shown_location;
 use gridfusion_core::format::{ByteRange, Location};
 use gridfusion_core::{Error, Result};
 
@@ -105,7 +106,8 @@ fn checked_url(url: &str) -> Result<String> {
     };
     if path.contains(['\0', '\\']) || path.split('/').any(is_odd) {
         return Err(Error::unsupported(format!(
-            "virtual chunks at {url}, whose path has odd parts"
+            "virtual chunks at {}, whose path has odd parts",
+            shown_location(url)
         )));
     }
     Ok(format!("{scheme}://{rest}"))

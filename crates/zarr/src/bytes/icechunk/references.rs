@@ -110,15 +110,16 @@ impl Machine for ListReferences {
             let named = |folder: &str| {
                 let (kind, name) = folder.split_once('.')?;
                 let kind = ["branch", "tag"].into_iter().find(|it| *it == kind)?;
-                Some((kind, name.to_owned()))
+                Some((kind, name.to_owned(), reference_object(kind, name)?))
             };
             let mut all: Vec<_> =
                 listings.into_iter().flatten().filter_map(|it| named(&it.name)).collect();
             all.sort_unstable();
-            let objects = all.iter().filter_map(|(kind, name)| reference_object(kind, name));
-            let both = |object: String| [whole(format!("{object}.deleted")), whole(object)];
-            let locations: Vec<Location> = objects.flat_map(both).collect();
-            self.requested = Some(all);
+            let both = |(_, _, object): &(&str, String, String)| {
+                [whole(format!("{object}.deleted")), whole(object.clone())]
+            };
+            let locations: Vec<Location> = all.iter().flat_map(both).collect();
+            self.requested = Some(all.into_iter().map(|(kind, name, _)| (kind, name)).collect());
             return Ok(Step::ReadIfPresent(locations));
         };
         let mut known = KnownReferences::default();
@@ -126,7 +127,8 @@ impl Machine for ListReferences {
             match replies {
                 [Some(_), _] if kind == "tag" => known.deleted.push(name),
                 [_, Some(bytes)] => {
-                    let id = reference(bytes)?;
+                    let id = reference(bytes)
+                        .map_err(|error| error.in_file(&format!("refs/{kind}.{name}/ref.json")))?;
                     known.named.push(NamedSnapshot { kind, name, id });
                 }
                 _ => {}

@@ -41,7 +41,8 @@ impl fmt::Display for VersionChoice {
 }
 
 impl VersionChoice {
-    /// Takes the choice from the options of a table. The time is in milliseconds since 1970.
+    /// Takes the choice from the options of a table. The time is in milliseconds since 1970, and snapshots have microseconds: those of
+    /// the same millisecond are not later.
     ///
     /// # Errors
     /// `Usage` for options that exclude each other.
@@ -64,7 +65,7 @@ impl VersionChoice {
         Ok(match (tag, snapshot, as_of) {
             (Some(tag), ..) => Self::Tag(tag.to_owned()),
             (_, Some(id), _) => Self::Snapshot(ObjectId::parse(id)?),
-            (.., Some(time)) => Self::AsOf(branch, time.saturating_mul(1000)),
+            (.., Some(time)) => Self::AsOf(branch, time.saturating_mul(1000).saturating_add(999)),
             _ => Self::Branch(branch),
         })
     }
@@ -162,7 +163,7 @@ mod tests {
         let new = VersionChoice::new;
         assert_eq!(new(None, None, None, None).unwrap(), VersionChoice::Branch("main".into()));
         let as_of = new(Some("dev"), None, None, Some(2)).unwrap();
-        assert_eq!(as_of, VersionChoice::AsOf("dev".into(), 2000));
+        assert_eq!(as_of, VersionChoice::AsOf("dev".into(), 2999));
         assert_eq!(new(None, Some("v1"), None, None).unwrap(), VersionChoice::Tag("v1".into()));
         let error = new(None, Some("a"), None, Some(1)).unwrap_err().to_string();
         assert!(error.starts_with("the options 'tag' and 'as_of' each choose"), "{error}");

@@ -56,21 +56,6 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>>;
 
-    /// Returns the writer of an array in a new group of the store with these objects, or of a store that is yet to come.
-    ///
-    /// # Errors
-    /// As [`TargetFormat::writer`], and for a group that is there, or cannot be.
-    async fn writer_in_group(
-        &self,
-        array: NewArray,
-        group: &str,
-        objects: &Objects,
-        options: &WriteOptions,
-    ) -> Result<Box<dyn ArrayWriter>> {
-        let _ = (array, group, objects, options);
-        not_impl_err!("groups of {}", self.name())
-    }
-
     /// Opens an array that rows with these columns are appended to.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use gridfusion_core::format::codecs::BloscCompressor;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
-use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
+use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
 
 use super::TargetFormat;
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
@@ -40,7 +40,7 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "existing", "group", "shards", "unlock"]
+        &["checksums", "existing", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
@@ -61,21 +61,7 @@ impl TargetFormat for ZarrTarget {
         _: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
-        if let Some(group) = &options.group {
-            ZarrGroup::new(group)?;
-        }
         Ok(Box::new(self.new_writer(array, options)?))
-    }
-
-    async fn writer_in_group(
-        &self,
-        array: NewArray,
-        group: &str,
-        objects: &Objects,
-        options: &WriteOptions,
-    ) -> Result<Box<dyn ArrayWriter>> {
-        let group = ZarrGroup::open(objects, group).await?;
-        Ok(Box::new(self.new_writer(array, options)?.in_group(group)))
     }
 
     async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {

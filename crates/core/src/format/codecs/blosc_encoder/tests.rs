@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rand::rngs::SmallRng;

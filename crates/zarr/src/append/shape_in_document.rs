@@ -1,5 +1,5 @@
-//! Changes the length of an axis in a document, or adds members to it, and leaves every other byte as it is: numbers and order of members
-//! stay those of the program that wrote it.
+//! Changes the length of an axis in a document, and leaves every other byte as it is: numbers and order of members stay those of the program
+//! that wrote it.
 
 use std::ops::Range;
 
@@ -11,76 +11,26 @@ use serde_json::Value;
 ///
 /// # Errors
 /// `Unsupported` if the document is no plain JSON.
-pub(crate) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64) -> Result<Bytes> {
+pub(super) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64) -> Result<Bytes> {
     let changed = || {
-        let at = place(document, path.iter().chain(&["shape"]))?;
+        let mut at = 0..document.len();
+        for name in path.iter().chain(&["shape"]) {
+            at = member(document, at, name)?;
+        }
         let shape: Value = serde_json::from_slice(&document[at.clone()]).ok()?;
         let mut shape: Vec<u64> = serde_json::from_value(shape).ok()?;
         *shape.get_mut(axis)? = len;
         let text = serde_json::to_string(&shape).ok()?;
         let parts = [&document[..at.start], text.as_bytes(), &document[at.end..]];
         let changed = parts.concat();
-        let change = |node: &mut Value| node["shape"] = Value::from(shape.clone());
-        is_only_change(document, &changed, path, change).then(|| Bytes::from(changed))
+        is_only_change(document, &changed, path, &shape).then(|| Bytes::from(changed))
     };
-    changed().ok_or_else(not_plain)
+    changed()
+        .ok_or_else(|| Error::unsupported("an append to a store whose metadata is no plain JSON"))
 }
 
-/// Returns the document with more members of the object at `path`, which has none of them.
-///
-/// # Errors
-/// `Unsupported` if the document is no plain JSON.
-pub(crate) fn with_members(
-    document: &Bytes,
-    path: &[&str],
-    members: &[(String, Value)],
-) -> Result<Bytes> {
-    let changed = || {
-        let at = place(document, path.iter())?;
-        let object: Value = serde_json::from_slice(&document[at.clone()]).ok()?;
-        let object = object.as_object()?;
-        let mut text = vec![];
-        for (name, value) in members.iter().filter(|(name, _)| !object.contains_key(name)) {
-            text.extend(serde_json::to_vec(name).ok()?);
-            text.push(b':');
-            text.extend(serde_json::to_vec(value).ok()?);
-            text.push(b',');
-        }
-        if object.is_empty() {
-            text.pop();
-        }
-        let first = at.start + 1;
-        let changed = [&document[..first], &text, &document[first..]].concat();
-        let change = |node: &mut Value| {
-            for (name, value) in members {
-                node[name] = value.clone();
-            }
-        };
-        is_only_change(document, &changed, path, change).then(|| Bytes::from(changed))
-    };
-    changed().ok_or_else(not_plain)
-}
-
-fn not_plain() -> Error {
-    Error::unsupported("a change of a store whose metadata is no plain JSON")
-}
-
-/// Returns the place of a value, by the names of members from the outermost on.
-fn place<'a>(document: &[u8], path: impl Iterator<Item = &'a &'a str>) -> Option<Range<usize>> {
-    let mut at = blanks(document, 0)..document.len();
-    for name in path {
-        at = member(document, at, name)?;
-    }
-    Some(at)
-}
-
-/// Whether a document differs from another by a change of the object at `path` only.
-fn is_only_change(
-    before: &[u8],
-    after: &[u8],
-    path: &[&str],
-    change: impl FnOnce(&mut Value),
-) -> bool {
+/// Whether a document differs from another in this shape only.
+fn is_only_change(before: &[u8], after: &[u8], path: &[&str], shape: &[u64]) -> bool {
     let (Ok(mut before), Ok(after)) =
         (serde_json::from_slice::<Value>(before), serde_json::from_slice::<Value>(after))
     else {
@@ -90,7 +40,7 @@ fn is_only_change(
     for name in path {
         node = &mut node[*name];
     }
-    change(node);
+    node["shape"] = Value::from(shape.to_vec());
     before == after
 }
 
@@ -171,8 +121,6 @@ fn blanks(text: &[u8], start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -182,24 +130,6 @@ mod tests {
         let after = with_length(&Bytes::from_static(before), &["m", "v"], 0, 17).unwrap();
         let expected = String::from_utf8_lossy(before).replace("[ 3,4 ]", "[17,4]");
         assert_eq!(String::from_utf8_lossy(&after), expected);
-    }
-
-    #[test]
-    fn members_are_added_in_front() {
-        let members = [("b".to_owned(), json!({"x": 1})), ("c".to_owned(), json!([]))];
-        for (before, expected) in [
-            (
-                r#" {"m": {"v": { "a": 1.50 }, "w": {}}}"#,
-                r#" {"m": {"v": {"b":{"x":1},"c":[], "a": 1.50 }, "w": {}}}"#,
-            ),
-            (r#"{"m": {"v": { }}}"#, r#"{"m": {"v": {"b":{"x":1},"c":[] }}}"#),
-        ] {
-            let after = with_members(&Bytes::from(before), &["m", "v"], &members).unwrap();
-            assert_eq!(String::from_utf8_lossy(&after), expected);
-        }
-        for text in ["", "{", r#"{"m": {"v": 3}}"#, r#"{"m": {"v": {"b": 3}}}"#, r#"{"m": {}}"#] {
-            assert!(with_members(&Bytes::from(text), &["m", "v"], &members).is_err(), "{text}");
-        }
     }
 
     #[test]

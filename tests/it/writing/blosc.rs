@@ -1,6 +1,6 @@
-//! `COPY … TO` groups of Zarr stores, and chunks in Blosc.
+//! `COPY … TO` Zarr stores with chunks in Blosc.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
 
@@ -42,54 +42,25 @@ fn rows(factor: u32) -> String {
     )
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = vec![];
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(files(&entry.path())),
-            false => found.push(entry.path()),
-        }
-    }
-    found.sort();
-    found
-}
-
+/// A group of a store is listed in the metadata above it.
 #[tokio::test]
-async fn grids_of_one_store_have_groups_of_their_own() {
+async fn groups_of_stores_are_left_alone() {
     let case = Case::new();
-    let grid = "'dimensions' 'x, y'";
-    case.copy(&rows(1), "new.zarr", &format!("{grid}, 'group' 'forecast/daily'")).await.unwrap();
-    case.copy(&rows(2), "new.zarr", &format!("{grid}, 'group' '/forecast/hourly/'")).await.unwrap();
-    case.copy(&rows(3), "root.zarr", grid).await.unwrap();
-    case.copy(&rows(4), "root.zarr", &format!("{grid}, 'group' 'more', 'chunks' 'x=7'"))
-        .await
-        .unwrap();
-    let total = |factor: u32| (435 * 190 * factor).to_string() + ".0";
-    for (name, dataset, factor) in [
-        ("new.zarr", "forecast/daily/v", 1),
-        ("new.zarr", "forecast/hourly/v", 2),
-        ("root.zarr", "v", 3),
-        ("root.zarr", "more/v", 4),
-    ] {
-        assert_eq!(case.sum(name, dataset).await, total(factor), "{name} {dataset}");
-    }
-    let before = files(&case.at("root.zarr"));
-    for (options, words) in [
-        (format!("{grid}, 'group' 'more'"), "has its group \"more\" already"),
-        (format!("{grid}, 'group' 'v/inner'"), "v"),
-        (format!("{grid}, 'group' '../out'"), "cannot be the name of a group"),
-        (format!("{grid}, 'group' 'other', 'mode' 'overwrite'"), "give one of them"),
-        (format!("'group' 'more', 'mode' 'append'"), "is for new arrays"),
-        (grid.to_owned(), ""),
-    ] {
-        let error = case.copy(&rows(5), "root.zarr", &options).await.unwrap_err();
-        assert!(error.contains(words), "{options}: {error}");
-        assert_eq!(files(&case.at("root.zarr")), before, "{options}");
-    }
-    // A row that comes twice leaves nothing behind.
-    let twice = format!("{} UNION ALL SELECT 1, 1, CAST(1 AS REAL)", rows(1));
-    case.copy(&twice, "root.zarr", &format!("{grid}, 'group' 'twice'")).await.unwrap_err();
-    assert_eq!(files(&case.at("root.zarr")), before);
+    case.copy(&rows(1), "x.zarr", "'dimensions' 'x, y'").await.unwrap();
+    case.copy(&rows(1), "x.zarr/inner", "'dimensions' 'x, y'").await.unwrap();
+    let more = format!("{} WHERE x = 1", rows(1)).replace("SELECT x, y", "SELECT x + 99 AS x, y");
+    let to = case.at("x.zarr/inner");
+    let sql =
+        format!("COPY ({more}) TO '{}' STORED AS ZARR OPTIONS ('mode' 'append')", to.display());
+    let error = query(&case.ctx, &sql).await.unwrap_err().to_string();
+    assert!(error.contains("is a group of the store above it"), "{error}");
+    let table = format!(
+        "CREATE EXTERNAL TABLE t STORED AS ZARR LOCATION '{}' OPTIONS ('group' 'inner')",
+        case.at("x.zarr").display()
+    );
+    query(&case.ctx, &table).await.unwrap();
+    let error = query(&case.ctx, "INSERT INTO t VALUES (99, 1, 2)").await.unwrap_err().to_string();
+    assert!(error.contains("a table of a group"), "{error}");
 }
 
 #[tokio::test]
