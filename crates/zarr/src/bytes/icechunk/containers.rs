@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(known.url("s3://x/y").unwrap(), "s3://x/y");
         assert_eq!(known.remarks().len(), 1);
         let error = known.url("vcc://other/x").unwrap_err().to_string();
-        assert!(error.contains("vcc://other/x is in a container"), "{error}");
+        assert!(error.contains("it is in the container \"other\""), "{error}");
         for empty in ["", "virtual_chunk_containers: null\n", "a: 1\nvirtual_chunk_containers: {}"]
         {
             assert!(Containers::from_yaml(empty.as_bytes()).unread.is_none(), "{empty}");
