@@ -47,7 +47,13 @@ fn rows(factor: u32) -> String {
 async fn groups_of_stores_are_left_alone() {
     let case = Case::new();
     case.copy(&rows(1), "x.zarr", "'dimensions' 'x, y'").await.unwrap();
-    case.copy(&rows(1), "x.zarr/inner", "'dimensions' 'x, y'").await.unwrap();
+    let to = case.at("x.zarr/inner");
+    let inner = format!(
+        "COPY ({}) TO '{}' STORED AS ZARR OPTIONS ('dimensions' 'x, y')",
+        rows(1),
+        to.display()
+    );
+    query(&case.ctx, &inner).await.unwrap();
     let more = format!("{} WHERE x = 1", rows(1)).replace("SELECT x, y", "SELECT x + 99 AS x, y");
     let to = case.at("x.zarr/inner");
     let sql =
