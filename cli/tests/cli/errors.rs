@@ -147,7 +147,7 @@ fn unknown_types_of_files_list_the_known_ones() {
     assert!(message.contains("STORED AS csv") && message.ends_with(writable), "{message}");
     let message = failure(&[], &format!("SELECT * FROM '{NOT_TET}'"));
     assert!(
-        message.contains("it can read .tet, .nc, ")
+        message.contains("it can read .tet, .zarr.zip, .zip, .nc, ")
             && message.ends_with(".he5, .arrow, .csv, .json, .parquet and arrays"),
         "{message}"
     );

@@ -160,7 +160,8 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<&'st
         let (partitions, batch_size) =
             (rng.random_range(1..=4), *[3, 64, 8192].choose(&mut rng).unwrap());
         let ours = match rng.random_range(0..4) {
-            0 => limited(partitions, batch_size, 2 << 20),
+            // Batches that wait between the tasks of workers take up to 3 MiB.
+            0 => limited(partitions, batch_size, 6 << 20),
             _ => reducing(partitions, batch_size),
         };
         let plain = reducing(2, 8192);
