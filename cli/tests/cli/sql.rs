@@ -314,7 +314,9 @@ fn the_command_line_explains_itself() {
     let git = Command::new("git").args(["rev-parse", "--show-prefix", "HEAD"]).output();
     let head = git.map(|it| String::from_utf8(it.stdout).unwrap()).unwrap_or_default();
     let commit = format!("commit: {}\n", head.strip_prefix("cli/\n").unwrap_or("unknown").trim());
-    for line in [&commit, "formats: icechunk, netcdf, tet, tiledb, zarr\n", "DataFusion: 55.", "target: "] {
+    for line in
+        [&commit, "formats: icechunk, netcdf, tet, tiledb, zarr\n", "DataFusion: 55.", "target: "]
+    {
         assert!(long.contains(line), "{line}: {long}");
     }
     let help = run(&["--help"]);
