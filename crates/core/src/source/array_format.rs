@@ -405,7 +405,7 @@ impl dyn ArrayGroup + '_ {
         self.chosen_columns_of(options.dataset(), options).await
     }
 
-    /// As [`Self::chosen_columns`], with another `dataset` than that of the options.
+    /// As `chosen_columns`, with another `dataset` than that of the options.
     pub async fn chosen_columns_of(
         &self,
         dataset: Option<&str>,
