@@ -193,7 +193,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a', dataset => 'a')
         Error during planning: read_tiledb: the dataset is given twice
     SELECT * FROM read_tiledb('tests/data')
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, monthly, parity.tet, singles, text, tiledb, upstream
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds calendars, foreign, icechunk, monthly, parity.tet, references, singles, text, tiledb, upstream and 1 more
     SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)
         Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, stack, union_by_name, overlap, skip_unreadable, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, text_encoding, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])
@@ -211,7 +211,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tet('tests/data/tiledb')
         Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 65 more
     SELECT * FROM read_tet('tests/data')
-        Error during planning: tests/data: this folder is not a .tet.d package: it has no PROTOCOL; it holds calendars, foreign, monthly, parity.tet, singles, text, tiledb, upstream
+        Error during planning: tests/data: this folder is not a .tet.d package: it has no PROTOCOL; it holds calendars, foreign, icechunk, monthly, parity.tet, references, singles, text, tiledb, upstream and 1 more
     a schema
         Error during planning: tests/data/tiledb/stations: a schema holds every dataset of its file, package or group; option 'dataset' ('t') does not apply
     an opened file
