@@ -113,16 +113,28 @@ impl TargetPlace {
     /// Fails if the folder above is an array of the same format, whose metadata lists this one. `marks` are the objects by which readers
     /// find it.
     pub(super) async fn check_no_store_above(&self, marks: &[&str]) -> Result<()> {
-        let Ok((above, _)) = self.above() else { return Ok(()) };
-        let entries = above.list("").await.unwrap_or_default();
-        match entries.iter().find(|it| it.size.is_some() && marks.contains(&it.name.as_str())) {
-            None => Ok(()),
-            Some(mark) => exec_err!(
-                "'{}' is a group of the store above it, whose '{}' would tell of other lengths; gridfusion appends to whole stores only",
-                self.name,
-                mark.name
-            ),
+        let mut above: Vec<_> = self.path.parts().collect();
+        if above.pop().is_none() {
+            return Ok(());
         }
+        for mark in marks {
+            let object = Path::from_iter(above.iter().cloned().chain([PathPart::from(*mark)]));
+            match self.store.head(&object).await {
+                // Credentials for one store may not see what is beside it.
+                Err(
+                    object_store::Error::NotFound { .. }
+                    | object_store::Error::PermissionDenied { .. },
+                ) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    return exec_err!(
+                        "'{}' is a group of the store above it, whose '{mark}' would tell of other lengths; gridfusion appends to whole stores only",
+                        self.name
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the folder whose name has another ending.
