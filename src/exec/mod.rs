@@ -97,6 +97,7 @@ pub(crate) use waiting::wait;
 pub use window::{GridWindowExec, WindowPart};
 #[cfg(feature = "codec")]
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
+pub(crate) use write::finds_arrays_by_name;
 pub use write::{
     AfterWrite, ArrayFormatFactory, CsvFormatter, JsonValues, NewArrayPlan, ParquetTypesRule,
     append_plan, is_taken_for_rows, parquet_type, writes_array,

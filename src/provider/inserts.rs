@@ -19,7 +19,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::declared_table::DeclaredTable;
 use super::opener::ArrayOpener;
 use super::table::GridTable;
-use crate::exec::{AfterWrite, append_plan};
+use crate::array::{ColumnSource, GridArray};
+use crate::exec::{AfterWrite, append_plan, finds_arrays_by_name};
+use crate::options::{ArrayOptions, OptionValue};
 
 /// Returns the plan that appends rows to the store of a table, and opens the table again. `op` tells what becomes of cells that are there.
 ///
@@ -37,13 +39,33 @@ pub(super) async fn insert_plan(
             "INSERT INTO a table of several files, or of an array that a program opened; rows go into one store"
         );
     };
-    if table.origin().is_some_and(|it| it.options.get("group").is_some()) {
+    if finds_arrays_by_name(&place.format)
+        && let Some(origin) = table.origin()
+    {
+        check_names(&origin.options, &table.array())?;
+    }
+    let after = Arc::new(OpenedAgain(table.clone()));
+    append_plan(input, session, &place.location, &place.format, op, after).await
+}
+
+/// Fails unless the columns of a table are the arrays of these names in the root of its store. Those of a group may have the same
+/// names.
+fn check_names(options: &ArrayOptions, array: &GridArray) -> Result<()> {
+    if options.get("group").is_some() {
         return not_impl_err!(
             "INSERT INTO a table of a group; rows go into the arrays of a whole store"
         );
     }
-    let after = Arc::new(OpenedAgain(table.clone()));
-    append_plan(input, session, &place.location, &place.format, op, after).await
+    let Some(dataset) = options.get("dataset").map(OptionValue::to_string) else { return Ok(()) };
+    let columns = array.columns().iter().zip(array.schema().fields());
+    let variables = columns.filter(|(source, _)| matches!(source, ColumnSource::Value(_)));
+    let variables: Vec<&str> = variables.map(|(_, field)| field.name().as_str()).collect();
+    match dataset.split(',').all(|name| variables.contains(&name.trim())) {
+        true => Ok(()),
+        false => not_impl_err!(
+            "INSERT INTO a table of the dataset '{dataset}'; rows go into the arrays of a whole store, by the names of their columns"
+        ),
+    }
 }
 
 /// A table that is opened again after rows are appended.

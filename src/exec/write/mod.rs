@@ -17,10 +17,10 @@ mod text_rule;
 mod text_sink;
 mod times;
 
-pub(crate) use array::copy_arrays;
 pub use array::{
     AfterWrite, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows, writes_array,
 };
+pub(crate) use array::{copy_arrays, finds_arrays_by_name};
 pub use csv::CsvFormatter;
 pub(crate) use in_order::read_in_order;
 pub use json_values::JsonValues;

@@ -42,33 +42,6 @@ fn rows(factor: u32) -> String {
     )
 }
 
-/// A group of a store is listed in the metadata above it.
-#[tokio::test]
-async fn groups_of_stores_are_left_alone() {
-    let case = Case::new();
-    case.copy(&rows(1), "x.zarr", "'dimensions' 'x, y'").await.unwrap();
-    let to = case.at("x.zarr/inner");
-    let inner = format!(
-        "COPY ({}) TO '{}' STORED AS ZARR OPTIONS ('dimensions' 'x, y')",
-        rows(1),
-        to.display()
-    );
-    query(&case.ctx, &inner).await.unwrap();
-    let more = format!("{} WHERE x = 1", rows(1)).replace("SELECT x, y", "SELECT x + 99 AS x, y");
-    let to = case.at("x.zarr/inner");
-    let sql =
-        format!("COPY ({more}) TO '{}' STORED AS ZARR OPTIONS ('mode' 'append')", to.display());
-    let error = query(&case.ctx, &sql).await.unwrap_err().to_string();
-    assert!(error.contains("is a group of the store above it"), "{error}");
-    let table = format!(
-        "CREATE EXTERNAL TABLE t STORED AS ZARR LOCATION '{}' OPTIONS ('group' 'inner')",
-        case.at("x.zarr").display()
-    );
-    query(&case.ctx, &table).await.unwrap();
-    let error = query(&case.ctx, "INSERT INTO t VALUES (99, 1, 2)").await.unwrap_err().to_string();
-    assert!(error.contains("a table of a group"), "{error}");
-}
-
 #[tokio::test]
 async fn chunks_are_written_in_blosc() {
     let case = Case::new();

@@ -183,3 +183,77 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     assert!(error.contains("because \"week\" has this dimension"), "{error}");
     assert!(files(&at) == before);
 }
+
+const GRID: &str = "SELECT x, y, CAST(x * y AS REAL) AS v FROM unnest(range(0, 30)) AS a(x), unnest(range(0, 20)) AS b(y)";
+
+/// Makes a store with a group `inner`. Neither lists its arrays, so readers find the group.
+async fn with_group(case: &Case) {
+    let sql = GRID.replace(" AS v", " AS value, CAST(x AS REAL) AS v");
+    for name in ["x.zarr", "x.zarr/inner"] {
+        case.copy(&sql, name, "'dimensions' 'x, y'").await.unwrap();
+        let document = case.at(name).join("zarr.json");
+        let read = fs::read(&document).unwrap();
+        let mut metadata: serde_json::Value = serde_json::from_slice(&read).unwrap();
+        metadata.as_object_mut().unwrap().remove("consolidated_metadata");
+        fs::write(&document, metadata.to_string()).unwrap();
+    }
+}
+
+/// Makes a table of the store in `x.zarr`.
+async fn table_of(case: &Case, name: &str, option: &str) {
+    let at = case.at("x.zarr");
+    let at = at.display();
+    let sql =
+        format!("CREATE EXTERNAL TABLE {name} STORED AS ZARR LOCATION '{at}' OPTIONS ({option})");
+    query(&case.ctx, &sql).await.unwrap();
+}
+
+/// A group of a store is listed in the metadata above it.
+#[tokio::test]
+async fn groups_of_stores_are_left_alone() {
+    let case = Case::new(reducing(2, 64)).await;
+    with_group(&case).await;
+    let before = files(&case.at("x.zarr"));
+    let more = "SELECT x + 99 AS x, y, value, v FROM g WHERE x = 1";
+    table_of(&case, "g", "group 'inner'").await;
+    let error = case.copy(more, "x.zarr/inner", "'mode' 'append'").await.unwrap_err();
+    assert!(error.contains("is a group of the store above it"), "{error}");
+    let error = query(&case.ctx, &format!("INSERT INTO g {more}")).await.unwrap_err().to_string();
+    assert!(error.contains("a table of a group"), "{error}");
+    assert!(files(&case.at("x.zarr")) == before);
+}
+
+/// Rows for the columns of a group, or of one variable, would find arrays of the root that have these names.
+#[tokio::test]
+async fn rows_for_a_dataset_that_is_no_column_are_refused() {
+    let case = Case::new(reducing(2, 64)).await;
+    with_group(&case).await;
+    let before = files(&case.at("x.zarr"));
+    let update =
+        "MERGE INTO t0 USING (VALUES (2)) s(x) ON t0.x = s.x WHEN MATCHED THEN UPDATE SET v = 0";
+    let datasets = ["inner", "inner/v", "inner/value", "v", "inner/v, inner/value"];
+    for (at, dataset) in datasets.into_iter().enumerate() {
+        let table = format!("t{at}");
+        table_of(&case, &table, &format!("dataset '{dataset}'")).await;
+        let columns = rows_from(&case.ctx, &format!("SELECT * FROM {table} LIMIT 1")).await;
+        let row = vec!["1"; columns[0].len()].join(", ");
+        for sql in [&format!("REPLACE INTO {table} VALUES ({row})"), update] {
+            let error = query(&case.ctx, sql).await.unwrap_err().to_string();
+            assert!(error.contains("INSERT INTO a table of the dataset"), "{sql}\n{error}");
+        }
+    }
+    assert!(files(&case.at("x.zarr")) == before);
+}
+
+/// Several variables, and one whose column has its name, are arrays of the root.
+#[tokio::test]
+async fn rows_for_datasets_that_are_columns_are_written() {
+    let case = Case::new(reducing(2, 64)).await;
+    with_group(&case).await;
+    table_of(&case, "two", "dataset 'v, value'").await;
+    table_of(&case, "one", "dataset 'value'").await;
+    query(&case.ctx, "REPLACE INTO two (x, y, v, value) VALUES (1, 1, 50, 60)").await.unwrap();
+    query(&case.ctx, "REPLACE INTO one (x, y, value) VALUES (1, 2, 70)").await.unwrap();
+    let sum = "SELECT sum(value) FROM one WHERE x = 1 AND y IN (1, 2)";
+    assert_eq!(rows_from(&case.ctx, sum).await, [["130.0"]]);
+}

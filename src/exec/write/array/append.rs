@@ -60,6 +60,11 @@ pub async fn append_plan(
     format.create_writer_physical_plan(input, session, config, None).await
 }
 
+/// Whether rows that are appended to this format find the arrays of a store by the names of their columns.
+pub fn finds_arrays_by_name(format: &str) -> bool {
+    targets().iter().any(|it| it.name() == format && it.finds_arrays_by_name())
+}
+
 fn sink_config(location: &str, format: &str, schema: SchemaRef) -> Result<FileSinkConfig> {
     let url = ListingTableUrl::parse(location)?;
     Ok(FileSinkConfig {

@@ -36,6 +36,11 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         &[]
     }
 
+    /// Whether each variable is an array of a store, which rows find by the name of their column.
+    fn finds_arrays_by_name(&self) -> bool {
+        false
+    }
+
     /// The modes that the format has for an array that is there already.
     fn modes(&self) -> &'static [WriteMode];
 

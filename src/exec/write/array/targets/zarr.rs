@@ -35,6 +35,10 @@ impl TargetFormat for ZarrTarget {
         &[WriteMode::Create, WriteMode::Append, WriteMode::Overwrite]
     }
 
+    fn finds_arrays_by_name(&self) -> bool {
+        true
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["zarr.json", ".zmetadata", ".zgroup", ".zarray"]
     }
