@@ -30,7 +30,7 @@ pub enum Foreign {
     Compressed,
     /// The tables of one variable, in a folder of references in Parquet.
     ParquetReferences,
-    /// A repository of Icechunk.
+    /// A repository of Icechunk, if gridfusion was built without the feature `zarr`.
     Icechunk,
 }
 
@@ -89,8 +89,11 @@ impl Foreign {
 
     /// Whether gridfusion was built with the feature that reads the format.
     fn is_read(self) -> bool {
-        (self == Self::Hdf5 && cfg!(feature = "hdf5"))
-            || (self == Self::Zarr && cfg!(feature = "zarr"))
+        match self {
+            Self::Hdf5 => cfg!(feature = "hdf5"),
+            Self::Zarr | Self::Icechunk => cfg!(feature = "zarr"),
+            _ => false,
+        }
     }
 
     /// Recognises a folder by its entries.
@@ -104,7 +107,7 @@ impl Foreign {
         }
         let has_folder = |name: &str| entries.iter().any(|it| it.size.is_none() && it.name == name);
         if has_folder("manifests") && (has_folder("snapshots") || has_folder("transactions")) {
-            return Some(Self::Icechunk);
+            return Some(Self::Icechunk).filter(|it| !it.is_read());
         }
         let of_zarr = |entry: &Entry| entry.size.is_some() && OF_ZARR.contains(&&*entry.name);
         let is_zarr = entries.iter().any(of_zarr);
@@ -130,14 +133,14 @@ impl Foreign {
             Self::Json => "a JSON file",
             Self::Compressed => "a compressed file or an archive",
             Self::ParquetReferences => "a part of a folder of references in Parquet (refs.0.parq)",
-            Self::Icechunk => "a repository of Icechunk",
+            Self::Icechunk => "an Icechunk repository",
         }
     }
 
     /// Returns the advice for a user who has such a file.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Hdf5 | Self::Zarr => FEATURE,
+            Self::Hdf5 | Self::Zarr | Self::Icechunk => FEATURE,
             Self::Numpy => "save it as a Zarr store or a NetCDF file with xarray",
             Self::Grib => "convert it to NetCDF with xarray and cfgrib",
             Self::Tiff => "convert it to NetCDF with xarray and rioxarray",
@@ -146,7 +149,6 @@ impl Foreign {
             }
             Self::Compressed => "unpack it first",
             Self::ParquetReferences => "name the folder above it, which holds .zmetadata",
-            Self::Icechunk => "save a snapshot as a Zarr store with xarray",
         }
     }
 
@@ -207,9 +209,10 @@ mod tests {
         assert_eq!(Foreign::from_folder(&[]), None);
         let references = [entry("refs.0.parq", Some(9)), entry("refs.1.parq", Some(9))];
         assert_eq!(Foreign::from_folder(&references), Some(Foreign::ParquetReferences));
+        let of_icechunk = (!cfg!(feature = "zarr")).then_some(Foreign::Icechunk);
         for other in ["snapshots", "transactions"] {
             let half = [entry("manifests", None), entry(other, None)];
-            assert_eq!(Foreign::from_folder(&half), Some(Foreign::Icechunk));
+            assert_eq!(Foreign::from_folder(&half), of_icechunk);
         }
         assert_eq!(Foreign::from_folder(&[entry("snapshots", None)]), None);
     }
