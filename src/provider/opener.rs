@@ -154,11 +154,7 @@ impl ArrayOpener {
             Places::Many(places) => places,
             // A new dimension needs the steps of a table of many, even for one file.
             Places::One(place) if chosen.stack()?.is_some() => vec![place],
-            Places::One(_) => {
-                let arrays = self.formats.table(&chosen.format, &first, &chosen.options).await?;
-                let origin = origin.pinned(arrays.pinned_options());
-                return Ok(ArrayTable::from_place(arrays, &chosen.mosaic())?.with_origin(origin));
-            }
+            Places::One(_) => return self.one(&first, &chosen, origin).await,
         };
         let each = match named {
             Some(_) => vec![chosen; places.len()],
@@ -200,10 +196,16 @@ impl ArrayOpener {
         Err(error)
     }
 
-    /// Opens the arrays of one place as a table.
-    pub(super) async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
+    /// Opens the arrays of one place as a table of this origin, which from then on names what was opened.
+    pub(super) async fn one(
+        &self,
+        place: &Place,
+        chosen: &Chosen,
+        origin: TableOrigin,
+    ) -> Result<ArrayTable> {
         let arrays = self.formats.table(&chosen.format, place, &chosen.options).await?;
-        ArrayTable::from_place(arrays, &chosen.mosaic())
+        let origin = origin.pinned(arrays.pinned_options());
+        Ok(ArrayTable::from_place(arrays, &chosen.mosaic())?.with_origin(origin))
     }
 
     /// Chooses the format of each place without I/O: the one that its name shows, or that of the `first` place.

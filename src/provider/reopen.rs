@@ -24,14 +24,12 @@ impl ArrayOpener {
             return Ok(ArrayTable::side_by_side(&joined)?.with_origin(origin.clone()));
         }
         let (places, each) = self.chosen_again(origin).await?;
-        let table = match (origin.is_many, places.as_slice(), each.as_slice()) {
-            (false, [place], [chosen]) => self.one(&self.place(place)?, chosen).await?,
-            _ => {
-                let name = origin.locations.name();
-                self.combined(name, &places, &each, Unreadable::Refused).await?.table
-            }
-        };
-        Ok(table.with_origin(origin.clone()))
+        if let (false, [place], [chosen]) = (origin.is_many, places.as_slice(), each.as_slice()) {
+            return self.one(&self.place(place)?, chosen, origin.clone()).await;
+        }
+        let name = origin.locations.name();
+        let combined = self.combined(name, &places, &each, Unreadable::Refused).await?;
+        Ok(combined.table.with_origin(origin.clone()))
     }
 
     /// Returns the places of a table, and the formats and options that they were opened with.
