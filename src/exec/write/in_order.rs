@@ -57,13 +57,10 @@ impl InOrderExec {
             return LEAST_BATCHES;
         }
         let schema = self.schema();
-        // Values may have any length.
-        if schema.fields().iter().any(|it| it.data_type().primitive_width().is_none()) {
-            return LEAST_BATCHES;
-        }
-        let widths =
-            schema.fields().iter().map(|it| it.data_type().primitive_width().unwrap_or_default());
-        let batch = widths.sum::<usize>() * context.session_config().batch_size();
+        let widths = schema.fields().iter().map(|it| it.data_type().primitive_width());
+        // Other values may have any length.
+        let Some(width) = widths.sum::<Option<usize>>() else { return LEAST_BATCHES };
+        let batch = width * context.session_config().batch_size();
         let partitions = self.input.output_partitioning().partition_count();
         (WAITING_BYTES / (batch * partitions).max(1)).max(LEAST_BATCHES)
     }
