@@ -28,8 +28,10 @@ pub struct LocateZarr {
     chunks: Vec<Vec<u64>>,
     /// Where objects are that are not under their own names.
     places: Option<Arc<dyn ObjectPlaces>>,
-    /// The tables of places that were read, by where they are. `places` may forget them meanwhile.
-    tables: HashMap<Location, Arc<dyn PlaceTable>>,
+    /// The tables with the places of each object, if `places` is there.
+    tables: HashMap<Vec<u64>, Vec<KnownTable>>,
+    /// Tables that were read, by where they are. `places` may forget them meanwhile.
+    read: HashMap<Location, Arc<dyn PlaceTable>>,
     /// The indexes of the chunks' shards; `None` for an absent shard. The array may forget them meanwhile.
     indexes: HashMap<Vec<u64>, Option<Arc<ShardIndex>>>,
     requested: Requested,
@@ -48,8 +50,8 @@ enum Requested {
 impl LocateZarr {
     /// Makes a machine for the chunks at these coordinates, one per axis.
     pub fn new(array: Arc<ZarrArray>, chunks: Vec<Vec<u64>>) -> Self {
-        let (tables, indexes) = (HashMap::new(), HashMap::new());
-        Self { array, chunks, places: None, tables, indexes, requested: Requested::Nothing }
+        let (tables, read, indexes) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { array, chunks, places: None, tables, read, indexes, requested: Requested::Nothing }
     }
 
     /// Finds objects where `places` has them.
@@ -66,16 +68,23 @@ impl LocateZarr {
         }
     }
 
-    /// Returns the locations of tables that must be read before the objects are found.
-    fn unknown_tables(&self) -> Result<Vec<Location>> {
+    /// Finds the tables of all objects. Returns the locations of those that must be read first.
+    fn unknown_tables(&mut self) -> Result<Vec<Location>> {
         let Some(places) = &self.places else { return Ok(vec![]) };
         let mut unknown = HashSet::new();
         for chunk in &self.chunks {
-            for table in places.tables(&self.array, &self.object_of(chunk))? {
+            let object = self.object_of(chunk);
+            // Chunks of a shard are in one object.
+            if self.tables.contains_key(&object) {
+                continue;
+            }
+            let tables = places.tables(&self.array, &object)?;
+            for table in &tables {
                 if let KnownTable::At(at) = table {
-                    unknown.insert(at);
+                    unknown.insert(at.clone());
                 }
             }
+            self.tables.insert(object, tables);
         }
         let mut unknown: Vec<Location> = unknown.into_iter().collect();
         unknown.sort_unstable_by(|a, b| (&a.object, a.start()).cmp(&(&b.object, b.start())));
@@ -87,24 +96,25 @@ impl LocateZarr {
         let places = self.places.as_ref().ok_or_else(|| Error::internal("tables of no store"))?;
         for (at, bytes) in requested.into_iter().zip(replies.into_bytes()) {
             let table = places.parse(&at, bytes).map_err(|error| error.in_file(&at.object))?;
-            self.tables.insert(at, table);
+            self.read.insert(at, table);
         }
         Ok(())
     }
 
     /// Returns the place of an object; `None` if it is known to be absent.
     fn place(&self, object: &[u64]) -> Result<Option<ObjectPlace>> {
-        let Some(places) = &self.places else {
+        if self.places.is_none() {
             let at = Location::new(self.array.object(object), ByteRange::Whole);
             return Ok(Some(ObjectPlace::At(at)));
-        };
-        for table in places.tables(&self.array, object)? {
+        }
+        let tables = self.tables.get(object);
+        for table in tables.ok_or_else(|| Error::internal("an object that was not looked up"))? {
             let table = match table {
                 KnownTable::Here(table) => table,
-                KnownTable::At(at) => match self.tables.get(&at) {
-                    Some(table) => Arc::clone(table),
-                    None => return Err(Error::internal("a table of places that was not read")),
-                },
+                KnownTable::At(at) => {
+                    let read = self.read.get(at);
+                    read.ok_or_else(|| Error::internal("a table of places that was not read"))?
+                }
             };
             if let Some(place) = table.place(&self.array, object)? {
                 return Ok(Some(place));

@@ -44,6 +44,10 @@ impl ZipPlaces {
         Some((number, self.directory.member(number)?))
     }
 
+    fn packed(&self, number: u32) -> PackedMember {
+        PackedMember { directory: Arc::clone(&self.directory), number }
+    }
+
     /// Whether the place of the data must be known before chunks of the array are read.
     fn needs_header(&self, array: &ZarrArray, member: &Member) -> bool {
         let is_cut = array.shard_shape().is_some() || (self.reads_headers && array.is_raw());
@@ -53,12 +57,12 @@ impl ZipPlaces {
 
 impl ObjectPlaces for ZipPlaces {
     fn tables(&self, array: &ZarrArray, object: &[u64]) -> Result<Vec<KnownTable>> {
-        let Some((_, member)) = self.member_of(array, object) else { return Ok(vec![]) };
+        let Some((number, member)) = self.member_of(array, object) else { return Ok(vec![]) };
         let readable = member.check_readable();
         readable.map_err(|error| error.about(&self.directory.shown(member)))?;
         Ok(vec![match self.needs_header(array, member) {
             true => KnownTable::At(Location::new("", member.header_span())),
-            false => KnownTable::Here(Arc::new(self.clone())),
+            false => KnownTable::Here(Arc::new(self.packed(number))),
         }])
     }
 
@@ -68,26 +72,12 @@ impl ObjectPlaces for ZipPlaces {
         let (number, member) = member.ok_or_else(|| Error::internal("a header of no member"))?;
         let len = self.directory.header_len(member, &bytes)?;
         self.directory.note_data(number, member.header + len);
-        Ok(Arc::new(self.clone()))
+        Ok(Arc::new(self.packed(number)))
     }
 }
 
-impl PlaceTable for ZipPlaces {
-    fn place(&self, array: &ZarrArray, object: &[u64]) -> Result<Option<ObjectPlace>> {
-        let Some((number, member)) = self.member_of(array, object) else { return Ok(None) };
-        let data = member.data.load(Ordering::Relaxed);
-        if data > 0 {
-            let range = data..data + member.stored_len();
-            return Ok(Some(ObjectPlace::At(Location::new("", range))));
-        }
-        let packing = Arc::new(PackedMember { directory: Arc::clone(&self.directory), number });
-        let at = Location::new("", member.span());
-        Ok(Some(ObjectPlace::Packed(PackedObject::new(at, packing))))
-    }
-}
-
-/// A member in its span.
-#[derive(Debug)]
+/// A member in its span, which is the place of one object.
+#[derive(Debug, Clone)]
 struct PackedMember {
     directory: Arc<ZipDirectory>,
     number: u32,
@@ -97,6 +87,19 @@ impl PackedMember {
     fn member(&self) -> Result<&Member> {
         let member = self.directory.member(self.number);
         member.ok_or_else(|| Error::internal("a member that does not exist"))
+    }
+}
+
+impl PlaceTable for PackedMember {
+    fn place(&self, _: &ZarrArray, _: &[u64]) -> Result<Option<ObjectPlace>> {
+        let member = self.member()?;
+        let data = member.data.load(Ordering::Relaxed);
+        if data > 0 {
+            let range = data..data + member.stored_len();
+            return Ok(Some(ObjectPlace::At(Location::new("", range))));
+        }
+        let at = Location::new("", member.span());
+        Ok(Some(ObjectPlace::Packed(PackedObject::new(at, Arc::new(self.clone())))))
     }
 }
 
