@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::reader::IcechunkReader;
 use crate::bytes::icechunk::{ListedChunk, ListedManifest};
 use gridfusion_cf::conventions::VariableStore;
+use gridfusion_core::format::Entry;
 use gridfusion_core::{Error, Result};
 
 /// The lengths of the objects in the folder `chunks`, by their names.
@@ -82,13 +83,13 @@ async fn sizes(reader: &IcechunkReader) -> Result<Option<&Sizes>> {
     }
     let listed = match reader.objects().list(vec!["chunks".to_owned()]).await {
         Ok(listed) => Some(listed),
-        Err(error) if reader.objects().is_remote() => {
+        Err(error) if reader.is_remote => {
             log::debug!("cannot be listed: {error}");
             None
         }
         Err(error) => return Err(error),
     };
-    let entries = |listed: Vec<Vec<gridfusion_core::format::Entry>>| -> Sizes {
+    let entries = |listed: Vec<Vec<Entry>>| -> Sizes {
         listed.into_iter().flatten().filter_map(|it| Some((it.name, it.size?))).collect()
     };
     Ok(reader.sizes.get_or_init(|| listed.map(entries)).as_ref())

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::check::{Sizes, check_variable};
 use super::folder::IcechunkFolder;
 use crate::bytes::icechunk::{
-    IcechunkStore, KnownReferences, ListReferences, ListedManifest, OpenIcechunk, OpenedIcechunk,
-    ReadHistory, SnapshotFacts, VersionChoice,
+    IcechunkStore, KnownReferences, ListReferences, ListedManifest, ObjectId, OpenIcechunk,
+    OpenedIcechunk, ReadHistory, SnapshotFacts, VersionChoice,
 };
 use crate::store::codec;
 use arrow::temporal_conversions::timestamp_us_to_datetime;
@@ -27,7 +27,7 @@ pub(super) struct IcechunkReader {
     objects: Arc<Objects>,
     documents: Documents,
     /// Whether the repository itself is in an object store.
-    is_remote: bool,
+    pub(super) is_remote: bool,
     /// The lengths of the objects with chunks, once they were listed.
     pub(super) sizes: OnceLock<Option<Sizes>>,
 }
@@ -151,10 +151,7 @@ impl IcechunkReader {
     ///
     /// # Errors
     /// As [`IcechunkReader::open`].
-    pub(super) async fn facts_of(
-        &self,
-        id: crate::bytes::icechunk::ObjectId,
-    ) -> Result<SnapshotFacts> {
+    pub(super) async fn facts_of(&self, id: ObjectId) -> Result<SnapshotFacts> {
         if let Some(facts) = self.store.facts_of(&id) {
             return Ok(facts.clone());
         }
