@@ -1,19 +1,17 @@
 //! Rows that are appended to stores with and without consolidated metadata: programs that fail, are killed, or meet others.
 
+mod blosc;
+mod failing;
+
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use async_trait::async_trait;
-use bytes::Bytes;
 use futures::TryStreamExt;
-use gridfusion_core::format::codecs::{BloscCompressor, BloscShuffle};
-use gridfusion_core::io::{ExistingObject, FolderLock, LocalFolder, Upload, WritableFolder};
+use gridfusion_core::io::{LocalFolder, WritableFolder};
 use gridfusion_core::tile::{Objects, WriteSession, write_all};
 use gridfusion_core::write::{
     AppendTarget, ArrayWriter, ExistingCells, NewArray, NewChunk, NewDimension, NewVariable,
@@ -22,79 +20,8 @@ use gridfusion_core::write::{
 use gridfusion_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrTarget, ZarrWriter, open};
-
-/// A folder of which one call fails that changes an object.
-#[derive(Debug)]
-struct Failing {
-    inner: LocalFolder,
-    calls: AtomicUsize,
-    /// The call that fails, counted from 0, and all after it if the program is killed.
-    fails: usize,
-    is_killed: bool,
-    /// Whether the first failing call has its effect.
-    has_effect: bool,
-}
-
-impl Failing {
-    fn new(path: &Path, fails: usize, is_killed: bool, has_effect: bool) -> Self {
-        let inner = LocalFolder::open(path, false).unwrap();
-        Self { inner, calls: AtomicUsize::new(0), fails, is_killed, has_effect }
-    }
-
-    async fn call<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        let number = self.calls.fetch_add(1, Ordering::SeqCst);
-        let fails = number == self.fails || self.is_killed && number > self.fails;
-        if fails && !(self.has_effect && number == self.fails) {
-            return Err(broken());
-        }
-        let done = call.await;
-        if fails { Err(broken()) } else { done }
-    }
-}
-
-fn broken() -> Error {
-    Error::io("the folder is broken", std::io::Error::other("broken"))
-}
-
-#[async_trait]
-impl WritableFolder for Failing {
-    fn name(&self) -> &str {
-        WritableFolder::name(&self.inner)
-    }
-
-    async fn put(&self, path: &str, bytes: Bytes, existing: ExistingObject) -> Result<()> {
-        self.call(self.inner.put(path, bytes, existing)).await
-    }
-
-    async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
-        self.inner.begin(path).await
-    }
-
-    async fn update(&self, path: &str, bytes: Bytes, old: &Bytes) -> Result<()> {
-        self.call(self.inner.update(path, bytes, old)).await
-    }
-
-    async fn lock(&self, path: &str, note: Bytes, takes_over: bool) -> Result<FolderLock> {
-        self.inner.lock(path, note, takes_over).await
-    }
-
-    async fn unlock(&self, lock: FolderLock) -> Result<()> {
-        self.inner.unlock(lock).await
-    }
-
-    async fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.call(self.inner.rename(from, to)).await
-    }
-
-    async fn replace(&self, from: &str, to: &str) -> Result<()> {
-        self.call(self.inner.replace(from, to)).await
-    }
-
-    async fn delete(&self, path: &str) -> Result<()> {
-        self.call(self.inner.delete(path)).await
-    }
-}
+use crate::{ZarrEncoding, ZarrTarget, ZarrWriter, open};
+use failing::Failing;
 
 fn dimension(name: &str, labels: impl IntoIterator<Item = i64>) -> NewDimension {
     let labels = Arc::new(Int64Array::from_iter_values(labels));
@@ -463,71 +390,4 @@ async fn torn_metadata_that_was_consolidated_is_refused() {
     fs::write(path.join(".gridfusion-append"), journal.to_string()).unwrap();
     let error = append(path, &[5], None).await.unwrap_err();
     assert!(error.to_string().contains("was consolidated after"), "{error}");
-}
-
-/// Stores in Blosc, with the settings of other programs, become longer in the same ones.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stores_in_blosc_become_longer() {
-    let folder = tempfile::tempdir().unwrap();
-    for (number, change) in [
-        json!({}),
-        json!({"cname": "lz4hc", "clevel": 9, "shuffle": "bitshuffle"}),
-        json!({"cname": "zlib", "blocksize": 4096}),
-        json!({"cname": "zstd", "typesize": 2, "shuffle": "noshuffle"}),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let path = &folder.path().join(format!("{number}.zarr"));
-        let blosc = ZarrBlosc::new(BloscCompressor::Lz4, 5).with_shuffle(BloscShuffle::Bytes);
-        let compressor = Some(ZarrCompressor::Blosc(blosc));
-        make(path, ZarrEncoding { compressor, ..ZarrEncoding::default() }, false).await;
-        for array in ["v", "w", "x", "y"] {
-            let mut own = document(path, array);
-            for (name, value) in change.as_object().unwrap() {
-                own["codecs"][1]["configuration"][name] = value.clone();
-            }
-            fs::write(path.join(array).join("zarr.json"), own.to_string()).unwrap();
-        }
-        append(path, &[3, 4], None).await.unwrap();
-        assert_eq!(read(path).await.unwrap(), rows(&upto(5), &Y, |_| 0), "{change}");
-    }
-    for change in [json!({"cname": "blosclz"}), json!({"clevel": 10}), json!({"typesize": 0})] {
-        let path = &folder.path().join("0.zarr");
-        let before = document(path, "v");
-        let mut own = before.clone();
-        for (name, value) in change.as_object().unwrap() {
-            own["codecs"][1]["configuration"][name] = value.clone();
-        }
-        fs::write(path.join("v/zarr.json"), own.to_string()).unwrap();
-        let error = append(path, &[5], None).await.unwrap_err();
-        assert!(error.to_string().contains("writing cells in the codec"), "{change}: {error}");
-        fs::write(path.join("v/zarr.json"), before.to_string()).unwrap();
-    }
-}
-
-/// Stores of zarr-python in Blosc and without consolidated metadata, and one of our own: zarr-python and xarray read the appended rows.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs GRIDFUSION_READERS_PYTHON: a Python with zarr and xarray"]
-async fn zarr_python_reads_what_is_appended() {
-    let folder = tempfile::tempdir().unwrap();
-    let python = |word: &str| {
-        let script =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/foreign/append_blosc.py");
-        let python = std::env::var("GRIDFUSION_READERS_PYTHON").unwrap();
-        let outcome =
-            Command::new(python).arg(script).arg(word).arg(folder.path()).output().unwrap();
-        let parts = [&outcome.stdout, &outcome.stderr].map(|it| String::from_utf8_lossy(it));
-        assert!(outcome.status.success(), "{}{}", parts[0], parts[1]);
-        parts[0].clone().into_owned()
-    };
-    python("make");
-    let compressor = Some(ZarrCompressor::Blosc(ZarrBlosc::new(BloscCompressor::Zstd, 5)));
-    let new = folder.path().join("new.zarr");
-    make(&new, ZarrEncoding { compressor, ..ZarrEncoding::default() }, false).await;
-    for store in fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()) {
-        append(&store, &[3, 4], None).await.unwrap();
-        append(&store, &[5, 6], None).await.unwrap();
-    }
-    assert!(python("check").contains("7 stores"));
 }

@@ -25,6 +25,15 @@ async fn read_all(location: &str) -> Result<Vec<(String, Vec<Value>)>> {
     }
 }
 
+/// Copies a repository. Returns the folder around the copy, the copy, and its cells.
+async fn copied(spec: &str) -> (tempfile::TempDir, PathBuf, Vec<(String, Vec<Value>)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("x.icechunk");
+    crate::tests::copy(Path::new(&repository(spec)), &copy);
+    let cells = read_all(copy.to_str().unwrap()).await.unwrap();
+    (folder, copy, cells)
+}
+
 /// The files of a folder and the folders in it that the branch `main` needs.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![];
@@ -43,11 +52,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[tokio::test]
 async fn damaged_metadata_is_an_error_or_changes_nothing() {
     for spec in ["spec1", "spec2"] {
-        let temporary = tempfile::tempdir().unwrap();
-        let copy = temporary.path().join("x.icechunk");
-        crate::tests::copy(Path::new(&repository(spec)), &copy);
+        let (_folder, copy, right) = copied(spec).await;
         let location = copy.to_str().unwrap();
-        let right = read_all(location).await.unwrap();
         for path in files(&copy) {
             let bytes = std::fs::read(&path).unwrap();
             for len in (0..bytes.len()).step_by(stride(29)) {
@@ -138,11 +144,8 @@ fn flipped_bits_never_panic() {
 #[tokio::test]
 async fn flipped_bits_of_stored_objects_rarely_change_cells() {
     for spec in ["spec1", "spec2"] {
-        let temporary = tempfile::tempdir().unwrap();
-        let copy = temporary.path().join("x.icechunk");
-        crate::tests::copy(Path::new(&repository(spec)), &copy);
+        let (_folder, copy, right) = copied(spec).await;
         let location = copy.to_str().unwrap();
-        let right = read_all(location).await.unwrap();
         let (mut flipped, mut wrong) = (0, 0);
         for path in files(&copy) {
             let bytes = std::fs::read(&path).unwrap();
