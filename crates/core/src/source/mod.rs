@@ -12,7 +12,7 @@
 //! | `origin` | what a table was opened from |
 //! | `array_format`, `formats`, `place_format` | the traits of a format; which format a place has |
 //! | `format_options` | the options of all formats |
-//! | `opened_array` | an array of either kind, and the arrays of one table |
+//! | `opened_array`, `chosen_columns` | an array of either kind, the arrays of one table, and which these are |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
 //! | `digest` | tells versions of arrays apart |
@@ -25,6 +25,7 @@
 mod array_facts;
 mod array_format;
 pub mod axes;
+mod chosen_columns;
 mod collection;
 mod conventions;
 mod description;

@@ -21,7 +21,8 @@ use futures::stream::{self, StreamExt};
 pub use chunk_facts::{ARRAY_CHUNKS, KnownChunk, StoredFacts};
 pub use columns::{Column, FactRows, Needs};
 
-use super::array_format::{ArrayGroup, names_in};
+use super::array_format::ArrayGroup;
+use super::chosen_columns::names_in;
 use super::fact_table::FactTable;
 use super::facts::KnownAttribute;
 use super::known_dataset::KnownDataset;
