@@ -61,7 +61,7 @@ pub async fn append_plan(
 }
 
 /// Whether rows that are appended to this format find the arrays of a store by the names of their columns.
-pub fn finds_arrays_by_name(format: &str) -> bool {
+pub(crate) fn finds_arrays_by_name(format: &str) -> bool {
     targets().iter().any(|it| it.name() == format && it.finds_arrays_by_name())
 }
 

@@ -52,7 +52,8 @@ mod sink;
 mod stored_rows;
 mod targets;
 
-pub use append::{AfterWrite, NewArrayPlan, append_plan, finds_arrays_by_name};
+pub(crate) use append::finds_arrays_by_name;
+pub use append::{AfterWrite, NewArrayPlan, append_plan};
 pub(crate) use copy::copy_arrays;
 pub use format::{ArrayFormatFactory, is_taken_for_rows};
 pub use sink::writes_array;
