@@ -4,6 +4,7 @@
 //!   weighted_avg(value, weight)      cell  value                 row  weight
 //!   sum(value * area) FILTER (u > 0) cell  value                 row  area, if u > 0
 //!   avg(value), stddev(value)        cell  value                 row  1
+//!   stddev(value * part)             cell  value                 row  part
 //!   count(*)                         cell  1                     row  1
 //! ```
 //!
@@ -175,11 +176,10 @@ impl Sides<'_> {
                 let call = if name == "min" { Call::Min } else { Call::Max };
                 is_exact.then(|| (call, cell, RowTerm::default()))
             }
-            (name @ ("var" | "var_pop" | "stddev" | "stddev_pop"), [arg])
-                if self.of(arg)? == Side::Cell && self.is_double(arg) =>
-            {
+            (name @ ("var" | "var_pop" | "stddev" | "stddev_pop"), [arg]) => {
                 let (sample, root) = (!name.ends_with("_pop"), name.starts_with("stddev"));
-                Some((Call::Variance { sample, root }, self.cell(arg), RowTerm::default()))
+                let (cell, row) = self.product(arg)?;
+                Some((Call::Variance { sample, root }, cell, row))
             }
             ("sum", [arg]) if doubles => {
                 self.product(arg).map(|(cell, row)| (Call::Sum, cell, row))

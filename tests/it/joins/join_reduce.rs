@@ -86,6 +86,8 @@ fn of_both(rng: &mut StdRng) -> String {
         "avg(value - s.u)".into(),
         "stddev(value - s.w)".into(),
         "stddev(CAST(value AS DOUBLE))".into(),
+        "stddev(value * s.w)".into(),
+        "var_pop(s.w)".into(),
         format!("var_pop(value + 0.5) FILTER (WHERE s.u > {number})"),
         "weighted_avg(value - s.u, abs(s.w * 2))".into(),
         "weighted_avg(s.w, abs(value))".into(),

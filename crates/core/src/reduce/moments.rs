@@ -19,6 +19,14 @@ pub struct Moments {
 }
 
 impl Moments {
+    /// Returns the moments of some values, in two passes.
+    pub(super) fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count.max(1.0);
+        let m2 = values.iter().map(|it| (it - mean) * (it - mean)).sum();
+        Self { count: values.len() as u64, mean, m2 }
+    }
+
     /// Adds a value with Welford's update, which divides once per value. The sum of squared distances grows
     /// by the distance to the old mean times that to the new one.
     #[inline(always)]

@@ -79,7 +79,7 @@ pub struct SparseSums {
     pub mins: Vec<f64>,
     /// The greatest values, of which NaN is the greatest; empty unless wanted. Negative infinity without a value.
     pub maxs: Vec<f64>,
-    /// The means and spreads of values, without weights; empty unless wanted.
+    /// The means and spreads of value × weight; empty unless wanted.
     pub spreads: Vec<Moments>,
 }
 
@@ -230,9 +230,13 @@ impl SparseRows {
     pub fn add_ones(&self, lanes: &[usize], sums: &mut SparseSums) {
         let mut start = 0;
         for run in &self.runs {
-            let count = (run.end - start) as u64;
+            let weights = &self.weights[start..run.end];
             for lane in lanes {
-                sums.add(run.place + lane, count, run.weights, run.weights);
+                sums.add(run.place + lane, weights.len() as u64, run.weights, run.weights);
+            }
+            if !sums.spreads.is_empty() {
+                let spread = Moments::of(weights);
+                lanes.iter().for_each(|lane| sums.spreads[run.place + lane].merge(spread));
             }
             start = run.end;
         }
@@ -279,7 +283,7 @@ fn add_values<const WIDTH: usize, const ALL_KNOWN: bool>(
     }
 }
 
-/// Adds the means and spreads of cells. A run takes two passes, so large means cost no digits of small spreads.
+/// Adds the means and spreads of products. A run takes two passes, so large means cost no digits of small spreads.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
 fn add_spreads<const WIDTH: usize>(
     rows: &SparseRows,
@@ -289,26 +293,26 @@ fn add_spreads<const WIDTH: usize>(
 ) {
     let ((all_values, _), mut start) = (cells.values.as_chunks::<WIDTH>(), 0);
     let (all_known, _) = cells.known.as_chunks::<WIDTH>();
+    let known = |cell: u32| all_known.get(cell as usize).copied().unwrap_or([1.0; WIDTH]);
     for run in &rows.runs {
-        let of_run = &rows.cells[start..run.end];
-        let known = |cell: u32| all_known.get(cell as usize).copied().unwrap_or([1.0; WIDTH]);
+        let of_run = || rows.cells[start..run.end].iter().zip(&rows.weights[start..run.end]);
         let (mut counts, mut means) = ([0.0; WIDTH], [0.0; WIDTH]);
-        for cell in of_run {
+        for (cell, weight) in of_run() {
             let (values, known) = (&all_values[*cell as usize], known(*cell));
             for lane in 0..WIDTH {
                 counts[lane] += known[lane];
-                means[lane] += values[lane];
+                means[lane] += values[lane] * weight;
             }
         }
         for lane in 0..WIDTH {
             means[lane] /= counts[lane].max(1.0);
         }
         let mut squares = [0.0; WIDTH];
-        for cell in of_run {
+        for (cell, weight) in of_run() {
             let (values, known) = (&all_values[*cell as usize], known(*cell));
             for lane in 0..WIDTH {
-                let distance = if known[lane] > 0.0 { values[lane] - means[lane] } else { 0.0 };
-                squares[lane] += distance * distance;
+                let distance = values[lane] * weight - means[lane];
+                squares[lane] += if known[lane] > 0.0 { distance * distance } else { 0.0 };
             }
         }
         for (lane, place) in lanes.iter().enumerate() {
@@ -350,6 +354,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Compares the spread of a group with that of its products, one by one.
+    fn assert_spread(
+        found: &Moments,
+        place: usize,
+        entries: &[SparseEntry],
+        lanes: &[usize],
+        value: impl Fn(usize, usize) -> Option<f64>,
+    ) {
+        let mut products = vec![];
+        for entry in entries {
+            for (lane, part) in lanes.iter().enumerate() {
+                let value = value(entry.cell as usize, lane);
+                let value = value.filter(|_| entry.place + part == place);
+                products.extend(value.map(|it| it * entry.weight));
+            }
+        }
+        let mean = products.iter().sum::<f64>() / products.len().max(1) as f64;
+        let m2: f64 = products.iter().map(|it| (it - mean) * (it - mean)).sum();
+        assert_eq!(found.count, products.len() as u64);
+        assert!((found.mean - mean).abs() < 1e-12 && (found.m2 - m2).abs() < 1e-9);
     }
 
     #[test]
@@ -400,21 +426,13 @@ mod tests {
             let mut spreads = SparseSums::new(60).with(spread);
             rows.add(&gathered, &lanes, &mut spreads);
             for (place, found) in spreads.spreads.iter().enumerate() {
-                let of_place = entries.iter().flat_map(|entry| {
-                    let lanes = lanes.iter().enumerate();
-                    let lanes = lanes.filter(|(_, part)| entry.place + **part == place);
-                    lanes
-                        .filter_map(|(lane, _)| value(entry.cell as usize, lane))
-                        .collect::<Vec<_>>()
-                });
-                let all: Vec<f64> = of_place.collect();
-                let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
-                let m2: f64 = all.iter().map(|it| (it - mean) * (it - mean)).sum();
-                assert_eq!(found.count, all.len() as u64);
-                assert!((found.mean - mean).abs() < 1e-12 && (found.m2 - m2).abs() < 1e-9);
+                assert_spread(found, place, &entries, &lanes, value);
             }
-            let (mut found, mut expected) = (SparseSums::new(60), SparseSums::new(60));
+            let (mut found, mut expected) = (SparseSums::new(60).with(spread), SparseSums::new(60));
             rows.add_ones(&lanes, &mut found);
+            for (place, found) in std::mem::take(&mut found.spreads).iter().enumerate() {
+                assert_spread(found, place, &entries, &lanes, |_, _| Some(1.0));
+            }
             naive(&entries, &lanes, |_, _| Some(1.0), &mut expected);
             assert_eq!(found, expected);
         }
