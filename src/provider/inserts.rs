@@ -48,8 +48,8 @@ pub(super) async fn insert_plan(
     append_plan(input, session, &place.location, &place.format, op, after).await
 }
 
-/// Fails unless the columns of a table are the arrays of these names in the root of its store. Those of a group may have the same
-/// names.
+/// Fails unless the columns of a table are the arrays of these names in the root of its store. Arrays of a group may have the
+/// same names.
 fn check_names(options: &ArrayOptions, array: &GridArray) -> Result<()> {
     if options.get("group").is_some() {
         return not_impl_err!(
