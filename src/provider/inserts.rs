@@ -60,7 +60,8 @@ fn check_names(options: &ArrayOptions, array: &GridArray) -> Result<()> {
     let columns = array.columns().iter().zip(array.schema().fields());
     let variables = columns.filter(|(source, _)| matches!(source, ColumnSource::Value(_)));
     let variables: Vec<&str> = variables.map(|(_, field)| field.name().as_str()).collect();
-    match dataset.split(',').all(|name| variables.contains(&name.trim())) {
+    let is_of_root = |name: &str| variables.contains(&name) && !name.contains('/');
+    match dataset.split(',').all(|name| is_of_root(name.trim())) {
         true => Ok(()),
         false => not_impl_err!(
             "INSERT INTO a table of the dataset '{dataset}'; rows go into the arrays of a whole store, by the names of their columns"
