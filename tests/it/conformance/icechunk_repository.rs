@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use flatbuffers::{FlatBufferBuilder, Push, UnionWIPOffset, WIPOffset};
 use serde_json::{Value, json};
 
+use super::flat_tables::{Field, FlatTables, Written};
 use super::zarr::{StoredArray, put};
 
 /// The id of a snapshot, a manifest or an object with chunks.
@@ -176,78 +176,93 @@ impl<'a> Node<'a> {
     }
 
     /// Writes the node of a snapshot.
-    fn write(&self, specification: u8, buffer: &mut Buffer) -> Written {
+    fn write(&self, specification: u8, flat: &mut FlatTables) -> Written {
         let StoredArray { name, document, objects } = self.array;
         let manifests: BTreeMap<Id, Vec<Range<u64>>> =
             objects.iter().map(|(at, _)| (self.manifest(at), self.extents(at))).collect();
-        let references = manifests.iter().map(|(id, extents)| {
+        let manifest = |(id, extents): (&Id, &Vec<Range<u64>>)| {
             let ends = extents.iter().flat_map(|it| [it.start as u32, it.end as u32]);
-            let ends = records(buffer, &ends.collect::<Vec<u32>>(), extents.len());
-            table(buffer, &[(0, Field::Struct(id)), (1, Field::At(ends))])
-        });
-        let references: Vec<Written> = references.collect();
-        let references = buffer.create_vector(&references).as_union_value();
-        let names = document["dimension_names"].as_array().unwrap().iter().map(|name| {
-            let name = text(buffer, name.as_str().unwrap());
-            table(buffer, &[(0, Field::At(name))])
-        });
-        let names: Vec<Written> = names.collect();
-        let names = buffer.create_vector(&names).as_union_value();
-        let axes = self.axes();
-        let mut pairs = vec![];
-        let mut fields = vec![(1, Field::At(names)), (2, Field::At(references))];
+            let ends = flat.records(&ends.collect::<Vec<u32>>(), extents.len());
+            flat.table(&[(0, Field::Struct(id)), (1, ends)])
+        };
+        let manifests: Vec<Written> = manifests.iter().map(manifest).collect();
+        let manifests = flat.list(&manifests);
+        let name_of_axis = |it: &Value| {
+            let name = flat.text(it.as_str().unwrap());
+            flat.table(&[(0, name)])
+        };
+        let names = document["dimension_names"].as_array().unwrap();
+        let names: Vec<Written> = names.iter().map(name_of_axis).collect();
+        let names = flat.list(&names);
+        let mut fields = vec![(1, names), (2, manifests)];
+        let (axes, mut pairs) = (self.axes(), vec![]);
         if specification == 1 {
             pairs.extend(axes.iter().flat_map(|[len, chunk, _]| [*len, *chunk]));
         } else {
             let axis = |[len, _, count]: &[u64; 3]| {
-                table(buffer, &[(0, Field::Long(*len)), (1, Field::Word(*count as u32))])
+                flat.table(&[(0, Field::Long(*len)), (1, Field::Word(*count as u32))])
             };
             let axes: Vec<Written> = axes.iter().map(axis).collect();
-            fields.push((3, Field::At(buffer.create_vector(&axes).as_union_value())));
+            fields.push((3, flat.list(&axes)));
         }
-        fields.push((0, Field::At(records(buffer, &pairs, pairs.len() / 2))));
-        let data = table(buffer, &fields);
-        node(buffer, &self.id(), &format!("/{name}"), document, [Field::Byte(1), Field::At(data)])
+        fields.push((0, flat.records(&pairs, pairs.len() / 2)));
+        let data = flat.table(&fields);
+        node(flat, &self.id(), &format!("/{name}"), document, (1, data))
     }
 }
 
-/// A manifest, as a snapshot lists it.
-struct ListedManifest {
-    id: Id,
-    bytes: u64,
-    chunks: u32,
+/// Writes a group or an array. `data` are the kind and the fields of one of them.
+fn node(
+    flat: &mut FlatTables,
+    id: &NodeId,
+    path: &str,
+    document: &Value,
+    (kind, data): (u8, Written),
+) -> Written {
+    let path = flat.text(path);
+    let document = flat.bytes(document.to_string().as_bytes());
+    let fields = [(0, Field::Struct(id)), (1, path), (2, document)];
+    flat.table(&[&fields[..], &[(3, Field::Byte(kind)), (4, data)]].concat())
 }
 
 /// Returns the content of a manifest.
 fn manifest(id: &Id, arrays: &Arrays<'_>) -> Vec<u8> {
-    let buffer = &mut Buffer::new();
+    let mut flat = FlatTables::default();
     let mut written = vec![];
     for (node, chunks) in arrays {
         let chunks: Vec<Written> =
-            chunks.iter().map(|(at, place)| reference(buffer, at, place)).collect();
-        let chunks = buffer.create_vector(&chunks).as_union_value();
-        written.push(table(buffer, &[(0, Field::Struct(node)), (1, Field::At(chunks))]));
+            chunks.iter().map(|(at, place)| reference(&mut flat, at, place)).collect();
+        let chunks = flat.list(&chunks);
+        written.push(flat.table(&[(0, Field::Struct(node)), (1, chunks)]));
     }
-    let written = buffer.create_vector(&written).as_union_value();
-    let root = table(buffer, &[(0, Field::Struct(id)), (1, Field::At(written))]);
-    finished(buffer, root)
+    let written = flat.list(&written);
+    let root = flat.table(&[(0, Field::Struct(id)), (1, written)]);
+    flat.finish(root)
 }
 
 /// Writes where a chunk is.
-fn reference(buffer: &mut Buffer, at: &[u64], place: &Place<'_>) -> Written {
+fn reference(flat: &mut FlatTables, at: &[u64], place: &Place<'_>) -> Written {
     let at: Vec<u32> = at.iter().map(|it| *it as u32).collect();
-    let at = Field::At(records(buffer, &at, at.len()));
+    let at = flat.records(&at, at.len());
     match place {
         Place::Inline(bytes) => {
-            let bytes = Field::At(buffer.create_vector(bytes).as_union_value());
-            table(buffer, &[(0, at), (1, bytes)])
+            let bytes = flat.bytes(bytes);
+            flat.table(&[(0, at), (1, bytes)])
         }
-        Place::Native { id, offset, len } => {
-            let range = [(2, Field::Long(*offset)), (3, Field::Long(*len))];
-            let [offset, len] = range;
-            table(buffer, &[(0, at), offset, len, (4, Field::Struct(id))])
-        }
+        Place::Native { id, offset, len } => flat.table(&[
+            (0, at),
+            (2, Field::Long(*offset)),
+            (3, Field::Long(*len)),
+            (4, Field::Struct(id)),
+        ]),
     }
+}
+
+/// A manifest, as the snapshot lists it.
+struct ListedManifest {
+    id: Id,
+    bytes: u64,
+    chunks: u32,
 }
 
 /// Returns the content of the snapshot.
@@ -257,18 +272,16 @@ fn snapshot(
     nodes: &[Node<'_>],
     manifests: &[ListedManifest],
 ) -> Vec<u8> {
-    let buffer = &mut Buffer::new();
-    let nothing = table(buffer, &[]);
-    let mut written = vec![node(buffer, &[0; 8], "/", group, [Field::Byte(2), Field::At(nothing)])];
-    written.extend(nodes.iter().map(|node| node.write(specification, buffer)));
-    let nodes = buffer.create_vector(&written).as_union_value();
-    let [message, metadata] = [text(buffer, MESSAGE), records::<u32>(buffer, &[], 0)];
+    let mut flat = FlatTables::default();
+    let nothing = flat.table(&[]);
+    let mut written = vec![node(&mut flat, &[0; 8], "/", group, (2, nothing))];
+    written.extend(nodes.iter().map(|node| node.write(specification, &mut flat)));
     let mut fields = vec![
         (0, Field::Struct(&SNAPSHOT)),
-        (2, Field::At(nodes)),
+        (2, flat.list(&written)),
         (3, Field::Long(TIME)),
-        (4, Field::At(message)),
-        (5, Field::At(metadata)),
+        (4, flat.text(MESSAGE)),
+        (5, flat.list(&[])),
     ];
     let mut words = vec![];
     if specification == 1 {
@@ -280,123 +293,39 @@ fn snapshot(
         }
     } else {
         let listed = manifests.iter().map(|ListedManifest { id, bytes, chunks }| {
-            let facts = [(1, Field::Long(*bytes)), (2, Field::Word(*chunks))];
-            let [bytes, chunks] = facts;
-            table(buffer, &[(0, Field::Struct(id)), bytes, chunks])
+            let fields = [(1, Field::Long(*bytes)), (2, Field::Word(*chunks))];
+            flat.table(&[&[(0, Field::Struct(id))], &fields[..]].concat())
         });
         let listed: Vec<Written> = listed.collect();
-        fields.push((7, Field::At(buffer.create_vector(&listed).as_union_value())));
+        fields.push((7, flat.list(&listed)));
     }
-    fields.push((6, Field::At(records(buffer, &words, words.len() / 4))));
-    let root = table(buffer, &fields);
-    finished(buffer, root)
-}
-
-/// Writes a group or an array. `data` are the fields of a union: its kind, and a table.
-fn node(
-    buffer: &mut Buffer,
-    id: &NodeId,
-    path: &str,
-    document: &Value,
-    data: [Field<'_>; 2],
-) -> Written {
-    let path = text(buffer, path);
-    let document = buffer.create_vector(document.to_string().as_bytes()).as_union_value();
-    let [kind, data] = data;
-    let fields = [(1, Field::At(path)), (2, Field::At(document)), (3, kind), (4, data)];
-    let [path, document, kind, data] = fields;
-    table(buffer, &[(0, Field::Struct(id)), path, document, kind, data])
+    fields.push((6, flat.records(&words, words.len() / 4)));
+    let root = flat.table(&fields);
+    flat.finish(root)
 }
 
 /// Returns the content of `repo`: the branch `main` is the only snapshot.
 fn repository() -> Vec<u8> {
-    let buffer = &mut Buffer::new();
-    let none = records::<u32>(buffer, &[], 0);
-    let main = text(buffer, "main");
-    let main = table(buffer, &[(0, Field::At(main)), (1, Field::Word(0))]);
-    let branches = buffer.create_vector(&[main]).as_union_value();
-    let message = text(buffer, MESSAGE);
-    let facts = [
-        (0, Field::Struct(&SNAPSHOT)),
-        (1, Field::Int(-1)),
-        (2, Field::Long(TIME)),
-        (3, Field::At(message)),
-    ];
-    let snapshot = table(buffer, &facts);
-    let snapshots = buffer.create_vector(&[snapshot]).as_union_value();
-    let status = table(buffer, &[(0, Field::Byte(0)), (1, Field::Long(TIME))]);
-    // The first entry of the log: the repository was made.
-    let made = table(buffer, &[]);
-    let update = [(0, Field::Byte(1)), (1, Field::At(made)), (2, Field::Long(TIME))];
-    let update = table(buffer, &update);
-    let updates = buffer.create_vector(&[update]).as_union_value();
+    let mut flat = FlatTables::default();
+    let main = flat.text("main");
+    let main = flat.table(&[(0, main), (1, Field::Word(0))]);
+    let message = flat.text(MESSAGE);
+    let facts = [(1, Field::Int(-1)), (2, Field::Long(TIME)), (3, message)];
+    let snapshot = flat.table(&[&[(0, Field::Struct(&SNAPSHOT))], &facts[..]].concat());
+    // The repository is online.
+    let status = flat.table(&[(0, Field::Byte(0)), (1, Field::Long(TIME))]);
+    // The log: the repository was made.
+    let made = flat.table(&[]);
+    let update = flat.table(&[(0, Field::Byte(1)), (1, made), (2, Field::Long(TIME))]);
     let fields = [
         (0, Field::Byte(2)),
-        (1, Field::At(none)),
-        (2, Field::At(branches)),
-        (3, Field::At(none)),
-        (4, Field::At(snapshots)),
-        (5, Field::At(status)),
-        (7, Field::At(updates)),
+        (1, flat.list(&[])),
+        (2, flat.list(&[main])),
+        (3, flat.list(&[])),
+        (4, flat.list(&[snapshot])),
+        (5, status),
+        (7, flat.list(&[update])),
     ];
-    let root = table(buffer, &fields);
-    finished(buffer, root)
-}
-
-type Buffer = FlatBufferBuilder<'static>;
-
-/// A table, a text or a vector in a buffer.
-type Written = WIPOffset<UnionWIPOffset>;
-
-/// A field of a table.
-enum Field<'a> {
-    /// A struct of bytes.
-    Struct(&'a [u8]),
-    Byte(u8),
-    Int(i32),
-    Word(u32),
-    Long(u64),
-    /// The place of what was written before.
-    At(Written),
-}
-
-/// Writes a table of fields with these numbers.
-fn table(buffer: &mut Buffer, fields: &[(u16, Field<'_>)]) -> Written {
-    let start = buffer.start_table();
-    for (number, field) in fields {
-        let slot = 4 + 2 * number;
-        match field {
-            // A buffer grows at its front.
-            Field::Struct(bytes) => {
-                for byte in bytes[1..].iter().rev() {
-                    buffer.push(*byte);
-                }
-                buffer.push_slot_always(slot, bytes[0]);
-            }
-            Field::Byte(number) => buffer.push_slot_always(slot, *number),
-            Field::Int(number) => buffer.push_slot_always(slot, *number),
-            Field::Word(number) => buffer.push_slot_always(slot, *number),
-            Field::Long(number) => buffer.push_slot_always(slot, *number),
-            Field::At(place) => buffer.push_slot_always(slot, *place),
-        }
-    }
-    buffer.end_table(start).as_union_value()
-}
-
-fn text(buffer: &mut Buffer, text: &str) -> Written {
-    buffer.create_string(text).as_union_value()
-}
-
-/// Writes a vector of structs, which are made of words.
-fn records<T: Push + Copy + 'static>(buffer: &mut Buffer, words: &[T], structs: usize) -> Written {
-    buffer.start_vector::<T>(words.len());
-    for word in words.iter().rev() {
-        buffer.push(*word);
-    }
-    buffer.end_vector::<T>(structs).as_union_value()
-}
-
-fn finished(buffer: &mut Buffer, root: Written) -> Vec<u8> {
-    buffer.finish_minimal(root);
-    buffer.finished_data().to_vec()
+    let root = flat.table(&fields);
+    flat.finish(root)
 }

@@ -19,6 +19,8 @@ mod blocks_under_test;
 mod checks;
 /// The library's methods that open tables.
 pub(crate) mod doors;
+/// A writer of FlatBuffers.
+mod flat_tables;
 /// The interface of a format to the suite.
 pub(crate) mod format;
 /// A writer of HDF5 files.
