@@ -67,6 +67,7 @@ impl FormatUnderTest for BlocksUnderTest {
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
             has_attributes: false,
+            holds_chunks_in_metadata: false,
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Capabilities {
     pub(crate) notes_bounds: bool,
     /// Whether variables have attributes: `_FillValue`.
     pub(crate) has_attributes: bool,
+    /// Whether metadata holds some chunks, which then have no place in an object.
+    pub(crate) holds_chunks_in_metadata: bool,
 }
 
 /// The chunks of a format that can hold any.

@@ -19,10 +19,16 @@ mod blocks_under_test;
 mod checks;
 /// The library's methods that open tables.
 pub(crate) mod doors;
+/// A writer of FlatBuffers.
+mod flat_tables;
 /// The interface of a format to the suite.
 pub(crate) mod format;
 /// A writer of HDF5 files.
 pub(crate) mod hdf5_file;
+/// Icechunk in the suite, in both specifications.
+mod icechunk;
+/// A writer of Icechunk repositories.
+mod icechunk_repository;
 /// Arrays independent of any format.
 pub(crate) mod logical;
 /// NetCDF's classic format in the suite.
@@ -41,6 +47,10 @@ pub(crate) mod tiledb;
 mod wrong;
 /// Zarr in the suite, in both versions.
 pub(crate) mod zarr;
+/// Zarr in zip files in the suite.
+mod zarr_in_zip;
+/// A writer of zip archives.
+mod zip_archive;
 
 /// One test per check, over all arrays.
 macro_rules! each_check {
@@ -99,5 +109,8 @@ conforms!(of_blocks, crate::conformance::blocks_under_test::BlocksUnderTest);
 conforms!(of_tiledb, crate::conformance::tiledb::TileDb);
 conforms!(of_zarr_2, crate::conformance::zarr::Zarr2);
 conforms!(of_zarr_3, crate::conformance::zarr::Zarr3);
+conforms!(of_zarr_in_zip, crate::conformance::zarr_in_zip::ZarrInZip);
+conforms!(of_icechunk_1, crate::conformance::icechunk::Icechunk(1));
+conforms!(of_icechunk_2, crate::conformance::icechunk::Icechunk(2));
 conforms!(of_netcdf_3, crate::conformance::netcdf3::NetCdf3);
 conforms!(of_netcdf_4, crate::conformance::netcdf4::NetCdf4);

@@ -28,6 +28,7 @@ impl FormatUnderTest for NetCdf4 {
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: false,
             has_attributes: true,
+            holds_chunks_in_metadata: false,
         }
     }
 

@@ -28,6 +28,7 @@ impl FormatUnderTest for Tet {
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: true,
             has_attributes: true,
+            holds_chunks_in_metadata: false,
         }
     }
 

@@ -35,6 +35,7 @@ impl FormatUnderTest for TileDb {
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
             has_attributes: false,
+            holds_chunks_in_metadata: false,
         }
     }
 

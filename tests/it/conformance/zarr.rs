@@ -26,6 +26,7 @@ fn capabilities() -> Capabilities {
         hours: DataType::Timestamp(TimeUnit::Microsecond, None),
         notes_bounds: false,
         has_attributes: true,
+        holds_chunks_in_metadata: false,
     }
 }
 
@@ -88,18 +89,11 @@ impl FormatUnderTest for Zarr3 {
 
     fn write(&self, array: &Logical, path: &Path) {
         let mut nodes = Map::new();
-        for (number, variable) in variables(array).into_iter().enumerate() {
-            let is_sharded = number % 2 == 0 && matches!(variable.kind, Kind::Numbers(_));
-            nodes.insert(variable.name.clone(), node(&variable, is_sharded));
-            let stored = variable.stored_chunks();
-            let encoded = stored.into_iter().map(|(at, bytes)| (at, variable.encoded(bytes)));
-            let objects: Vec<(Vec<u64>, Vec<u8>)> = match is_sharded {
-                true => shards(encoded.collect(), variable.shape.len()),
-                false => encoded.collect(),
-            };
+        for StoredArray { name, document, objects } in stored_arrays(array) {
             for (at, bytes) in objects {
-                put(path, &format!("{}/c/{}", variable.name, key(&at, "/")), &bytes);
+                put(path, &format!("{name}/c/{}", key(&at, "/")), &bytes);
             }
+            nodes.insert(name, document);
         }
         let root = json!({
             "zarr_format": 3, "node_type": "group", "attributes": {},
@@ -111,6 +105,30 @@ impl FormatUnderTest for Zarr3 {
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {
         (path.join("zarr.json"), 0..20)
     }
+}
+
+/// An array of version 3.
+pub(super) struct StoredArray {
+    pub(super) name: String,
+    /// The content of its `zarr.json`.
+    pub(super) document: Value,
+    /// Its chunks and shards, by their coordinates, in any order.
+    pub(super) objects: Vec<(Vec<u64>, Vec<u8>)>,
+}
+
+/// The variables as version 3 stores them.
+pub(super) fn stored_arrays(array: &Logical) -> Vec<StoredArray> {
+    let stored = |(number, variable): (usize, Variable)| {
+        let is_sharded = number % 2 == 0 && matches!(variable.kind, Kind::Numbers(_));
+        let chunks = variable.stored_chunks().into_iter();
+        let encoded = chunks.map(|(at, bytes)| (at, variable.encoded(bytes)));
+        let objects = match is_sharded {
+            true => shards(encoded.collect(), variable.shape.len()),
+            false => encoded.collect(),
+        };
+        StoredArray { document: node(&variable, is_sharded), name: variable.name, objects }
+    };
+    variables(array).into_iter().enumerate().map(stored).collect()
 }
 
 /// Chunks per axis of a shard.
@@ -171,15 +189,18 @@ fn shards(chunks: Vec<(Vec<u64>, Vec<u8>)>, rank: usize) -> Vec<(Vec<u64>, Vec<u
     let whole = |(at, (mut content, index)): (Vec<u64>, Shard)| {
         let index: Vec<u8> = index.concat().into_iter().flat_map(u64::to_le_bytes).collect();
         content.extend(&index);
-        content.extend(crc32c(&index).to_le_bytes());
+        content.extend(crc(CASTAGNOLI, &index).to_le_bytes());
         (at, content)
     };
     shards.into_iter().map(whole).collect()
 }
 
-/// The Castagnoli checksum, bit by bit.
-fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+/// The polynomial of the checksums of shards.
+const CASTAGNOLI: u32 = 0x82f6_3b78;
+
+/// The checksum of a polynomial, bit by bit.
+pub(super) fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
@@ -373,7 +394,7 @@ fn key(at: &[u64], separator: &str) -> String {
     at.iter().map(u64::to_string).collect::<Vec<_>>().join(separator)
 }
 
-fn put(store: &Path, object: &str, bytes: &[u8]) {
+pub(super) fn put(store: &Path, object: &str, bytes: &[u8]) {
     let file = store.join(object);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, bytes).unwrap();

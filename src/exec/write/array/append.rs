@@ -142,7 +142,7 @@ impl NewArrayPlan {
     pub async fn is_place_empty(&self, session: &dyn Session) -> Result<bool> {
         let (config, runtime) = (self.config()?, session.runtime_env());
         let place = TargetPlace::try_new(&config, session.config(), runtime, self.target)?;
-        Ok(place.found().await?.is_none())
+        Ok(place.found().await?.is_none() && !place.is_file().await?)
     }
 
     /// Returns a plan that writes the rows of `input`, and then does the work of `after`.

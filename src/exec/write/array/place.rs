@@ -151,11 +151,19 @@ impl TargetPlace {
     pub(super) async fn found(&self) -> Result<Option<String>> {
         match self.object.is_empty() {
             true => Ok(self.folder.some_below("", 1).await?.into_iter().next()),
-            false => match self.store.head(&self.path).await {
-                Ok(_) => Ok(Some(self.object.clone())),
-                Err(object_store::Error::NotFound { .. }) => Ok(None),
-                Err(error) => Err(error.into()),
-            },
+            false => Ok(self.is_file().await?.then(|| self.object.clone())),
+        }
+    }
+
+    /// Whether the place itself is a file, such as an archive where the folder of an array would be.
+    pub(super) async fn is_file(&self) -> Result<bool> {
+        if self.path.as_ref().is_empty() {
+            return Ok(false);
+        }
+        match self.store.head(&self.path).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
