@@ -1,7 +1,7 @@
 //! Compares queries of arrays in an object store with plain requests for the same bytes, over links of several speeds.
 //!
 //! A server in another process of this machine has a `.tet` file of 256 MiB in chunks of 4 MiB. It has the same values in a Zarr store, and
-//! a dense TileDB array of 512 MiB in tiles of 596 kB. All are uncompressed, so that the link is the limit. The server waits for the latency
+//! a dense TileDB array of 512 MiB in tiles of 596 kB. The chunks of the store are also in a zip file and in an Icechunk repository. All are uncompressed, so that the link is the limit. The server waits for the latency
 //! before each reply, and sends each reply with the bandwidth. Opening a connection costs no latency.
 //!
 //! Each query is cold: it has a new session, and its time includes opening the array. Queries and baselines share the
@@ -47,6 +47,11 @@ const OTHER_CELL: &str = "SELECT value FROM t WHERE station = 'ST00007' AND time
 
 const ARRAY: &str = "s3://bucket/array";
 const STORE: &str = "s3://bucket/climate.zarr";
+/// The same chunks as those of the store, in other places.
+const PLACES: [(&str, &str); 2] = [
+    ("Zarr in a zip file", "s3://bucket/climate.zarr.zip"),
+    ("Icechunk", "s3://bucket/climate.icechunk"),
+];
 const YEARS: &str = "s3://bucket/years";
 
 /// The environment variable that makes this process measure its memory. It names an array.
@@ -192,6 +197,13 @@ impl Bench<'_> {
                 &|| remote.by_station(STORE),
                 ("requests of whole chunks, 16 at once", &|| remote.read_all(s3, &chunks)),
             );
+            for (name, location) in PLACES {
+                self.compare(
+                    &format!("{name}, {}", link.name),
+                    &|| remote.by_station(location),
+                    ("the Zarr store", &|| remote.by_station(STORE)),
+                );
+            }
         }
     }
 
@@ -248,6 +260,9 @@ impl Bench<'_> {
         });
         self.round_trips(&FAR, "`DESCRIBE` of the TileDB array", &|| opening(ARRAY));
         self.round_trips(&FAR, "`DESCRIBE` of the Zarr store", &|| opening(STORE));
+        for (name, location) in PLACES {
+            self.round_trips(&FAR, &format!("`DESCRIBE`: {name}"), &|| opening(location));
+        }
         self.round_trips(&NEAR, &format!("`SHOW TABLES` of {} files", files()), &|| {
             let ctx = remote.session();
             let catalog = ctx.register_array_catalog("years", YEARS, ArrayOptions::default());

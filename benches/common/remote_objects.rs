@@ -5,19 +5,23 @@
 //! | `bucket/climate.tet` | the array of the other benches: 256 MiB in 64 uncompressed chunks |
 //! | `bucket/array/` | a dense TileDB array of 512 MiB in 901 unfiltered tiles of 596 kB |
 //! | `bucket/climate.zarr/` | the same values in a Zarr store, in 64 uncompressed chunks |
+//! | `bucket/climate.zarr.zip` | this store in a zip file, as it is |
+//! | `bucket/climate.icechunk/` | the same arrays and chunks in an Icechunk repository of specification 2 |
 //! | `bucket/small.tet` | a file of 90 kB |
 //! | `bucket/years/` | many files of 2 kB |
 
 use bytes::Bytes;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use serde_json::json;
+use serde_json::{Map, json};
 
+use super::support::icechunk_repository::{IcechunkRepository, StoredArray};
 use super::support::tiledb_statistics::no_statistics;
 use super::support::tiledb_writer::{
     FLOAT32, Filters, INT64, TestAttribute, TestDimension, TestSchema, generic_tile, integer, uuid,
     words,
 };
+use super::support::zip_archive::ZipArchive;
 use super::support::{F32, I32, Layout, TestDataset, tet_bytes};
 use super::{file, is_small, size, values};
 
@@ -37,7 +41,13 @@ pub(crate) fn objects() -> Vec<(String, Bytes)> {
         (0..files()).map(|year| (format!("bucket/years/{year:03}.tet"), small_file(12, 4).into())),
     );
     objects.extend(Dense::new().objects());
-    objects.extend(zarr());
+    let arrays = zarr_arrays();
+    objects.extend(icechunk(&arrays));
+    let store = zarr(arrays);
+    objects.push(("bucket/climate.zarr.zip".to_owned(), zipped(&store)));
+    objects.extend(
+        store.into_iter().map(|(path, bytes)| (format!("bucket/climate.zarr/{path}"), bytes)),
+    );
     objects
 }
 
@@ -52,8 +62,8 @@ pub(crate) fn zarr_chunks() -> u64 {
     hours.div_ceil(chunk)
 }
 
-/// Returns the objects of a Zarr store with the values of the `.tet` file. Its metadata is consolidated.
-fn zarr() -> Vec<(String, Bytes)> {
+/// Returns arrays of Zarr with the values of the `.tet` file.
+fn zarr_arrays() -> Vec<StoredArray> {
     let (hours, stations, chunk) = size();
     let node = |dims: &[&str], shape: &[u64], chunk: &[u64], data_type: &str, attributes| {
         json!({
@@ -64,30 +74,56 @@ fn zarr() -> Vec<(String, Bytes)> {
             "attributes": attributes, "dimension_names": dims,
         })
     };
-    let units = json!({"units": "hours since 1990-01-01"});
-    let nodes = json!({
-        "value": node(&["time", "station"], &[hours, stations], &[chunk, stations], "float32", json!({})),
-        "time": node(&["time"], &[hours], &[hours], "int32", units),
-        "station": node(&["station"], &[stations], &[stations], "int32", json!({})),
+    let axis = |name: &str, len: u64, attributes| StoredArray {
+        name: name.to_owned(),
+        document: node(&[name], &[len], &[len], "int32", attributes),
+        objects: vec![(vec![0], (0..len as i32).flat_map(i32::to_le_bytes).collect())],
+    };
+    let (values, bytes) = (values(), (chunk * stations * 4) as usize);
+    let chunks = (0..).zip(values.chunks(bytes)).map(|(number, cells)| {
+        let mut cells = cells.to_vec();
+        cells.resize(bytes, 0);
+        (vec![number, 0], cells)
     });
+    let document =
+        node(&["time", "station"], &[hours, stations], &[chunk, stations], "float32", json!({}));
+    vec![
+        StoredArray { name: "value".to_owned(), document, objects: chunks.collect() },
+        axis("time", hours, json!({"units": "hours since 1990-01-01"})),
+        axis("station", stations, json!({})),
+    ]
+}
+
+/// Returns the objects of a Zarr store, whose metadata is consolidated. The document comes last.
+fn zarr(arrays: Vec<StoredArray>) -> Vec<(String, Bytes)> {
+    let (mut nodes, mut objects) = (Map::new(), vec![]);
+    for StoredArray { name, document, objects: chunks } in arrays {
+        objects.extend(chunks.into_iter().map(|(at, bytes)| {
+            let at: Vec<String> = at.iter().map(u64::to_string).collect();
+            (format!("{name}/c/{}", at.join("/")), bytes.into())
+        }));
+        nodes.insert(name, document);
+    }
     let root = json!({
         "zarr_format": 3, "node_type": "group", "attributes": {},
         "consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": nodes},
     });
-    let counted = |len: u64| (0..len as i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
-    let mut objects = vec![
-        ("climate.zarr/zarr.json".to_owned(), root.to_string().into()),
-        ("climate.zarr/time/c/0".to_owned(), counted(hours).into()),
-        ("climate.zarr/station/c/0".to_owned(), counted(stations).into()),
-    ];
-    let values = Bytes::from(values());
-    let chunk_bytes = (chunk * stations * 4) as usize;
-    for (number, start) in (0..values.len()).step_by(chunk_bytes).enumerate() {
-        let mut cells = values.slice(start..values.len().min(start + chunk_bytes)).to_vec();
-        cells.resize(chunk_bytes, 0);
-        objects.push((zarr_chunk(number as u64), cells.into()));
-    }
-    objects.into_iter().map(|(path, bytes)| (format!("bucket/{path}"), bytes)).collect()
+    objects.push(("zarr.json".to_owned(), root.to_string().into()));
+    objects
+}
+
+fn zipped(store: &[(String, Bytes)]) -> Bytes {
+    let mut archive = ZipArchive::default();
+    store.iter().for_each(|(path, bytes)| archive.add(path, bytes, false));
+    archive.finish().into()
+}
+
+/// Returns the objects of a repository, all chunks of which are in one manifest.
+fn icechunk(arrays: &[StoredArray]) -> impl Iterator<Item = (String, Bytes)> {
+    let repository = IcechunkRepository { specification: 2, rows: zarr_chunks() };
+    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+    let objects = repository.objects(&group, arrays).into_iter();
+    objects.map(|(path, bytes)| (format!("bucket/climate.icechunk/{path}"), bytes.into()))
 }
 
 /// Returns the number of files of the catalog.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::format::{Capabilities, FormatUnderTest};
-use super::icechunk_repository::{snapshot_object, write_repository};
 use super::logical::Logical;
-use super::zarr::{Zarr3, stored_arrays};
+use super::zarr::{Zarr3, put, stored_arrays};
+use crate::support::icechunk_repository::{IcechunkRepository, snapshot_object};
 
 /// A repository of a specification: 1 or 2.
 pub(crate) struct Icechunk(pub(crate) u8);
@@ -29,7 +29,10 @@ impl FormatUnderTest for Icechunk {
 
     fn write(&self, array: &Logical, path: &Path) {
         let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
-        write_repository(self.0, &group, &stored_arrays(array), path);
+        let repository = IcechunkRepository { specification: self.0, rows: 2 };
+        for (object, bytes) in repository.objects(&group, &stored_arrays(array)) {
+            put(path, &object, &bytes);
+        }
     }
 
     /// The snapshot in specification 1, and `repo` in 2. Both are compressed.

@@ -19,16 +19,12 @@ mod blocks_under_test;
 mod checks;
 /// The library's methods that open tables.
 pub(crate) mod doors;
-/// A writer of FlatBuffers.
-mod flat_tables;
 /// The interface of a format to the suite.
 pub(crate) mod format;
 /// A writer of HDF5 files.
 pub(crate) mod hdf5_file;
 /// Icechunk in the suite, in both specifications.
 mod icechunk;
-/// A writer of Icechunk repositories.
-mod icechunk_repository;
 /// Arrays independent of any format.
 pub(crate) mod logical;
 /// NetCDF's classic format in the suite.
@@ -49,8 +45,6 @@ mod wrong;
 pub(crate) mod zarr;
 /// Zarr in zip files in the suite.
 mod zarr_in_zip;
-/// A writer of zip archives.
-mod zip_archive;
 
 /// One test per check, over all arrays.
 macro_rules! each_check {

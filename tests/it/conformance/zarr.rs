@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::format::{Capabilities, FormatUnderTest, as_given};
 use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
+use crate::support::icechunk_repository::StoredArray;
 use crate::support::positions;
+use crate::support::zip_archive::crc;
 
 /// Version 2: unconsolidated, with `.zarray` documents.
 pub(crate) struct Zarr2;
@@ -107,15 +109,6 @@ impl FormatUnderTest for Zarr3 {
     }
 }
 
-/// An array of version 3.
-pub(super) struct StoredArray {
-    pub(super) name: String,
-    /// The content of its `zarr.json`.
-    pub(super) document: Value,
-    /// Its chunks and shards, by their coordinates, in any order.
-    pub(super) objects: Vec<(Vec<u64>, Vec<u8>)>,
-}
-
 /// The variables as version 3 stores them.
 pub(super) fn stored_arrays(array: &Logical) -> Vec<StoredArray> {
     let stored = |(number, variable): (usize, Variable)| {
@@ -197,12 +190,6 @@ fn shards(chunks: Vec<(Vec<u64>, Vec<u8>)>, rank: usize) -> Vec<(Vec<u64>, Vec<u
 
 /// The polynomial of the checksums of shards.
 const CASTAGNOLI: u32 = 0x82f6_3b78;
-
-/// The checksum of a polynomial, bit by bit.
-pub(super) fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
-}
 
 /// The values of a variable.
 enum Kind {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::format::{Capabilities, FormatUnderTest};
 use super::logical::Logical;
 use super::zarr::Zarr3;
-use super::zip_archive::{HEADER, ZipArchive};
+use crate::support::zip_archive::{HEADER, ZipArchive};
 
 pub(crate) struct ZarrInZip;
 

@@ -4,6 +4,10 @@
 pub(crate) mod cases;
 /// The columns of a table, for random queries.
 pub(crate) mod columns;
+/// A writer of tables in FlatBuffers.
+mod flat_tables;
+/// A writer of Icechunk repositories.
+pub(crate) mod icechunk_repository;
 /// Objects over HTTP, with slow links and faults.
 pub(crate) mod object_server;
 /// Arrays that the library opens.
@@ -34,6 +38,8 @@ mod tiledb_tiles;
 pub(crate) mod tiledb_writer;
 /// Waits that end with a signal or a condition.
 pub(crate) mod waiting;
+/// A writer of zip archives.
+pub(crate) mod zip_archive;
 /// Random `.tet` arrays with zone maps.
 pub(crate) mod zoned;
 

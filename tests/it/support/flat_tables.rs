@@ -10,7 +10,7 @@ use flatbuffers::{FlatBufferBuilder, Push, UnionWIPOffset, WIPOffset};
 
 /// A field of a table.
 #[derive(Clone, Copy)]
-pub(super) enum Field<'a> {
+pub(crate) enum Field<'a> {
     /// A struct of bytes.
     Struct(&'a [u8]),
     Byte(u8),
@@ -22,15 +22,15 @@ pub(super) enum Field<'a> {
 }
 
 /// A field that refers to what was written before.
-pub(super) type Written = Field<'static>;
+pub(crate) type Written = Field<'static>;
 
 /// A buffer that is being written.
 #[derive(Default)]
-pub(super) struct FlatTables(FlatBufferBuilder<'static>);
+pub(crate) struct FlatTables(FlatBufferBuilder<'static>);
 
 impl FlatTables {
     /// Writes a table of fields with these numbers.
-    pub(super) fn table(&mut self, fields: &[(u16, Field<'_>)]) -> Written {
+    pub(crate) fn table(&mut self, fields: &[(u16, Field<'_>)]) -> Written {
         let Self(buffer) = self;
         let start = buffer.start_table();
         for (number, field) in fields {
@@ -53,22 +53,22 @@ impl FlatTables {
         Field::At(buffer.end_table(start).as_union_value())
     }
 
-    pub(super) fn text(&mut self, text: &str) -> Written {
+    pub(crate) fn text(&mut self, text: &str) -> Written {
         Field::At(self.0.create_string(text).as_union_value())
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Written {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Written {
         Field::At(self.0.create_vector(bytes).as_union_value())
     }
 
     /// Writes a vector of tables.
-    pub(super) fn list(&mut self, tables: &[Written]) -> Written {
+    pub(crate) fn list(&mut self, tables: &[Written]) -> Written {
         let places: Vec<_> = tables.iter().map(place).collect();
         Field::At(self.0.create_vector(&places).as_union_value())
     }
 
     /// Writes a vector of so many structs, which consist of these words.
-    pub(super) fn records<T: Push + Copy + 'static>(
+    pub(crate) fn records<T: Push + Copy + 'static>(
         &mut self,
         words: &[T],
         structs: usize,
@@ -81,7 +81,7 @@ impl FlatTables {
     }
 
     /// Returns the buffer, whose outermost table is `root`.
-    pub(super) fn finish(mut self, root: Written) -> Vec<u8> {
+    pub(crate) fn finish(mut self, root: Written) -> Vec<u8> {
         self.0.finish_minimal(place(&root));
         self.0.finished_data().to_vec()
     }

@@ -9,17 +9,21 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::zarr::crc;
-
 /// The first bytes of the header of a member.
-pub(super) const HEADER: &[u8] = b"PK\x03\x04";
+pub(crate) const HEADER: &[u8] = b"PK\x03\x04";
 
 /// The polynomial of the checksums of members.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
+/// The checksum of a polynomial, bit by bit.
+pub(crate) fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
 /// An archive that is being written.
 #[derive(Debug, Default)]
-pub(super) struct ZipArchive {
+pub(crate) struct ZipArchive {
     members: Vec<u8>,
     directory: Vec<u8>,
     count: u16,
@@ -35,7 +39,7 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 
 impl ZipArchive {
     /// Adds a member, deflated or as it is.
-    pub(super) fn add(&mut self, name: &str, content: &[u8], is_deflated: bool) {
+    pub(crate) fn add(&mut self, name: &str, content: &[u8], is_deflated: bool) {
         let data = if is_deflated { deflated(content) } else { content.to_vec() };
         let method = if is_deflated { 8 } else { 0 };
         // Version 2.0, a name in UTF-8, and the first day of 1980.
@@ -50,7 +54,7 @@ impl ZipArchive {
     }
 
     /// Returns the archive.
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         let Self { members, directory, count } = self;
         let counts = shorts(&[0, 0, count, count]);
         let places = words(&[directory.len() as u32, members.len() as u32]);

@@ -3,9 +3,9 @@
 //! ```text
 //!   repo                         in specification 1: refs/branch.main/ref.json
 //!     └▶ snapshots/ID            the document of each group and array, and the manifests of each array
-//!          └▶ manifests/ID       the chunks of all arrays of one axis, or two rows of chunks of another array
-//!               ├▶ bytes         every second chunk
-//!               └▶ chunks/ID     the other chunks of an array, one after another
+//!          └▶ manifests/ID       the chunks of all arrays of one axis, or some rows of chunks of another array
+//!               ├▶ bytes         every second small chunk
+//!               └▶ chunks/ID     the other small chunks of an array, one after another, or a large chunk
 //! ```
 //!
 //! Transaction logs are left out: only later commits read them. The numbers of fields below are their places in the
@@ -13,12 +13,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::flat_tables::{Field, FlatTables, Written};
-use super::zarr::{StoredArray, put};
 
 /// The id of a snapshot, a manifest or an object with chunks.
 type Id = [u8; 12];
@@ -38,50 +36,80 @@ const SNAPSHOT: Id = *b"one snapshot";
 const TIME: u64 = 1_750_000_000_123_456;
 const MESSAGE: &str = "all arrays";
 
-/// The rows of chunks in a manifest.
-const ROWS: u64 = 2;
+/// The most bytes of a chunk that may be in a manifest.
+const MOST_INLINE: usize = 1 << 16;
 
-/// Writes a repository with one snapshot of a group and its arrays.
-pub(super) fn write_repository(
-    specification: u8,
-    group: &Value,
-    arrays: &[StoredArray],
-    path: &Path,
-) {
-    let mut arrays: Vec<&StoredArray> = arrays.iter().collect();
-    arrays.sort_by_key(|array| array.name.as_str());
-    let nodes: Vec<Node<'_>> =
-        (1..).zip(arrays).map(|(number, it)| Node { number, array: it }).collect();
-    let mut manifests: BTreeMap<Id, Arrays<'_>> = BTreeMap::new();
-    for node in &nodes {
-        for (at, place) in node.chunks(path) {
-            let manifest = manifests.entry(node.manifest(at)).or_default();
-            manifest.entry(node.id()).or_default().push((at, place));
+/// An array of Zarr's version 3.
+pub(crate) struct StoredArray {
+    pub(crate) name: String,
+    /// The content of its `zarr.json`.
+    pub(crate) document: Value,
+    /// Its chunks and shards, by their coordinates, in any order.
+    pub(crate) objects: Vec<(Vec<u64>, Vec<u8>)>,
+}
+
+/// A repository with one snapshot.
+#[derive(Clone, Copy)]
+pub(crate) struct IcechunkRepository {
+    /// 1 or 2.
+    pub(crate) specification: u8,
+    /// The rows of chunks in a manifest of an array of several axes.
+    pub(crate) rows: u64,
+}
+
+/// The content of each object, by its path.
+pub(crate) type Objects = BTreeMap<String, Vec<u8>>;
+
+impl IcechunkRepository {
+    /// Returns the objects of a repository with a group and its arrays.
+    pub(crate) fn objects(self, group: &Value, arrays: &[StoredArray]) -> Objects {
+        let mut arrays: Vec<&StoredArray> = arrays.iter().collect();
+        arrays.sort_by_key(|array| array.name.as_str());
+        let nodes: Vec<Node<'_>> = (1..)
+            .zip(arrays)
+            .map(|(number, it)| Node { number, array: it, repository: self })
+            .collect();
+        let (mut objects, mut manifests) = (Objects::new(), BTreeMap::<Id, Arrays<'_>>::new());
+        for node in &nodes {
+            for (at, place) in node.chunks(&mut objects) {
+                let manifest = manifests.entry(node.manifest(at)).or_default();
+                manifest.entry(node.id()).or_default().push((at, place));
+            }
         }
+        let mut write = |object: String, kind: u8, content: &[u8]| {
+            let bytes = self.object_of(kind, content);
+            let len = bytes.len() as u64;
+            objects.insert(object, bytes);
+            len
+        };
+        let mut listed = vec![];
+        for (id, arrays) in &manifests {
+            let content = manifest(id, arrays);
+            let bytes = write(format!("manifests/{}", name(id)), OF_MANIFEST, &content);
+            let chunks = arrays.values().map(|chunks| chunks.len() as u32).sum();
+            listed.push(ListedManifest { id: *id, bytes, chunks });
+        }
+        let content = snapshot(self.specification, group, &nodes, &listed);
+        write(snapshot_object(), OF_SNAPSHOT, &content);
+        if self.specification == 1 {
+            let reference = json!({"snapshot": name(&SNAPSHOT)}).to_string();
+            objects.insert("refs/branch.main/ref.json".to_owned(), reference.into_bytes());
+        } else {
+            write("repo".to_owned(), OF_REPOSITORY, &repository());
+        }
+        objects
     }
-    let write = |object: &str, kind: u8, content: &[u8]| {
-        let bytes = object_of(specification, kind, content);
-        put(path, object, &bytes);
-        bytes.len() as u64
-    };
-    let mut listed = vec![];
-    for (id, arrays) in &manifests {
-        let bytes = write(&format!("manifests/{}", name(id)), OF_MANIFEST, &manifest(id, arrays));
-        let chunks = arrays.values().map(|chunks| chunks.len() as u32).sum();
-        listed.push(ListedManifest { id: *id, bytes, chunks });
-    }
-    let content = snapshot(specification, group, &nodes, &listed);
-    write(&snapshot_object(), OF_SNAPSHOT, &content);
-    if specification == 1 {
-        let reference = json!({"snapshot": name(&SNAPSHOT)}).to_string();
-        put(path, "refs/branch.main/ref.json", reference.as_bytes());
-    } else {
-        write("repo", OF_REPOSITORY, &repository());
+
+    /// Returns a metadata object: a header of 39 bytes, and the content in zstd.
+    fn object_of(self, kind: u8, content: &[u8]) -> Vec<u8> {
+        let program = format!("ICE🧊CHUNK{:24}", "tests of gridfusion");
+        let header = [program.as_bytes(), &[self.specification, kind, 1]].concat();
+        [header, zstd::encode_all(content, 1).unwrap()].concat()
     }
 }
 
 /// The path of the snapshot.
-pub(super) fn snapshot_object() -> String {
+pub(crate) fn snapshot_object() -> String {
     format!("snapshots/{}", name(&SNAPSHOT))
 }
 
@@ -91,13 +119,6 @@ fn name(id: &Id) -> String {
     let digit = |at: usize| (0..5).fold(0, |digit, more| digit << 1 | bit(5 * at + more));
     let letter = |at| char::from(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[usize::from(digit(at))]);
     (0..20).map(letter).collect()
-}
-
-/// Returns a metadata object: a header of 39 bytes, and the content in zstd.
-fn object_of(specification: u8, kind: u8, content: &[u8]) -> Vec<u8> {
-    let program = format!("ICE🧊CHUNK{:24}", "tests of gridfusion");
-    let header = [program.as_bytes(), &[specification, kind, 1]].concat();
-    [header, zstd::encode_all(content, 1).unwrap()].concat()
 }
 
 /// Where a chunk is.
@@ -113,6 +134,7 @@ type Arrays<'a> = BTreeMap<NodeId, Vec<(&'a [u64], Place<'a>)>>;
 struct Node<'a> {
     number: u8,
     array: &'a StoredArray,
+    repository: IcechunkRepository,
 }
 
 impl<'a> Node<'a> {
@@ -132,32 +154,33 @@ impl<'a> Node<'a> {
         axes.map(|(len, chunk)| [len, chunk, len.div_ceil(chunk)]).collect()
     }
 
-    /// Returns the chunks with their places, and writes the object with those that are not inline.
-    fn chunks(&self, path: &Path) -> Vec<(&'a [u64], Place<'a>)> {
+    /// Returns the chunks with their places, and writes those that are not inline: small ones into one object.
+    fn chunks(&self, objects: &mut Objects) -> Vec<(&'a [u64], Place<'a>)> {
         let mut chunks: Vec<(&[u64], &[u8])> =
             self.array.objects.iter().map(|(at, bytes)| (&at[..], &bytes[..])).collect();
         chunks.sort_unstable();
-        let (id, mut object) = ([self.number; 12], vec![]);
         let place = |(number, (at, bytes)): (usize, (&'a [u64], &'a [u8]))| {
-            if (number + usize::from(self.number)).is_multiple_of(2) {
+            let is_small = bytes.len() <= MOST_INLINE;
+            if is_small && (number + usize::from(self.number)).is_multiple_of(2) {
                 return (at, Place::Inline(bytes));
             }
+            let mut id = [self.number; 12];
+            if !is_small {
+                id[8..].copy_from_slice(&(number as u32).to_le_bytes());
+            }
+            let object = objects.entry(format!("chunks/{}", name(&id))).or_default();
             let offset = object.len() as u64;
             object.extend(bytes);
             (at, Place::Native { id, offset, len: bytes.len() as u64 })
         };
-        let placed = chunks.into_iter().enumerate().map(place).collect();
-        if !object.is_empty() {
-            put(path, &format!("chunks/{}", name(&id)), &object);
-        }
-        placed
+        chunks.into_iter().enumerate().map(place).collect()
     }
 
     /// The manifest that lists a chunk.
     fn manifest(&self, at: &[u64]) -> Id {
         let [node, rows] = match at {
             [_] => [0, 0],
-            _ => [self.number, (at[0] / ROWS) as u8],
+            _ => [self.number, (at[0] / self.repository.rows) as u8],
         };
         let mut id = *b"a manifest..";
         id[10..].copy_from_slice(&[node, rows]);
@@ -169,14 +192,15 @@ impl<'a> Node<'a> {
         let mut extents: Vec<Range<u64>> =
             self.axes().iter().map(|[.., count]| 0..*count).collect();
         if let [first, _, ..] = &mut extents[..] {
-            let start = at[0] / ROWS * ROWS;
-            *first = start..first.end.min(start + ROWS);
+            let rows = self.repository.rows;
+            let start = at[0] / rows * rows;
+            *first = start..first.end.min(start + rows);
         }
         extents
     }
 
     /// Writes the node of a snapshot.
-    fn write(&self, specification: u8, flat: &mut FlatTables) -> Written {
+    fn write(&self, flat: &mut FlatTables) -> Written {
         let StoredArray { name, document, objects } = self.array;
         let manifests: BTreeMap<Id, Vec<Range<u64>>> =
             objects.iter().map(|(at, _)| (self.manifest(at), self.extents(at))).collect();
@@ -196,7 +220,7 @@ impl<'a> Node<'a> {
         let names = flat.list(&names);
         let mut fields = vec![(1, names), (2, manifests)];
         let (axes, mut pairs) = (self.axes(), vec![]);
-        if specification == 1 {
+        if self.repository.specification == 1 {
             pairs.extend(axes.iter().flat_map(|[len, chunk, _]| [*len, *chunk]));
         } else {
             let axis = |[len, _, count]: &[u64; 3]| {
@@ -275,7 +299,7 @@ fn snapshot(
     let mut flat = FlatTables::default();
     let nothing = flat.table(&[]);
     let mut written = vec![node(&mut flat, &[0; 8], "/", group, (2, nothing))];
-    written.extend(nodes.iter().map(|node| node.write(specification, &mut flat)));
+    written.extend(nodes.iter().map(|node| node.write(&mut flat)));
     let mut fields = vec![
         (0, Field::Struct(&SNAPSHOT)),
         (2, flat.list(&written)),
