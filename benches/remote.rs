@@ -1,8 +1,9 @@
 //! Compares queries of arrays in an object store with plain requests for the same bytes, over links of several speeds.
 //!
 //! A server in another process of this machine has a `.tet` file of 256 MiB in chunks of 4 MiB. It has the same values in a Zarr store, and
-//! a dense TileDB array of 512 MiB in tiles of 596 kB. The chunks of the store are also in a zip file and in an Icechunk repository. All are uncompressed, so that the link is the limit. The server waits for the latency
-//! before each reply, and sends each reply with the bandwidth. Opening a connection costs no latency.
+//! a dense TileDB array of 512 MiB in tiles of 596 kB. The chunks of the store are also in a zip file, and in an Icechunk repository. All
+//! are uncompressed, so that the link is the limit. The server waits for the latency before each reply, and sends each reply with the
+//! bandwidth. Opening a connection costs no latency.
 //!
 //! Each query is cold: it has a new session, and its time includes opening the array. Queries and baselines share the
 //! connections of one client per store. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
