@@ -2,7 +2,8 @@
 //! libraries that users have.
 //!
 //! The field has 1000 days × 165 latitudes × 144 longitudes of f32 (95 MB), in chunks of 25 days. The variants
-//! differ in format and compression; two have the ragged chunks that zarr-python chooses. "Decoding alone"
+//! differ in format and compression; two have the ragged chunks that zarr-python chooses. Two are also in a zip file and in an
+//! Icechunk repository. "Decoding alone"
 //! decodes the same chunks from mapped files on two threads, without aggregating. `formats_peer.py` writes the
 //! variants that need Python and measures zarr-python, netCDF4, xarray and xarray-sql. Without `python3` and these
 //! modules, the bench leaves them out. `GRIDFUSION_BENCH_LARGE=1` makes the field 1 GB, and
@@ -23,10 +24,11 @@ use tokio::runtime::Runtime;
 
 use crate::common::field::{DAYS_SINCE, Field};
 use crate::common::figures::{Figures, Query};
+use crate::common::repacked::{icechunk, store_objects, stored_arrays, zipped};
 use crate::common::stored_chunks::{Encoding, StoredChunks};
 use crate::common::support::{query, reducing};
 use crate::common::zarr_files::{
-    Place, netcdf3, node3, put_axes, put_many_chunks, put_nodes, raw, zarr2, zarr3,
+    Place, netcdf3, node3, put, put_axes, put_many_chunks, put_nodes, raw, zarr2, zarr3,
 };
 use crate::common::{is_small, run, runtime};
 
@@ -35,6 +37,9 @@ const RAGGED: [usize; 3] = [50, 46, 90];
 
 /// Chunks along the time in a shard.
 const CHUNKS_PER_SHARD: usize = 4;
+
+/// The stores that are also in a zip file and in an Icechunk repository.
+const REPACKED: [&str; 2] = ["Zarr 3, uncompressed", "Zarr 3, zstd"];
 
 /// A query, its name in `FIGURES.md` and its name in `formats_peer.py`.
 const QUERIES: [(&str, &str, &str); 2] = [
@@ -170,7 +175,13 @@ async fn open(location: &Path, name: &str) -> SessionContext {
 }
 
 /// Measures both queries of each variant.
-fn compare_variants(runtime: &Runtime, variants: &[Variant], field: &Field, measured: &Value) {
+fn compare_variants(
+    runtime: &Runtime,
+    folder: &Path,
+    variants: &[Variant],
+    field: &Field,
+    measured: &Value,
+) {
     let mut figures = Figures::new("formats");
     for variant in variants {
         let ctx = runtime.block_on(open(&variant.location, "value"));
@@ -199,7 +210,33 @@ fn compare_variants(runtime: &Runtime, variants: &[Variant], field: &Field, meas
             }
         }
     }
+    for store in variants.iter().filter(|it| REPACKED.contains(&it.name)) {
+        compare_places(runtime, folder, store, &mut figures);
+    }
     figures.finish();
+}
+
+/// Compares a store with its chunks in a zip file and in an Icechunk repository.
+fn compare_places(runtime: &Runtime, folder: &Path, store: &Variant, figures: &mut Figures) {
+    let arrays = stored_arrays(&store.location);
+    let (archive, repository) = (folder.join("copy.zarr.zip"), folder.join("copy.icechunk"));
+    let _ = std::fs::remove_dir_all(&repository);
+    for (object, bytes) in icechunk(&arrays, 1000) {
+        put(&repository.join(object), &bytes);
+    }
+    put(&archive, &zipped(&store_objects(arrays)));
+    let ctx = runtime.block_on(open(&store.location, "value"));
+    for (place, location) in [("in a zip file", &archive), ("in Icechunk", &repository)] {
+        let copied = runtime.block_on(open(location, "value"));
+        for (name, _, sql) in QUERIES {
+            let name = format!("{name}: {}, {place}", store.name);
+            figures.compare(
+                &*name,
+                || run(runtime, &copied, sql),
+                vec![("the same store", Box::new(|| run(runtime, &ctx, sql)))],
+            );
+        }
+    }
 }
 
 /// The variant that xarray-sql reads, too.
@@ -301,7 +338,7 @@ pub(crate) fn main() {
         println!("neither zarr-python nor netCDF4 is installed; they are left out");
         Value::Null
     });
-    compare_variants(&runtime, &variants, &field, &measured);
+    compare_variants(&runtime, folder, &variants, &field, &measured);
     let ragged = variants.iter().find(|it| it.name == "Zarr 3, zstd, ragged").unwrap();
     open_and_plan(&runtime, folder, ragged, &measured);
 }

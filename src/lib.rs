@@ -86,6 +86,7 @@
 //! | `session` | a session built by hand, with settings and the rules of gridfusion |
 //! | `metrics` | the numbers of chunks and bytes that a query read |
 //! | `export` | a query written to a Parquet file and read back |
+//! | `geodatafusion` | `ST_…` functions of another crate, and the cells of their geometries |
 //! | `make_stations`, `make_climate` | write the files that the others and the documentation read |
 //!
 //! [DataFusion]: https://datafusion.apache.org

@@ -9,6 +9,7 @@ pub(crate) mod figures;
 pub(crate) mod peak_pool;
 pub(crate) mod remote_objects;
 pub(crate) mod remote_server;
+pub(crate) mod repacked;
 pub(crate) mod sparse_cases;
 pub(crate) mod stored_chunks;
 pub(crate) mod streamed;

@@ -13,15 +13,15 @@
 use bytes::Bytes;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::support::icechunk_repository::{IcechunkRepository, StoredArray};
+use super::repacked::{icechunk, store_objects, zipped};
+use super::support::icechunk_repository::StoredArray;
 use super::support::tiledb_statistics::no_statistics;
 use super::support::tiledb_writer::{
     FLOAT32, Filters, INT64, TestAttribute, TestDimension, TestSchema, generic_tile, integer, uuid,
     words,
 };
-use super::support::zip_archive::ZipArchive;
 use super::support::{F32, I32, Layout, TestDataset, tet_bytes};
 use super::{file, is_small, size, values};
 
@@ -42,12 +42,13 @@ pub(crate) fn objects() -> Vec<(String, Bytes)> {
     );
     objects.extend(Dense::new().objects());
     let arrays = zarr_arrays();
-    objects.extend(icechunk(&arrays));
-    let store = zarr(arrays);
+    let of_repository = icechunk(&arrays, zarr_chunks());
+    let store = store_objects(arrays);
     objects.push(("bucket/climate.zarr.zip".to_owned(), zipped(&store)));
-    objects.extend(
-        store.into_iter().map(|(path, bytes)| (format!("bucket/climate.zarr/{path}"), bytes)),
-    );
+    for (folder, of_folder) in [("climate.zarr", store), ("climate.icechunk", of_repository)] {
+        let below = |(path, bytes)| (format!("bucket/{folder}/{path}"), bytes);
+        objects.extend(of_folder.into_iter().map(below));
+    }
     objects
 }
 
@@ -92,38 +93,6 @@ fn zarr_arrays() -> Vec<StoredArray> {
         axis("time", hours, json!({"units": "hours since 1990-01-01"})),
         axis("station", stations, json!({})),
     ]
-}
-
-/// Returns the objects of a Zarr store, whose metadata is consolidated. The document comes last.
-fn zarr(arrays: Vec<StoredArray>) -> Vec<(String, Bytes)> {
-    let (mut nodes, mut objects) = (Map::new(), vec![]);
-    for StoredArray { name, document, objects: chunks } in arrays {
-        objects.extend(chunks.into_iter().map(|(at, bytes)| {
-            let at: Vec<String> = at.iter().map(u64::to_string).collect();
-            (format!("{name}/c/{}", at.join("/")), bytes.into())
-        }));
-        nodes.insert(name, document);
-    }
-    let root = json!({
-        "zarr_format": 3, "node_type": "group", "attributes": {},
-        "consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": nodes},
-    });
-    objects.push(("zarr.json".to_owned(), root.to_string().into()));
-    objects
-}
-
-fn zipped(store: &[(String, Bytes)]) -> Bytes {
-    let mut archive = ZipArchive::default();
-    store.iter().for_each(|(path, bytes)| archive.add(path, bytes, false));
-    archive.finish().into()
-}
-
-/// Returns the objects of a repository, all chunks of which are in one manifest.
-fn icechunk(arrays: &[StoredArray]) -> impl Iterator<Item = (String, Bytes)> {
-    let repository = IcechunkRepository { specification: 2, rows: zarr_chunks() };
-    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
-    let objects = repository.objects(&group, arrays).into_iter();
-    objects.map(|(path, bytes)| (format!("bucket/climate.icechunk/{path}"), bytes.into()))
 }
 
 /// Returns the number of files of the catalog.

@@ -14,7 +14,7 @@ use super::field::{DAYS_SINCE, Field};
 pub(crate) type Place = (PathBuf, Range<usize>);
 
 /// Writes a file and the folders above it.
-fn put(path: &Path, bytes: &[u8]) {
+pub(crate) fn put(path: &Path, bytes: &[u8]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
