@@ -210,6 +210,8 @@ fn gather<T: Cell, K: Test<T>>(
     }
 }
 
+/// Cells are first put side by side as they are stored, in blocks that stay in the processor's nearest cache. Then a block is tested
+/// and converted at once.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
 fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
     elements: &[T],
@@ -218,27 +220,49 @@ fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
     test: K,
     lanes: &mut CellLanes,
 ) {
-    let (mut values, _) = lanes.values.as_chunks_mut::<WIDTH>();
-    let (mut known, _) = lanes.known.as_chunks_mut::<WIDTH>();
+    /// The cells of a block.
+    const CELLS: usize = 64;
+    let Some(first) = elements.first() else { return };
+    let (mut block, mut filled) = ([[*first; WIDTH]; CELLS], 0);
+    let (mut values, mut known) = (&mut lanes.values[..], &mut lanes.known[..]);
     for run in cells {
-        let rows = positions.map(|position| &elements[position + run.start..][..run.len()]);
-        let of_run;
-        (of_run, values) = values.split_at_mut(run.len());
-        if !K::MAY_FAIL {
-            for (cell, values) in of_run.iter_mut().enumerate() {
-                *values = rows.map(|row| row[cell].to_f64());
+        let mut run = run.clone();
+        while !run.is_empty() {
+            let len = run.len().min(CELLS - filled);
+            let rows = positions.map(|position| &elements[position + run.start..][..len]);
+            for (cell, lanes) in block[filled..][..len].iter_mut().enumerate() {
+                *lanes = rows.map(|row| row[cell]);
             }
-            continue;
-        }
-        let known_of_run;
-        (known_of_run, known) = known.split_at_mut(run.len());
-        for (cell, (values, known)) in of_run.iter_mut().zip(known_of_run).enumerate() {
-            let found = rows.map(|row| row[cell]);
-            for lane in 0..WIDTH {
-                let keeps = test.keeps(found[lane]);
-                values[lane] = if keeps { found[lane].to_f64() } else { 0.0 };
-                known[lane] = f64::from(u8::from(keeps));
+            (run.start, filled) = (run.start + len, filled + len);
+            if filled == CELLS {
+                (values, known) = convert(block.as_flattened(), test, values, known);
+                filled = 0;
             }
         }
     }
+    convert(block[..filled].as_flattened(), test, values, known);
+}
+
+/// Converts elements to lanes, and returns the lanes behind these.
+#[inline(always)]
+fn convert<'a, T: Cell, K: Test<T>>(
+    elements: &[T],
+    test: K,
+    values: &'a mut [f64],
+    known: &'a mut [f64],
+) -> (&'a mut [f64], &'a mut [f64]) {
+    let (values, more_values) = values.split_at_mut(elements.len());
+    if !K::MAY_FAIL {
+        for (value, element) in values.iter_mut().zip(elements) {
+            *value = element.to_f64();
+        }
+        return (more_values, known);
+    }
+    let (known, more_known) = known.split_at_mut(elements.len());
+    for ((value, known), element) in values.iter_mut().zip(known).zip(elements) {
+        let keeps = test.keeps(*element);
+        *value = if keeps { element.to_f64() } else { 0.0 };
+        *known = f64::from(u8::from(keeps));
+    }
+    (more_values, more_known)
 }
