@@ -155,6 +155,12 @@ pub trait ArrayFormat: Debug + Send + Sync {
         false
     }
 
+    /// Documents in folders of the format that opening mostly reads first, and folders that it lists, which end with `/`. In
+    /// an object store, they are read beside the listing by which the format is recognised. By default, there are none.
+    fn first_documents(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The format's own options, and common options whose default differs here.
     fn options(&self) -> &'static [OptionInfo] {
         &[]

@@ -131,7 +131,9 @@ impl Formats {
         if by_name.is_some() && is_on_the_web(place.location()) {
             return by_name;
         }
-        match place.entries().await {
+        let first = by_name.as_ref().map_or(&[][..], |found| found.format.first_documents());
+        let (entries, ()) = futures::join!(place.entries(), place.read_ahead(first));
+        match entries {
             // The entries are more certain than the name, and the name more certain than the entries of
             // subfolders.
             Ok(entries) => match self.of_folder(&entries).or(by_name) {

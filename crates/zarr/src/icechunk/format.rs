@@ -77,6 +77,11 @@ impl ArrayFormat for Icechunk {
         is_icechunk(entries).then(|| RecognisedFormat::new("an Icechunk repository", false))
     }
 
+    /// The versions of specification 2; the names of those of specification 1, and the branch that is read if no other is chosen.
+    fn first_documents(&self) -> &'static [&'static str] {
+        &["repo", "refs/", "refs/branch.main/ref.json"]
+    }
+
     fn options(&self) -> &'static [OptionInfo] {
         OPTIONS
     }

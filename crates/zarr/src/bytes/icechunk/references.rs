@@ -44,11 +44,7 @@ impl KnownReferences {
     /// # Errors
     /// `Usage` for the name of a branch and a tag.
     pub fn split<'a>(&self, dataset: &'a str) -> Result<Option<(VersionChoice, Option<&'a str>)>> {
-        let rest_behind = |name: &str| match dataset.strip_prefix(name)? {
-            "" | "/" => Some(None),
-            rest => rest.strip_prefix('/').map(Some),
-        };
-        let fits = self.named.iter().filter_map(|it| Some((it, rest_behind(&it.name)?)));
+        let fits = self.named.iter().filter_map(|it| Some((it, behind(&it.name, dataset)?)));
         // A name may have parts itself.
         let longest = fits.clone().map(|(it, _)| it.name.len()).max();
         let mut fits = fits.filter(|(it, _)| Some(it.name.len()) == longest);
@@ -67,9 +63,31 @@ impl KnownReferences {
             (None, _) => {
                 let first = dataset.split('/').next().unwrap_or_default();
                 let id = ObjectId::parse(first).ok();
-                let split = id.zip(rest_behind(first));
+                let split = id.zip(behind(first, dataset));
                 Ok(split.map(|(id, rest)| (VersionChoice::Snapshot(id), rest)))
             }
+        }
+    }
+}
+
+/// Returns the rest of a dataset that begins with a name; `None` if it does not.
+fn behind<'a>(name: &str, dataset: &'a str) -> Option<Option<&'a str>> {
+    match dataset.strip_prefix(name)? {
+        "" | "/" => Some(None),
+        rest => rest.strip_prefix('/').map(Some),
+    }
+}
+
+impl VersionChoice {
+    /// Returns the rest of a dataset that begins with this version; `None` if it does not.
+    pub fn behind<'a>(&self, dataset: &'a str) -> Option<Option<&'a str>> {
+        let first = dataset.split('/').next().unwrap_or_default();
+        match self {
+            Self::Snapshot(id) if ObjectId::parse(first).is_ok_and(|it| it == *id) => {
+                behind(first, dataset)
+            }
+            Self::Snapshot(_) => None,
+            Self::Branch(name) | Self::AsOf(name, _) | Self::Tag(name) => behind(name, dataset),
         }
     }
 }
