@@ -61,7 +61,9 @@ impl IcechunkReader {
             log::warn!("{}: {remark}", objects.name());
         }
         let is_remote = place.is_remote();
-        Ok(Self { store, objects, documents, is_remote, sizes: OnceLock::new() })
+        let reader = Self { store, objects, documents, is_remote, sizes: OnceLock::new() };
+        reader.check_memory()?;
+        Ok(reader)
     }
 
     /// Opens the version that a dataset begins with, such as `main/forecast/t2m` or `v1`, and returns the rest. The branch `main` is
@@ -102,6 +104,12 @@ impl IcechunkReader {
         hierarchy.groups.keys().any(|it| is_below(it))
             || hierarchy.variables.iter().any(|it| is_below(&it.path))
             || hierarchy.unreadable.iter().any(|it| is_below(&it.path))
+    }
+
+    /// Fails unless the session has room for the metadata that was parsed since the last call.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let checked = self.documents.check_memory(self.store.take_parsed());
+        checked.map_err(|error| self.objects.named(error))
     }
 
     /// Returns the snapshot and those before it, newest first.
@@ -172,6 +180,7 @@ impl IcechunkReader {
                 let read = self.store.totals(variable, manifest, Some(&bytes))?;
                 add(read.ok_or_else(|| Error::internal("a manifest that was not parsed"))?);
             }
+            self.check_memory()?;
         }
         let array = self.store.store().arrays().get(variable);
         let of_chunk = array.and_then(|array| array.chunk_bytes());
@@ -242,7 +251,9 @@ impl VariableStore for IcechunkReader {
 
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
         let locate = self.store.locate(variable, chunks)?;
-        drive_documents(locate, &self.objects, &self.documents).await
+        let located = drive_documents(locate, &self.objects, &self.documents).await?;
+        self.check_memory()?;
+        Ok(located)
     }
 
     /// A snapshot never changes.

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 
@@ -196,7 +197,9 @@ impl OpenIcechunk {
         };
         let store = ZarrStore::from_nodes(std::mem::take(&mut snapshot.documents))?;
         let (known, most) = (KnownManifests::default(), self.most);
-        let chunks = ChunksAt { snapshot, containers, known, most };
+        let of_repository = self.repository.as_ref().map_or(0, |it| it.memory);
+        let parsed = AtomicU64::new(snapshot.memory.saturating_add(of_repository));
+        let chunks = ChunksAt { snapshot, containers, known, most, parsed };
         let early = early(&store, &chunks);
         let locations: Vec<Location> = early.iter().map(|id| whole(manifest_object(id))).collect();
         self.state = State::Manifests(early, Box::new((store, chunks)));
