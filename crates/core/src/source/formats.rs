@@ -122,7 +122,10 @@ impl Formats {
             // its bytes.
             let named = by_name.filter(|(_, ending)| !ending.folder).map(|(found, _)| found);
             return match (named, place.local_path()) {
-                (None, Some(_)) => self.of_head(&elsewhere::head(place).await.ok()?),
+                (None, Some(_)) => {
+                    let head = elsewhere::head(place).await.ok()?;
+                    Box::pin(self.of_file(place, &head)).await
+                }
                 (named, _) => named,
             };
         }
@@ -168,10 +171,28 @@ impl Formats {
 
     /// Recognises a file by its first bytes.
     fn of_head(&self, head: &[u8]) -> Option<RecognisedPlace> {
-        let format = self.iter().find(|format| format.probe_file(head))?;
+        Some(Self::of_bytes(self.iter().find(|format| format.probe_file(head))?))
+    }
+
+    /// Recognises the file at a place by its first bytes, or by others that these lead to.
+    async fn of_file(&self, place: &Place, head: &[u8]) -> Option<RecognisedPlace> {
+        if let Some(found) = self.of_head(head) {
+            return Some(found);
+        }
+        // The file is read once, so mapping it does not pay.
+        let place = place.clone().with_io(IoMode::Pread);
+        for format in self.iter() {
+            if format.probe_place(&place, head).await {
+                return Some(Self::of_bytes(format));
+            }
+        }
+        None
+    }
+
+    fn of_bytes(format: &Arc<dyn ArrayFormat>) -> RecognisedPlace {
         let named = format.endings().iter().find_map(|it| it.what);
         let what = named.map_or_else(|| format.noun().into(), Into::into);
-        Some(RecognisedPlace::new(format, RecognisedFormat { what, nests: false }))
+        RecognisedPlace::new(format, RecognisedFormat { what, nests: false })
     }
 
     /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
@@ -213,7 +234,7 @@ impl Formats {
         }
         // The file is read once, so mapping it does not pay.
         let missing = match elsewhere::first_bytes(&place.clone().with_io(IoMode::Pread)).await {
-            Ok(head) => return Ok(self.of_head(&head).map(|found| found.format)),
+            Ok(head) => return Ok(self.of_file(place, &head).await.map(|found| found.format)),
             Err(error) => error,
         };
         // In an object store, the place may be a folder.

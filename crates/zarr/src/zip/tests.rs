@@ -289,3 +289,66 @@ async fn archives_that_other_programs_wrote() {
     }
     println!("{} archives, {arrays} arrays, {cells} rows", listed.len());
 }
+
+/// Metadata behind chunks that are longer than what a recognition looks at.
+#[tokio::test]
+async fn a_store_behind_many_bytes_is_recognised_by_the_directory() {
+    let folder = TempDir::new().unwrap();
+    for (name, inside, is_store) in [
+        ("root.zip", &["zarr.json"][..], true),
+        ("deep.zip", &["a/b/c/d/x.zarr/zarr.json"], true),
+        ("two.bin", &["x.zarr/zarr.json", "y.zarr/zarr.json"], true),
+        ("none.zip", &["word/document.xml"], false),
+    ] {
+        let mut writer = ZipWriter::default();
+        let folder_of_store = inside[0].rsplit_once('/').map_or("", |(folder, _)| folder);
+        writer.add(format!("{folder_of_store}/c").trim_start_matches('/'), &vec![7; 100_000]);
+        let group = br#"{"zarr_format": 3, "node_type": "group"}"#;
+        inside.iter().for_each(|name| writer.add(name, group));
+        let path = folder.path().join(name);
+        let mut archive = writer.finish();
+        fs::write(&path, &archive).unwrap();
+        let text = opened(path.to_str().unwrap(), IoMode::Mmap).await.err();
+        let text = text.map(|it| it.to_string()).unwrap_or_default();
+        assert_eq!(text.contains("gridfusion does not read"), !is_store, "{name}: {text}");
+        assert_eq!(text.contains("2 Zarr stores"), name == "two.bin", "{name}: {text}");
+        // An archive that was cut off is none.
+        archive.pop();
+        fs::write(&path, &archive).unwrap();
+        assert!(opened(path.to_str().unwrap(), IoMode::Mmap).await.is_err());
+    }
+}
+
+/// A member beside the store may have any name.
+#[tokio::test]
+async fn odd_names_beside_a_store_are_passed_by() {
+    let store = Path::new(ROOT).join("examples/data/sea.zarr");
+    let folder = TempDir::new().unwrap();
+    for (odd, is_open) in [
+        (&b"__MACOSX\\x"[..], true),
+        (b"notes//a.txt", true),
+        (b"\xff\xfe", true),
+        (b"../evil", true),
+        (b"/etc/passwd", true),
+        (b"x.zarr\\sst\\c\\0\\0\\0", false),
+        (b"/x.zarr/sst/c/0/0/0", false),
+        (b"x.zarr/sst//c", false),
+        (b"x.zarr/\xff", false),
+    ] {
+        let mut writer = ZipWriter::default();
+        writer.add_bytes(odd, b"1");
+        let path = folder.path().join("x.zarr.zip");
+        fs::write(&path, write(writer, "x.zarr/", &store)).unwrap();
+        let opened = opened(path.to_str().unwrap(), IoMode::Mmap).await;
+        assert_eq!(opened.is_ok(), is_open, "{odd:?}");
+        if let Err(error) = opened {
+            assert!(error.to_string().contains("pack the folder again"), "{error}");
+        }
+    }
+    let mut writer = ZipWriter::default();
+    writer.add("x.zarr\\zarr.json", b"{}");
+    let path = folder.path().join("windows.zarr.zip");
+    fs::write(&path, writer.finish()).unwrap();
+    let error = opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap_err().to_string();
+    assert!(error.contains("holds no Zarr store") && error.contains("slashes"), "{error}");
+}
