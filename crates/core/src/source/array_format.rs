@@ -155,9 +155,9 @@ pub trait ArrayFormat: Debug + Send + Sync {
         false
     }
 
-    /// Whether a file is of this format, if its first bytes `head` alone do not show it. Reads only files that begin as one of
-    /// the format may. By default, the first bytes always show it.
-    async fn probe_place(&self, place: &Place, head: &[u8]) -> bool {
+    /// Whether a file is of this format, if its first bytes do not show it, or were not read: catalogs do not read the `head` of
+    /// files whose ending is shared by many formats. By default, the first bytes always show it.
+    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
         let _ = (place, head);
         false
     }

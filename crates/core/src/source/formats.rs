@@ -182,7 +182,7 @@ impl Formats {
         // The file is read once, so mapping it does not pay.
         let place = place.clone().with_io(IoMode::Pread);
         for format in self.iter() {
-            if format.probe_place(&place, head).await {
+            if format.probe_place(&place, Some(head)).await {
                 return Some(Self::of_bytes(format));
             }
         }
@@ -290,16 +290,34 @@ impl Formats {
     }
 
     /// Recognises an entry of the folder at `place`. A file is recognised by its name only, and a folder by
-    /// its name or by listing it. So a catalog of a thousand files reads none of them.
+    /// its name or by listing it. So a catalog of a thousand files reads none of them, unless the ending alone does not
+    /// identify the format.
     async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<RecognisedPlace>> {
         let named = self.of_name(&entry.name);
         // An entry without a size is a folder. The ending of a file on a folder, or the other way round,
         // counts as none.
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
-            None if entry.size.is_some() => Ok(None),
+            None if entry.size.is_some() => Ok(self.of_ambiguous(place, &entry.name).await?),
             None => Ok(self.of_folder(&place.child(&entry.name)?.entries().await?)),
         }
+    }
+
+    /// Recognises a file in the folder at `place` whose ending is one that formats share with others, by inspecting it.
+    async fn of_ambiguous(&self, place: &Place, name: &str) -> Result<Option<RecognisedPlace>> {
+        let is_shared =
+            |it: &&Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
+        if self.of_name(name).is_some() {
+            return Ok(None);
+        }
+        for format in self.iter().filter(|it| it.endings().iter().any(|it| is_shared(&it))) {
+            // The file is read once, so mapping it does not pay.
+            let file = place.child(name)?.with_io(IoMode::Pread);
+            if format.probe_place(&file, None).await {
+                return Ok(Some(Self::of_bytes(format)));
+            }
+        }
+        Ok(None)
     }
 
     /// Removes a format's ending from a name, unless nothing would remain.

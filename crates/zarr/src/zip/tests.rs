@@ -8,9 +8,11 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use futures::TryStreamExt;
 use gridfusion_cf::conventions::VariableStore;
-use gridfusion_core::io::{MemorySource, counted};
+use gridfusion_core::format::Entry;
+use gridfusion_core::io::{MemorySource, Remote, RemoteStore, counted};
 use gridfusion_core::options::{ArrayOptions, IoMode};
 use gridfusion_core::read::{Dataset, Opener};
+use gridfusion_core::source::{Formats, Place, Stores};
 use gridfusion_core::tile::Documents;
 use gridfusion_core::verify::{Depth, Progress};
 use gridfusion_core::{ErrorKind, Result};
@@ -351,4 +353,48 @@ async fn odd_names_beside_a_store_are_passed_by() {
     fs::write(&path, writer.finish()).unwrap();
     let error = opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap_err().to_string();
     assert!(error.contains("holds no Zarr store") && error.contains("slashes"), "{error}");
+}
+
+/// A session with one store.
+#[derive(Debug)]
+struct One(RemoteStore);
+
+impl Stores for One {
+    fn store(&self, _: &Url) -> Result<RemoteStore> {
+        Ok(self.0.clone())
+    }
+}
+
+/// A catalog looks into files that may be archives of stores.
+#[tokio::test]
+async fn catalogs_list_archives_of_stores_by_their_directories() {
+    let store =
+        write(ZipWriter::default(), "x.zarr/", &Path::new(ROOT).join("examples/data/sea.zarr"));
+    let mut other = ZipWriter::default();
+    other.add("readme.txt", b"no store");
+    let files: [(&str, &[u8]); 6] = [
+        ("a.zip", &store),
+        ("b.zip", &other.finish()),
+        ("c.zip", b"no archive"),
+        ("d.zip", b""),
+        ("e.zarr.zip", b"named as one"),
+        ("f.csv", b"1"),
+    ];
+    let folder = TempDir::new().unwrap();
+    let memory = InMemory::new();
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        memory.put(&format!("all/{name}").into(), bytes.to_vec().into()).await.unwrap();
+    }
+    let formats = Formats::new(vec![Arc::new(Zarr)]);
+    for location in [folder.path().to_str().unwrap(), "s3://bucket/all"] {
+        let session = One(Remote::default().store(Arc::new(memory.fork()) as Arc<dyn ObjectStore>));
+        let place = Place::new(location, Arc::new(session)).unwrap();
+        let listed: Vec<Entry> = place.entries().await.unwrap();
+        let ((found, failed), counts) = counted(formats.places_in(&place, &listed)).await;
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a.zip", "e.zarr.zip"], "{location} {failed:?}");
+        // The end of each of the three with bytes, and of the empty one that it is empty.
+        assert!(counts.requests <= 4, "{counts:?}");
+    }
 }
