@@ -155,8 +155,8 @@ pub trait ArrayFormat: Debug + Send + Sync {
         false
     }
 
-    /// Whether a file is of this format, if its first bytes do not show it, or were not read: catalogs do not read the `head` of
-    /// files whose ending is shared by many formats. By default, the first bytes always show it.
+    /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a head,
+    /// the file has an ending of the format that others share. By default, the first bytes always show it.
     async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
         let _ = (place, head);
         false

@@ -305,12 +305,13 @@ impl Formats {
 
     /// Recognises a file in the folder at `place` whose ending is one that formats share with others, by inspecting it.
     async fn of_ambiguous(&self, place: &Place, name: &str) -> Result<Option<RecognisedPlace>> {
-        let is_shared =
-            |it: &&Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
         if self.of_name(name).is_some() {
             return Ok(None);
         }
-        for format in self.iter().filter(|it| it.endings().iter().any(|it| is_shared(&it))) {
+        let is_shared = |it: &Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
+        let formats: Vec<&Arc<dyn ArrayFormat>> =
+            self.iter().filter(|it| it.endings().iter().any(is_shared)).collect();
+        for format in formats {
             // The file is read once, so mapping it does not pay.
             let file = place.child(name)?.with_io(IoMode::Pread);
             if format.probe_place(&file, None).await {

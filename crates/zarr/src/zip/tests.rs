@@ -391,6 +391,16 @@ async fn catalogs_list_archives_of_stores_by_their_directories() {
         let session = One(Remote::default().store(Arc::new(memory.fork()) as Arc<dyn ObjectStore>));
         let place = Place::new(location, Arc::new(session)).unwrap();
         let listed: Vec<Entry> = place.entries().await.unwrap();
+        // Planning runs on any thread.
+        let (other, of_task, entries) = (place.clone(), formats.clone(), listed.clone());
+        let spawned = tokio::spawn(async move {
+            let recognised = of_task.recognise(&other).await.is_some();
+            (recognised, of_task.places_in(&other, &entries).await.0.len())
+        });
+        assert_eq!(spawned.await.unwrap(), (false, 2));
+        let session = One(Remote::default().store(Arc::new(memory.fork()) as Arc<dyn ObjectStore>));
+        let place = Place::new(location, Arc::new(session)).unwrap();
+        place.entries().await.unwrap();
         let ((found, failed), counts) = counted(formats.places_in(&place, &listed)).await;
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a.zip", "e.zarr.zip"], "{location} {failed:?}");

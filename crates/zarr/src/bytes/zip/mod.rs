@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The directory is complete: its length and its count of members must agree. So a name that it lacks is absent. A member with
-//! an odd name, such as `a\\b` or `a//b`, is passed by outside of the store, and an error within it. The data of a
+//! an odd name, such as `a\b` or `a//b`, is passed by outside of the store, and an error within it. The data of a
 //! member begin behind its header, whose length only the header tells. So the span from one header to the next is read, and the
 //! data are cut out of it.
 //!
