@@ -18,8 +18,8 @@ use super::id::ObjectId;
 use super::known_manifests::KnownManifests;
 use super::places::{ChunksAt, manifest_object};
 use super::references::{
-    KnownReferences, NamedSnapshot, ReadHistory, reference, reference_object, snapshot_object,
-    whole,
+    KnownReferences, NamedSnapshot, ReadHistory, deleted, reference, reference_objects,
+    snapshot_object, whole,
 };
 use super::repository::RepositoryObject;
 use super::snapshot::Snapshot;
@@ -85,10 +85,10 @@ impl OpenIcechunk {
                 all.extend(chosen_id(&choice).map(|id| snapshot_object(&id).into()));
                 continue;
             };
-            let object = reference_object(kind, name);
-            let deleted = object.iter().filter(|_| kind == "tag").map(|it| deleted(it).into());
-            all.extend(deleted);
-            all.extend(object.as_deref().map(Arc::from));
+            for object in reference_objects(kind, name) {
+                all.extend((kind == "tag").then(|| deleted(&object).into()));
+                all.push(object.into());
+            }
         }
         all
     }
@@ -216,11 +216,6 @@ type Roots = HashMap<Arc<str>, Bytes>;
 /// The most bytes of a name in version 1: a file of this name has a longer one.
 const LONGEST_NAME: usize = 200;
 
-/// Returns the object that tells that a tag was deleted.
-fn deleted(object: &str) -> String {
-    format!("{object}.deleted")
-}
-
 fn chosen_id(choice: &VersionChoice) -> Option<ObjectId> {
     match choice {
         VersionChoice::Snapshot(id) => Some(*id),
@@ -234,13 +229,14 @@ fn snapshot(choice: &VersionChoice, found: &Roots) -> Result<Option<ObjectId>> {
         let is_there = |id: &ObjectId| found.contains_key(snapshot_object(id).as_str());
         return Ok(chosen_id(choice).filter(is_there));
     };
-    let Some(object) = reference_object(kind, name) else { return Ok(None) };
-    match found.get(object.as_str()) {
-        Some(bytes) if kind != "tag" || !found.contains_key(deleted(&object).as_str()) => {
-            reference(bytes).map(Some).map_err(|error| error.in_file(&object))
-        }
-        _ => Ok(None),
+    let objects = reference_objects(kind, name);
+    let is_deleted = |object: &String| found.contains_key(deleted(object).as_str());
+    if kind == "tag" && objects.iter().any(is_deleted) {
+        return Ok(None);
     }
+    let object = objects.iter().find_map(|it| Some((it, found.get(it.as_str())?)));
+    let id = object.map(|(object, it)| reference(it).map_err(|error| error.in_file(object)));
+    id.transpose()
 }
 
 /// Returns the branches and tags among the choices that are there.

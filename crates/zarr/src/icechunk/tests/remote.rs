@@ -14,6 +14,7 @@ use object_store::{
 };
 
 use super::*;
+use crate::bytes::icechunk::VersionChoice;
 use crate::icechunk::reader::IcechunkReader;
 use gridfusion_core::io::{Remote, RemoteLimits, RemoteStore};
 use gridfusion_core::source::{Formats, Place, Stores};
@@ -315,6 +316,35 @@ async fn a_version_with_a_group_of_the_whole_name_is_an_error() {
         assert_eq!(opened.is_ok(), is_clear, "{dataset}");
         let Err(error) = opened else { continue };
         assert!(error.to_string().contains("choose with an option"), "{error}");
+    }
+}
+
+/// The library writes names with escapes: to local folders as names of files, and to stores as paths.
+#[tokio::test]
+async fn versions_have_names_beyond_ascii() {
+    let name = "größe#2";
+    let tag = VersionChoice::Tag(name.to_owned());
+    let temporary = tempfile::tempdir().unwrap();
+    let copy = temporary.path().join("x.icechunk");
+    crate::tests::copy(Path::new(&repository("spec1")), &copy);
+    let (store, _) = remote("spec1", true).await;
+    let main = std::fs::read(copy.join("refs/branch.main/ref.json")).unwrap();
+    let (from, to) = (copy.join("refs/tag.v1"), copy.join("refs/tag.gr%C3%B6%C3%9Fe%232"));
+    crate::tests::copy(&from, &to);
+    let at = format!("small.icechunk/refs/tag.{name}/ref.json");
+    store.put(&ObjectPath::from(at), main.into()).await.unwrap();
+    let session = Remote::default().store(Arc::clone(&store) as Arc<dyn ObjectStore>);
+    let session = Arc::new(One(session));
+    for location in [copy.to_str().unwrap(), "s3://repo/small.icechunk"] {
+        let place = Place::new(location, Arc::clone(&session) as Arc<dyn Stores>).unwrap();
+        let reader = IcechunkReader::open(&place, tag.clone()).await.unwrap();
+        let references = reader.references().await.unwrap();
+        let names: Vec<&str> = references.named.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["dev", "main", name, "v1"], "{location}");
+        assert_eq!(references.deleted, ["gone"]);
+        let dataset = format!("{name}/t");
+        let (_, rest) = IcechunkReader::open_dataset(&place, &dataset).await.unwrap();
+        assert_eq!(rest, Some("t"), "{location}");
     }
 }
 
