@@ -155,15 +155,16 @@ pub trait ArrayFormat: Debug + Send + Sync {
         false
     }
 
-    /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a head,
-    /// the file has an ending of the format that others share. By default, the first bytes always show it.
+    /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a
+    /// head, the file has an ending of the format that others share. By default, the first bytes always show it.
     async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
         let _ = (place, head);
         false
     }
 
-    /// Documents in folders of the format that opening mostly reads first, and folders that it lists, which end with `/`. In
-    /// an object store, they are read beside the listing by which the format is recognised. By default, there are none.
+    /// Documents in folders of the format that opening mostly reads first, and folders that it lists, which end with
+    /// `/`. In an object store, they are read beside the listing by which the format is recognised. By default, there
+    /// are none.
     fn first_documents(&self) -> &'static [&'static str] {
         &[]
     }
@@ -190,8 +191,8 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// interpreted; `Io` if they cannot be read.
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>>;
 
-    /// Fails for a place of a form that is only read, although rows are appended to other arrays of the format. By default,
-    /// there are no such forms.
+    /// Fails for a place of a form that is only read, although rows are appended to other arrays of the format. By
+    /// default, there are no such forms.
     ///
     /// # Errors
     /// `Unsupported`, with what to do instead.

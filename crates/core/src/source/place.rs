@@ -276,8 +276,8 @@ impl Place {
         })
     }
 
-    /// Reads documents in a folder of an object store, and lists those that end with `/`. The session keeps them. Opening the
-    /// folder tells what fails.
+    /// Reads documents in a folder of an object store, and lists those that end with `/`. The session keeps them.
+    /// Opening the folder tells what fails.
     pub(super) async fn read_ahead(&self, documents: &[&str]) {
         let (Some(_), Ok(folder), false) = (self.store(), self.folder(), documents.is_empty())
         else {

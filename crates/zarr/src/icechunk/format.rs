@@ -77,7 +77,8 @@ impl ArrayFormat for Icechunk {
         is_icechunk(entries).then(|| RecognisedFormat::new("an Icechunk repository", false))
     }
 
-    /// The versions of specification 2; the names of those of specification 1, and the branch that is read if no other is chosen.
+    /// The versions of specification 2; the names of those of specification 1, and the branch that is read if no other
+    /// is chosen.
     fn first_documents(&self) -> &'static [&'static str] {
         &["repo", "refs/", "refs/branch.main/ref.json"]
     }

@@ -96,7 +96,8 @@ impl RemoteStore {
             .map(|tree| tree.entries(path))
     }
 
-    /// Whether a recent listing lacks an object, or a folder above it. Formats ask for metadata that only some arrays have.
+    /// Whether a recent listing lacks an object, or a folder above it. Formats ask for metadata that only some arrays
+    /// have.
     pub(super) fn is_listed_absent(&self, path: &Path) -> bool {
         let parts: Vec<_> = path.parts().collect();
         let lacks = |at: usize| {

@@ -95,8 +95,8 @@ impl VersionChoice {
 /// The most bytes of a name with escapes: a file of this name has a longer one.
 const LONGEST_ESCAPED: usize = 200;
 
-/// Returns the objects that a branch or tag may be; none for a name that version 1 cannot have. Object stores have them under
-/// its name, whose escapes their paths add. In local folders, the escapes are in the names of files.
+/// Returns the objects that a branch or tag may be; none for a name that version 1 cannot have. Object stores have them
+/// under its name, whose escapes their paths add. In local folders, the escapes are in the names of files.
 pub(super) fn reference_objects(kind: &str, name: &str) -> Vec<String> {
     let is_name = !name.is_empty() && !name.contains(['/', '\\', '\0']);
     let escaped = Some(escaped(name)).filter(|it| it != name && it.len() <= LONGEST_ESCAPED);

@@ -125,8 +125,8 @@ impl ZipDirectory {
         self.by_name.partition_point(|it| self.name(&self.members[*it as usize]) < name)
     }
 
-    /// Returns the members in a folder and in those below it, with their names relative to it. Leaves out odd names, and
-    /// folders.
+    /// Returns the members in a folder and in those below it, with their names relative to it. Leaves out odd names,
+    /// and folders.
     pub fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &Member)> + use<'_> {
         let prefix = prefix(folder);
         let members = self.by_name[self.first_from(prefix.as_bytes())..].iter();

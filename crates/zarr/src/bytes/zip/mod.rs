@@ -5,10 +5,10 @@
 //!   └ a member ┘                                 └ name, method, sizes, CRC-32, place of the header
 //! ```
 //!
-//! The directory is complete: its length and its count of members must agree. So a name that it lacks is absent. A member with
-//! an odd name, such as `a\b` or `a//b`, is passed by outside of the store, and an error within it. The data of a
-//! member begin behind its header, whose length only the header tells. So the span from one header to the next is read, and the
-//! data are cut out of it.
+//! The directory is complete: its length and its count of members must agree. So a name that it lacks is absent. A
+//! member with an odd name, such as `a\b` or `a//b`, is passed by outside of the store, and an error within it. The
+//! data of a member begin behind its header, whose length only the header tells. So the span from one header to the
+//! next is read, and the data are cut out of it.
 //!
 //! | module | contents |
 //! |---|---|
