@@ -26,7 +26,7 @@ use crate::options::{ArrayOptions, OptionValue};
 /// Returns the plan that appends rows to the store of a table, and opens the table again. `op` tells what becomes of cells that are there.
 ///
 /// # Errors
-/// If the table is no single place of a format that is appended to.
+/// If the table is no single place of a form that is appended to.
 pub(super) async fn insert_plan(
     table: &GridTable,
     session: &dyn Session,
@@ -39,6 +39,10 @@ pub(super) async fn insert_plan(
             "INSERT INTO a table of several files, or of an array that a program opened; rows go into one store"
         );
     };
+    let opener = ArrayOpener::from_session(session);
+    if let Some(format) = opener.formats().get(&place.format) {
+        format.check_takes_rows(&opener.place(&place.location)?).await?;
+    }
     if finds_arrays_by_name(&place.format)
         && let Some(origin) = table.origin()
     {

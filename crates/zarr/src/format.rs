@@ -9,15 +9,16 @@ use async_trait::async_trait;
 use super::reference_tables::ReferenceTables;
 use super::references::ReferenceFile;
 use super::store::{ZarrReader, read_metadata};
-use super::zip::ZippedStore;
-use crate::bytes::{is_references, is_zarr, is_zipped_zarr};
+use super::zip::{ZippedStore, is_zipped_store};
+use crate::bytes::{has_reference_tables, is_references, is_zarr, is_zip, is_zipped_zarr};
 use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, OPTIONS, VariableStore};
-use gridfusion_core::Result;
-use gridfusion_core::format::Entry;
+use gridfusion_core::format::{ByteRange, Entry, Location};
+use gridfusion_core::io::is_not_found;
 use gridfusion_core::options::{OptionInfo, ResolvedOptions};
 use gridfusion_core::source::Place;
 use gridfusion_core::source::{ArrayFormat, ArrayGroup, Ending, RecognisedFormat};
 use gridfusion_core::tile::Objects;
+use gridfusion_core::{Error, Result};
 
 /// Folders with Zarr groups and arrays, of versions 2 and 3, archives of such folders, and references to such in JSON or Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl ArrayFormat for Zarr {
         is_references(head) || is_zipped_zarr(head)
     }
 
+    /// The metadata in an archive may lie behind many chunks.
+    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
+        head.is_none_or(is_zip) && is_zipped_store(place).await
+    }
+
     fn options(&self) -> &'static [OptionInfo] {
         OPTIONS
     }
@@ -68,6 +74,38 @@ impl ArrayFormat for Zarr {
         };
         Ok(Arc::new(HierarchyGroup::new(place.location(), store, view)?))
     }
+
+    /// Only folders of metadata and chunks are written.
+    async fn check_takes_rows(&self, place: &Place) -> Result<()> {
+        let what = match kind(place) {
+            Kind::Archive => "new rows in a zip file, which is only read; unpack it",
+            Kind::References => "new rows in references in JSON, which are only read",
+            Kind::Folder if are_reference_tables(place).await? => {
+                "new rows in references in Parquet, which are only read"
+            }
+            Kind::Folder => return Ok(()),
+        };
+        let separator = if what.contains(';') { ", or" } else { ";" };
+        let message = format!("{what}{separator} COPY it to a new Zarr store");
+        Err(Error::unsupported(message).in_file(place.location()))
+    }
+}
+
+/// Whether the folder at a place has references in Parquet in place of chunks.
+async fn are_reference_tables(place: &Place) -> Result<bool> {
+    let folder = match place.folder() {
+        Ok(folder) => folder,
+        // The append tells that there is nothing.
+        Err(error) if is_not_found(&error) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let objects = Objects::many(folder);
+    let documents = ["zarr.json", ".zmetadata"].map(|it| Location::new(it, ByteRange::Whole));
+    let read = objects.read_if_present(&documents).await?;
+    Ok(match read.as_slice() {
+        [None, Some(consolidated)] => has_reference_tables(consolidated),
+        _ => false,
+    })
 }
 
 /// Opens the store in a folder, or the references in Parquet to one.
@@ -102,11 +140,8 @@ fn kind(place: &Place) -> Kind {
     if !path.is_file() {
         return Kind::Folder;
     }
-    let mut head = [0; ARCHIVE.len()];
+    let mut head = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    let is_archive = is_named || (read.is_ok() && head == ARCHIVE);
+    let is_archive = is_named || (read.is_ok() && is_zip(&head));
     if is_archive { Kind::Archive } else { Kind::References }
 }
-
-/// The first bytes of an archive.
-const ARCHIVE: [u8; 4] = *b"PK\x03\x04";

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::{Zarr, open};
 
 mod appended;
+mod only_read;
 mod padded;
 mod ragged;
 mod ragged_columns;

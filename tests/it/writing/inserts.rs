@@ -71,8 +71,20 @@ async fn what_has_no_place_is_refused_and_changes_nothing() {
         case.at("*.zarr").display()
     );
     query(&case.ctx, &many).await.unwrap();
+    for (name, at, dataset) in [
+        ("zipped", "tests/data/zipped/sea.zarr.zip", "sst"),
+        ("versions", "tests/data/icechunk/spec2/small.icechunk", "t"),
+    ] {
+        let options = ArrayOptions::default().with_option("dataset", dataset);
+        case.ctx.register_array(name, &shipped(at), options).await.unwrap();
+    }
     let before = files(&case.at("x.zarr"));
     for (sql, message) in [
+        ("INSERT INTO zipped SELECT * FROM zipped", "a zip file, which is only read; unpack it"),
+        (
+            "INSERT INTO versions SELECT * FROM versions",
+            "an Icechunk repository, which is only read",
+        ),
         // DataFusion would round these.
         (
             "INSERT INTO t (day, site, t, n) SELECT day + 2, site, CAST(t AS DOUBLE) + 0.1, n FROM t",

@@ -155,6 +155,20 @@ pub trait ArrayFormat: Debug + Send + Sync {
         false
     }
 
+    /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a
+    /// head, the file has an ending of the format that others share. By default, the first bytes always show it.
+    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
+        let _ = (place, head);
+        false
+    }
+
+    /// Documents in folders of the format that opening mostly reads first, and folders that it lists, which end with
+    /// `/`. In an object store, they are read beside the listing by which the format is recognised. By default, there
+    /// are none.
+    fn first_documents(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The format's own options, and common options whose default differs here.
     fn options(&self) -> &'static [OptionInfo] {
         &[]
@@ -176,6 +190,16 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// `Usage` if there is no array of this format; `Corrupt` or `Unsupported` if its bytes cannot be
     /// interpreted; `Io` if they cannot be read.
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>>;
+
+    /// Fails for a place of a form that is only read, although rows are appended to other arrays of the format. By
+    /// default, there are no such forms.
+    ///
+    /// # Errors
+    /// `Unsupported`, with what to do instead.
+    async fn check_takes_rows(&self, place: &Place) -> Result<()> {
+        let _ = place;
+        Ok(())
+    }
 
     /// Opens the arrays at `place` that become columns of one table: those that the option `dataset` names, or
     /// else all data variables.

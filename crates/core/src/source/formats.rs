@@ -122,7 +122,10 @@ impl Formats {
             // its bytes.
             let named = by_name.filter(|(_, ending)| !ending.folder).map(|(found, _)| found);
             return match (named, place.local_path()) {
-                (None, Some(_)) => self.of_head(&elsewhere::head(place).await.ok()?),
+                (None, Some(_)) => {
+                    let head = elsewhere::head(place).await.ok()?;
+                    Box::pin(self.of_file(place, &head)).await
+                }
                 (named, _) => named,
             };
         }
@@ -131,7 +134,9 @@ impl Formats {
         if by_name.is_some() && is_on_the_web(place.location()) {
             return by_name;
         }
-        match place.entries().await {
+        let first = by_name.as_ref().map_or(&[][..], |found| found.format.first_documents());
+        let (entries, ()) = futures::join!(place.entries(), place.read_ahead(first));
+        match entries {
             // The entries are more certain than the name, and the name more certain than the entries of
             // subfolders.
             Ok(entries) => match self.of_folder(&entries).or(by_name) {
@@ -166,10 +171,28 @@ impl Formats {
 
     /// Recognises a file by its first bytes.
     fn of_head(&self, head: &[u8]) -> Option<RecognisedPlace> {
-        let format = self.iter().find(|format| format.probe_file(head))?;
+        Some(Self::of_bytes(self.iter().find(|format| format.probe_file(head))?))
+    }
+
+    /// Recognises the file at a place by its first bytes, or by others that these lead to.
+    async fn of_file(&self, place: &Place, head: &[u8]) -> Option<RecognisedPlace> {
+        if let Some(found) = self.of_head(head) {
+            return Some(found);
+        }
+        // The file is read once, so mapping it does not pay.
+        let place = place.clone().with_io(IoMode::Pread);
+        for format in self.iter() {
+            if format.probe_place(&place, Some(head)).await {
+                return Some(Self::of_bytes(format));
+            }
+        }
+        None
+    }
+
+    fn of_bytes(format: &Arc<dyn ArrayFormat>) -> RecognisedPlace {
         let named = format.endings().iter().find_map(|it| it.what);
         let what = named.map_or_else(|| format.noun().into(), Into::into);
-        Some(RecognisedPlace::new(format, RecognisedFormat { what, nests: false }))
+        RecognisedPlace::new(format, RecognisedFormat { what, nests: false })
     }
 
     /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
@@ -211,7 +234,7 @@ impl Formats {
         }
         // The file is read once, so mapping it does not pay.
         let missing = match elsewhere::first_bytes(&place.clone().with_io(IoMode::Pread)).await {
-            Ok(head) => return Ok(self.of_head(&head).map(|found| found.format)),
+            Ok(head) => return Ok(self.of_file(place, &head).await.map(|found| found.format)),
             Err(error) => error,
         };
         // In an object store, the place may be a folder.
@@ -267,16 +290,35 @@ impl Formats {
     }
 
     /// Recognises an entry of the folder at `place`. A file is recognised by its name only, and a folder by
-    /// its name or by listing it. So a catalog of a thousand files reads none of them.
+    /// its name or by listing it. So a catalog of a thousand files reads none of them, unless the ending alone does not
+    /// identify the format.
     async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<RecognisedPlace>> {
         let named = self.of_name(&entry.name);
         // An entry without a size is a folder. The ending of a file on a folder, or the other way round,
         // counts as none.
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
-            None if entry.size.is_some() => Ok(None),
+            None if entry.size.is_some() => Ok(self.of_ambiguous(place, &entry.name).await?),
             None => Ok(self.of_folder(&place.child(&entry.name)?.entries().await?)),
         }
+    }
+
+    /// Recognises a file in the folder at `place` whose ending is one that formats share with others, by inspecting it.
+    async fn of_ambiguous(&self, place: &Place, name: &str) -> Result<Option<RecognisedPlace>> {
+        if self.of_name(name).is_some() {
+            return Ok(None);
+        }
+        let is_shared = |it: &Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
+        let formats: Vec<&Arc<dyn ArrayFormat>> =
+            self.iter().filter(|it| it.endings().iter().any(is_shared)).collect();
+        for format in formats {
+            // The file is read once, so mapping it does not pay.
+            let file = place.child(name)?.with_io(IoMode::Pread);
+            if format.probe_place(&file, None).await {
+                return Ok(Some(Self::of_bytes(format)));
+            }
+        }
+        Ok(None)
     }
 
     /// Removes a format's ending from a name, unless nothing would remain.

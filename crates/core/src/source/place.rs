@@ -8,7 +8,7 @@ use object_store::path::Path as ObjectPath;
 use url::Url;
 
 use crate::error::{Error, Result, shown_location};
-use crate::format::Entry;
+use crate::format::{ByteRange, Entry, Location};
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, LocalPath, MmapSource, ObjectSource, OpenFiles,
     RemoteStore, ReopenedSource, Root, StoreFolder,
@@ -274,6 +274,26 @@ impl Place {
                 Arc::new(StoreFolder::new(self.shown(), store, path))
             }
         })
+    }
+
+    /// Reads documents in a folder of an object store, and lists those that end with `/`. The session keeps them.
+    /// Opening the folder tells what fails.
+    pub(super) async fn read_ahead(&self, documents: &[&str]) {
+        let (Some(_), Ok(folder), false) = (self.store(), self.folder(), documents.is_empty())
+        else {
+            return;
+        };
+        let (folders, documents): (Vec<&str>, Vec<&str>) =
+            documents.iter().partition(|it| it.ends_with('/'));
+        let folders = folders.iter().map(|it| it.trim_end_matches('/').to_owned()).collect();
+        let whole = |it: &&str| Location::new(*it, ByteRange::Whole);
+        let documents: Vec<Location> = documents.iter().map(whole).collect();
+        let objects = Objects::many(folder);
+        let (listed, read) =
+            futures::join!(objects.list(folders), objects.read_if_present(&documents));
+        if let Some(error) = listed.err().or(read.err()) {
+            log::debug!("cannot be read ahead: {error}");
+        }
     }
 
     /// Lists the entries of the folder, without those of its subfolders.

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::json::Object;
+use super::json::{Object, document};
 use gridfusion_core::{Error, Result};
 
 /// Returns the most rows of a table of references, if consolidated metadata of version 2 is that of references in Parquet.
@@ -24,6 +24,11 @@ pub(super) fn record_size(metadata: &Object) -> Result<Option<u64>> {
         true => Err(Error::unsupported("references in Parquet to a store of version 3")),
         false => Ok(Some(rows)),
     }
+}
+
+/// Whether a document of consolidated metadata is that of references in Parquet.
+pub fn has_reference_tables(consolidated: &[u8]) -> bool {
+    document("metadata", consolidated).is_ok_and(|it| it.contains_key("record_size"))
 }
 
 /// Fails for consolidated metadata of version 2 in another form than is known.

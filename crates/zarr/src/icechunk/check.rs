@@ -31,6 +31,7 @@ pub(super) async fn check_variable(reader: &IcechunkReader, variable: usize) -> 
         let bytes = reader.read(&[&manifest]).await?;
         for bytes in &bytes {
             let chunks = reader.store.listed(variable, &manifest, bytes)?;
+            reader.check_memory()?;
             check_chunks(reader, variable, &manifest, &chunks).await?;
             count += chunks.len() as u64;
         }

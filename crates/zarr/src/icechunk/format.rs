@@ -8,13 +8,13 @@ use super::group::{HISTORY, IcechunkGroup, REFERENCES};
 use super::reader::IcechunkReader;
 use crate::bytes::icechunk::{VersionChoice, is_icechunk};
 use gridfusion_cf::conventions::{self, HierarchyView};
-use gridfusion_core::Result;
 use gridfusion_core::format::Entry;
 use gridfusion_core::options::{OptionInfo, OptionValue, ResolvedOptions, ValueKind};
 use gridfusion_core::source::Place;
 use gridfusion_core::source::{
     ArrayFormat, ArrayGroup, Ending, InfoFunction, RecognisedFormat, TableArrays,
 };
+use gridfusion_core::{Error, Result};
 
 /// Repositories of Icechunk, of the specifications 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,12 @@ impl ArrayFormat for Icechunk {
         is_icechunk(entries).then(|| RecognisedFormat::new("an Icechunk repository", false))
     }
 
+    /// The versions of specification 2; the names of those of specification 1, and the branch that is read if no other
+    /// is chosen.
+    fn first_documents(&self) -> &'static [&'static str] {
+        &["repo", "refs/", "refs/branch.main/ref.json"]
+    }
+
     fn options(&self) -> &'static [OptionInfo] {
         OPTIONS
     }
@@ -95,6 +101,12 @@ impl ArrayFormat for Icechunk {
         let choice = choice(place, options)?.unwrap_or_default();
         let reader = IcechunkReader::open(place, choice).await?;
         self.group(place, reader, options)
+    }
+
+    async fn check_takes_rows(&self, place: &Place) -> Result<()> {
+        let message = "new rows in an Icechunk repository, which is only read; write it with the library of Icechunk, or COPY it to a new \
+                       Zarr store";
+        Err(Error::unsupported(message).in_file(place.location()))
     }
 
     /// Without an option that chooses a version or a group, the dataset may begin with a version: `main/forecast/t2m`.

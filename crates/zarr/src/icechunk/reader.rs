@@ -45,12 +45,15 @@ impl IcechunkReader {
     /// # Errors
     /// `Usage` if there is no repository, or no such version in it; `Corrupt` or `Unsupported` if it cannot be read.
     pub(super) async fn open(place: &Place, choice: VersionChoice) -> Result<Self> {
+        Self::open_with(place, OpenIcechunk::new(choice, place.documents().most)).await
+    }
+
+    async fn open_with(place: &Place, open: OpenIcechunk) -> Result<Self> {
         let (own, documents) = (place.folder()?, place.documents());
         let objects = Objects::many(Arc::clone(&own));
-        let open = OpenIcechunk::new(choice.clone(), documents.most);
         let store = match drive_documents(open, &objects, &documents).await? {
             OpenedIcechunk::Store(store) => *store,
-            OpenedIcechunk::NoReference => return Err(absent(&choice, &objects).await),
+            OpenedIcechunk::NoReference(choice) => return Err(absent(&choice, &objects).await),
         };
         let folder = IcechunkFolder::new(place, own, store.names_stores());
         let objects = Arc::new(Objects::many(Arc::new(folder)));
@@ -58,57 +61,38 @@ impl IcechunkReader {
             log::warn!("{}: {remark}", objects.name());
         }
         let is_remote = place.is_remote();
-        Ok(Self { store, objects, documents, is_remote, sizes: OnceLock::new() })
+        let reader = Self { store, objects, documents, is_remote, sizes: OnceLock::new() };
+        reader.check_memory()?;
+        Ok(reader)
     }
 
     /// Opens the version that a dataset begins with, such as `main/forecast/t2m` or `v1`, and returns the rest. The branch `main` is
     /// opened for a dataset without a version.
     ///
     /// # Errors
-    /// As [`IcechunkReader::open`], and `Usage` if the version is no single one, or is a dataset, too.
+    /// As [`IcechunkReader::open`], and `Usage` if the version is no single one, or has a group or variable with the
+    /// path of the dataset.
     pub(super) async fn open_dataset<'a>(
         place: &Place,
         dataset: &'a str,
     ) -> Result<(Self, Option<&'a str>)> {
-        let main = match Self::open(place, VersionChoice::default()).await {
-            Ok(main) => main,
-            // There may be no branch of this name.
-            Err(error) if error.kind() == ErrorKind::Usage => {
-                let (first, rest) = dataset.split_once('/').unwrap_or((dataset, ""));
-                for choice in
-                    [VersionChoice::Branch(first.into()), VersionChoice::Tag(first.into())]
-                {
-                    if let Ok(reader) = Self::open(place, choice).await {
-                        return Ok((reader, Some(rest).filter(|rest| !rest.is_empty())));
-                    }
-                }
-                return Err(error);
-            }
-            Err(error) => return Err(error),
+        let open = OpenIcechunk::of_dataset(dataset, place.documents().most);
+        let reader = Self::open_with(place, open).await?;
+        let Some(rest) = reader.store.choice().behind(dataset) else {
+            return Ok((reader, Some(dataset)));
         };
-        let known = match main.references().await {
-            Ok(known) => known,
-            // Web servers cannot list. Then a dataset of `main` is meant, or an option must tell.
-            Err(error) if error.kind() == ErrorKind::Io => {
-                return match main.has_below(first_part(dataset)) {
-                    true => Ok((main, Some(dataset))),
-                    false => Err(error.about("branches and tags")),
-                };
-            }
-            Err(error) => return Err(error),
-        };
-        let version = known.split(dataset).map_err(|error| error.in_file(place.location()))?;
-        let Some((choice, rest)) = version else { return Ok((main, Some(dataset))) };
         let name = &dataset[..dataset.len() - rest.map_or(0, |rest| rest.len() + 1)];
         let name = name.trim_end_matches('/');
-        if main.has_below(name) {
+        let path = dataset.split(',').next().unwrap_or_default().trim().trim_end_matches('/');
+        // Versions of a store mostly have the same groups. Those of `main` are not looked up: that takes its snapshot.
+        if reader.has_below(path) {
             let message = format!(
-                "\"{name}\" is a version of the repository, and a group or a variable of its branch main, too; choose with an option: \
+                "\"{name}\" is a version of the repository, and \"{path}\" a group or a variable in it, too; choose with an option: \
                  branch => '{name}', tag => '{name}' or branch => 'main'"
             );
             return Err(Error::usage(message).in_file(place.location()));
         }
-        Ok((Self::open(place, choice).await?, rest))
+        Ok((reader, rest))
     }
 
     /// Whether there is an array or a group at a path, or below it.
@@ -120,6 +104,12 @@ impl IcechunkReader {
         hierarchy.groups.keys().any(|it| is_below(it))
             || hierarchy.variables.iter().any(|it| is_below(&it.path))
             || hierarchy.unreadable.iter().any(|it| is_below(&it.path))
+    }
+
+    /// Fails unless the session has room for the metadata that was parsed since the last call.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let checked = self.documents.check_memory(self.store.take_parsed());
+        checked.map_err(|error| self.objects.named(error))
     }
 
     /// Returns the snapshot and those before it, newest first.
@@ -190,17 +180,13 @@ impl IcechunkReader {
                 let read = self.store.totals(variable, manifest, Some(&bytes))?;
                 add(read.ok_or_else(|| Error::internal("a manifest that was not parsed"))?);
             }
+            self.check_memory()?;
         }
         let array = self.store.store().arrays().get(variable);
         let of_chunk = array.and_then(|array| array.chunk_bytes());
         totals.raw_bytes = of_chunk.map(|bytes| bytes.saturating_mul(totals.chunks));
         Ok(totals)
     }
-}
-
-/// Returns the first part of a path in a dataset.
-fn first_part(dataset: &str) -> &str {
-    dataset.split(['/', ',']).next().unwrap_or_default().trim()
 }
 
 /// Returns the error for a repository of version 1 without the branch or tag, and for a place that is none.
@@ -265,7 +251,9 @@ impl VariableStore for IcechunkReader {
 
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
         let locate = self.store.locate(variable, chunks)?;
-        drive_documents(locate, &self.objects, &self.documents).await
+        let located = drive_documents(locate, &self.objects, &self.documents).await?;
+        self.check_memory()?;
+        Ok(located)
     }
 
     /// A snapshot never changes.

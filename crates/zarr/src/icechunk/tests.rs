@@ -1,6 +1,7 @@
 //! Repositories that the library of Icechunk wrote, and what it reads of them.
 
 mod damage;
+mod memory;
 mod random;
 mod remote;
 mod versions;

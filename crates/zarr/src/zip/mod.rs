@@ -43,6 +43,20 @@ pub(super) struct ZippedStore {
     objects: Arc<Objects>,
 }
 
+/// Whether the file at a place is an archive of a Zarr store, as its directory tells.
+pub(super) async fn is_zipped_store(place: &Place) -> bool {
+    let Ok(source) = place.object().await else { return false };
+    let (objects, documents) = (Objects::one(Arc::clone(&source)), place.documents());
+    let machine = OpenZip::new(source.size(), documents.most);
+    match drive_documents(machine, &objects, &documents).await {
+        Ok(directory) => directory.is_zipped_zarr() || store_folder(&directory).is_ok(),
+        Err(error) => {
+            log::debug!("no archive that can be read: {error}");
+            false
+        }
+    }
+}
+
 impl ZippedStore {
     /// Reads the directory of the archive at `place`, and the metadata of the store in it.
     ///
@@ -60,7 +74,15 @@ impl ZippedStore {
         let machine = OpenZip::new(source.size(), documents.most);
         let directory = drive_documents(machine, &objects, documents).await?;
         documents.check_memory(directory.memory())?;
-        let folder = store_folder(&directory)?;
+        let folder = match store_folder(&directory) {
+            Ok(folder) => folder,
+            Err(error) => {
+                // Names with backslashes may be all of the store.
+                let odd = directory.check_names("").err().map(|odd| odd.to_string());
+                return Err(odd.map_or(error.clone(), |odd| error.followed_by(&odd)));
+            }
+        };
+        directory.check_names(&folder)?;
         let members = ZipFolder::new(source, Arc::clone(&directory), &folder);
         let reader =
             ZarrReader::read(Arc::new(Objects::many(Arc::new(members))), documents).await?;

@@ -8,9 +8,11 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use futures::TryStreamExt;
 use gridfusion_cf::conventions::VariableStore;
-use gridfusion_core::io::{MemorySource, counted};
+use gridfusion_core::format::Entry;
+use gridfusion_core::io::{MemorySource, Remote, RemoteStore, counted};
 use gridfusion_core::options::{ArrayOptions, IoMode};
 use gridfusion_core::read::{Dataset, Opener};
+use gridfusion_core::source::{Formats, Place, Stores};
 use gridfusion_core::tile::Documents;
 use gridfusion_core::verify::{Depth, Progress};
 use gridfusion_core::{ErrorKind, Result};
@@ -288,4 +290,121 @@ async fn archives_that_other_programs_wrote() {
             expected.iter().flat_map(|(_, rows)| rows).map(RecordBatch::num_rows).sum::<usize>();
     }
     println!("{} archives, {arrays} arrays, {cells} rows", listed.len());
+}
+
+/// Metadata behind chunks that are longer than what a recognition looks at.
+#[tokio::test]
+async fn a_store_behind_many_bytes_is_recognised_by_the_directory() {
+    let folder = TempDir::new().unwrap();
+    for (name, inside, is_store) in [
+        ("root.zip", &["zarr.json"][..], true),
+        ("deep.zip", &["a/b/c/d/x.zarr/zarr.json"], true),
+        ("two.bin", &["x.zarr/zarr.json", "y.zarr/zarr.json"], true),
+        ("none.zip", &["word/document.xml"], false),
+    ] {
+        let mut writer = ZipWriter::default();
+        let folder_of_store = inside[0].rsplit_once('/').map_or("", |(folder, _)| folder);
+        writer.add(format!("{folder_of_store}/c").trim_start_matches('/'), &vec![7; 100_000]);
+        let group = br#"{"zarr_format": 3, "node_type": "group"}"#;
+        inside.iter().for_each(|name| writer.add(name, group));
+        let path = folder.path().join(name);
+        let mut archive = writer.finish();
+        fs::write(&path, &archive).unwrap();
+        let text = opened(path.to_str().unwrap(), IoMode::Mmap).await.err();
+        let text = text.map(|it| it.to_string()).unwrap_or_default();
+        assert_eq!(text.contains("gridfusion does not read"), !is_store, "{name}: {text}");
+        assert_eq!(text.contains("2 Zarr stores"), name == "two.bin", "{name}: {text}");
+        // An archive that was cut off is none.
+        archive.pop();
+        fs::write(&path, &archive).unwrap();
+        assert!(opened(path.to_str().unwrap(), IoMode::Mmap).await.is_err());
+    }
+}
+
+/// A member beside the store may have any name.
+#[tokio::test]
+async fn odd_names_beside_a_store_are_passed_by() {
+    let store = Path::new(ROOT).join("examples/data/sea.zarr");
+    let folder = TempDir::new().unwrap();
+    for (odd, is_open) in [
+        (&b"__MACOSX\\x"[..], true),
+        (b"notes//a.txt", true),
+        (b"\xff\xfe", true),
+        (b"../evil", true),
+        (b"/etc/passwd", true),
+        (b"x.zarr\\sst\\c\\0\\0\\0", false),
+        (b"/x.zarr/sst/c/0/0/0", false),
+        (b"x.zarr/sst//c", false),
+        (b"x.zarr/\xff", false),
+    ] {
+        let mut writer = ZipWriter::default();
+        writer.add_bytes(odd, b"1");
+        let path = folder.path().join("x.zarr.zip");
+        fs::write(&path, write(writer, "x.zarr/", &store)).unwrap();
+        let opened = opened(path.to_str().unwrap(), IoMode::Mmap).await;
+        assert_eq!(opened.is_ok(), is_open, "{odd:?}");
+        if let Err(error) = opened {
+            assert!(error.to_string().contains("pack the folder again"), "{error}");
+        }
+    }
+    let mut writer = ZipWriter::default();
+    writer.add("x.zarr\\zarr.json", b"{}");
+    let path = folder.path().join("windows.zarr.zip");
+    fs::write(&path, writer.finish()).unwrap();
+    let error = opened(path.to_str().unwrap(), IoMode::Mmap).await.unwrap_err().to_string();
+    assert!(error.contains("holds no Zarr store") && error.contains("slashes"), "{error}");
+}
+
+/// A session with one store.
+#[derive(Debug)]
+struct One(RemoteStore);
+
+impl Stores for One {
+    fn store(&self, _: &Url) -> Result<RemoteStore> {
+        Ok(self.0.clone())
+    }
+}
+
+/// A catalog looks into files that may be archives of stores.
+#[tokio::test]
+async fn catalogs_list_archives_of_stores_by_their_directories() {
+    let store =
+        write(ZipWriter::default(), "x.zarr/", &Path::new(ROOT).join("examples/data/sea.zarr"));
+    let mut other = ZipWriter::default();
+    other.add("readme.txt", b"no store");
+    let files: [(&str, &[u8]); 6] = [
+        ("a.zip", &store),
+        ("b.zip", &other.finish()),
+        ("c.zip", b"no archive"),
+        ("d.zip", b""),
+        ("e.zarr.zip", b"named as one"),
+        ("f.csv", b"1"),
+    ];
+    let folder = TempDir::new().unwrap();
+    let memory = InMemory::new();
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        memory.put(&format!("all/{name}").into(), bytes.to_vec().into()).await.unwrap();
+    }
+    let formats = Formats::new(vec![Arc::new(Zarr)]);
+    for location in [folder.path().to_str().unwrap(), "s3://bucket/all"] {
+        let session = One(Remote::default().store(Arc::new(memory.fork()) as Arc<dyn ObjectStore>));
+        let place = Place::new(location, Arc::new(session)).unwrap();
+        let listed: Vec<Entry> = place.entries().await.unwrap();
+        // Planning runs on any thread.
+        let (other, of_task, entries) = (place.clone(), formats.clone(), listed.clone());
+        let spawned = tokio::spawn(async move {
+            let recognised = of_task.recognise(&other).await.is_some();
+            (recognised, of_task.places_in(&other, &entries).await.0.len())
+        });
+        assert_eq!(spawned.await.unwrap(), (false, 2));
+        let session = One(Remote::default().store(Arc::new(memory.fork()) as Arc<dyn ObjectStore>));
+        let place = Place::new(location, Arc::new(session)).unwrap();
+        place.entries().await.unwrap();
+        let ((found, failed), counts) = counted(formats.places_in(&place, &listed)).await;
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a.zip", "e.zarr.zip"], "{location} {failed:?}");
+        // The end of each of the three with bytes, and of the empty one that it is empty.
+        assert!(counts.requests <= 4, "{counts:?}");
+    }
 }

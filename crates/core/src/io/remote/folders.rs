@@ -96,12 +96,16 @@ impl RemoteStore {
             .map(|tree| tree.entries(path))
     }
 
-    /// Whether a recent listing of its folder lacks an object. Formats ask for metadata that only some arrays have.
+    /// Whether a recent listing lacks an object, or a folder above it. Formats ask for metadata that only some arrays
+    /// have.
     pub(super) fn is_listed_absent(&self, path: &Path) -> bool {
         let parts: Vec<_> = path.parts().collect();
-        let Some((name, folder)) = parts.split_last() else { return false };
-        let entries = self.listed_before(&folder.iter().cloned().collect());
-        entries.is_some_and(|all| all.iter().all(|entry| entry.name != name.as_ref()))
+        let lacks = |at: usize| {
+            let entries = self.listed_before(&parts[..at].iter().cloned().collect())?;
+            Some(entries.iter().all(|entry| entry.name != parts[at].as_ref()))
+        };
+        // The nearest listing knows most.
+        (0..parts.len()).rev().find_map(lacks).unwrap_or_default()
     }
 
     /// Lists one folder.

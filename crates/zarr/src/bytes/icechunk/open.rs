@@ -4,10 +4,12 @@
 //!   repo and, for version 1, refs/branch.main/ref.json ──▶ snapshots/ID ──▶ manifests of small arrays, which may be labels
 //! ```
 //!
-//! These are three round trips. Version 1 takes one more for each snapshot that is later than the option `as_of`.
+//! These are three round trips. Version 1 takes one more for each snapshot that is later than the option `as_of`. A
+//! dataset that may begin with a version takes no more: all objects that may name its snapshot are requested together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 
@@ -15,7 +17,10 @@ use super::containers::Containers;
 use super::id::ObjectId;
 use super::known_manifests::KnownManifests;
 use super::places::{ChunksAt, manifest_object};
-use super::references::{ReadHistory, reference, reference_object, snapshot_object, whole};
+use super::references::{
+    KnownReferences, NamedSnapshot, ReadHistory, deleted, reference, reference_objects,
+    snapshot_object, whole,
+};
 use super::repository::RepositoryObject;
 use super::snapshot::Snapshot;
 use super::store::IcechunkStore;
@@ -30,13 +35,15 @@ pub enum OpenedIcechunk {
     /// The version is here.
     Store(Box<IcechunkStore>),
     /// A repository of version 1 has no such branch or tag, or one that was deleted. A listing tells which there are.
-    NoReference,
+    NoReference(VersionChoice),
 }
 
 /// A machine that opens a version of a repository.
 #[derive(Debug)]
 pub struct OpenIcechunk {
     choice: VersionChoice,
+    /// A dataset that may begin with another version.
+    dataset: Option<String>,
     most: u64,
     repository: Option<RepositoryObject>,
     state: State,
@@ -62,63 +69,77 @@ const MOST_EARLY_BYTES: u64 = 4 << 20;
 impl OpenIcechunk {
     /// Makes a machine that opens the chosen version. The option `metadata_limit` allows documents of `most` bytes.
     pub fn new(choice: VersionChoice, most: u64) -> Self {
-        Self { choice, most, repository: None, state: State::Roots }
+        Self { choice, dataset: None, most, repository: None, state: State::Roots }
+    }
+
+    /// Makes a machine that opens the version that a dataset begins with, or else the branch `main`.
+    pub fn of_dataset(dataset: &str, most: u64) -> Self {
+        Self { dataset: Some(dataset.to_owned()), ..Self::new(VersionChoice::default(), most) }
     }
 
     /// Returns the objects that name the snapshot in one version or the other.
-    fn roots(&self) -> Vec<Location> {
-        let mut all = vec![whole("repo")];
-        match self.choice.reference() {
-            Some((kind, name)) => {
-                let object = reference_object(kind, name);
-                let deleted = object.iter().filter(|_| kind == "tag");
-                let deleted = deleted.map(|object| whole(format!("{object}.deleted")));
-                all.extend(deleted.collect::<Vec<_>>());
-                all.extend(object.map(whole));
+    fn roots(&self) -> Vec<Arc<str>> {
+        let mut all: Vec<Arc<str>> = vec!["repo".into()];
+        for choice in self.choices() {
+            let Some((kind, name)) = choice.reference() else {
+                all.extend(chosen_id(&choice).map(|id| snapshot_object(&id).into()));
+                continue;
+            };
+            for object in reference_objects(kind, name) {
+                all.extend((kind == "tag").then(|| deleted(&object).into()));
+                all.push(object.into());
             }
-            None => all.extend(self.chosen_id().map(|id| whole(snapshot_object(&id)))),
         }
         all
     }
 
-    fn chosen_id(&self) -> Option<ObjectId> {
-        match &self.choice {
-            VersionChoice::Snapshot(id) => Some(*id),
-            _ => None,
+    /// Returns the versions that may be meant.
+    fn choices(&self) -> Vec<VersionChoice> {
+        let mut all = vec![self.choice.clone()];
+        let first = self.dataset.as_deref().and_then(|it| it.split('/').next());
+        // A list of many variables is no name, and too long for one.
+        if let Some(name) = first.filter(|it| it.len() <= LONGEST_NAME) {
+            let named = [VersionChoice::Branch(name.to_owned()), VersionChoice::Tag(name.into())];
+            all.extend(named.into_iter().filter(|it| *it != self.choice));
+            all.extend(ObjectId::parse(name).ok().map(VersionChoice::Snapshot));
         }
+        all
     }
 
     /// Finds the snapshot.
-    fn found_roots(&mut self, mut replies: Vec<Option<Bytes>>) -> Result<Step<OpenedIcechunk>> {
-        let named = match replies.len() {
-            1 => None,
-            _ => replies.pop().flatten(),
-        };
-        let is_deleted = replies.len() > 1 && replies.pop().flatten().is_some();
-        if let Some(bytes) = replies.pop().flatten() {
-            let repository = RepositoryObject::parse(&bytes, self.most);
+    fn found_roots(&mut self, replies: Vec<Option<Bytes>>) -> Result<Step<OpenedIcechunk>> {
+        let found = self.roots().into_iter().zip(replies);
+        let found: Roots = found.filter_map(|(object, it)| Some((object, it?))).collect();
+        if let Some(bytes) = found.get("repo") {
+            let repository = RepositoryObject::parse(bytes, self.most);
             let repository = repository.map_err(|error| error.in_file("repo"))?;
+            self.choose(|| Ok(repository.references()))?;
             let id = self.choice.find(&repository)?;
             self.repository = Some(repository);
             return Ok(self.snapshot_of(id));
         }
-        match (&self.choice, named) {
-            (VersionChoice::Snapshot(id), Some(_)) => {
-                let id = *id;
-                Ok(self.snapshot_of(id))
-            }
-            (_, None) => Ok(Step::Done(OpenedIcechunk::NoReference)),
-            (..) if is_deleted => Ok(Step::Done(OpenedIcechunk::NoReference)),
-            (VersionChoice::AsOf(_, time), Some(bytes)) => {
-                let (newest, time) = (reference(&bytes)?, *time);
-                let history = ReadHistory::new(newest, self.most).until(time);
+        let choices = self.choices();
+        self.choose(|| known(&choices, &found))?;
+        let Some(id) = snapshot(&self.choice, &found)? else {
+            return Ok(Step::Done(OpenedIcechunk::NoReference(self.choice.clone())));
+        };
+        match self.choice {
+            VersionChoice::AsOf(_, time) => {
+                let history = ReadHistory::new(id, self.most).until(time);
                 self.earlier(Box::new(history), time, Replies::Start)
             }
-            (_, Some(bytes)) => {
-                let id = reference(&bytes)?;
-                Ok(self.snapshot_of(id))
-            }
+            _ => Ok(self.snapshot_of(id)),
         }
+    }
+
+    /// Chooses the version that the dataset begins with, if it begins with one.
+    fn choose(&mut self, known: impl FnOnce() -> Result<KnownReferences>) -> Result<()> {
+        if let Some(dataset) = &self.dataset
+            && let Some((choice, _)) = known()?.split(dataset)?
+        {
+            self.choice = choice;
+        }
+        Ok(())
     }
 
     /// Reads the next snapshot of a history.
@@ -176,7 +197,9 @@ impl OpenIcechunk {
         };
         let store = ZarrStore::from_nodes(std::mem::take(&mut snapshot.documents))?;
         let (known, most) = (KnownManifests::default(), self.most);
-        let chunks = ChunksAt { snapshot, containers, known, most };
+        let of_repository = self.repository.as_ref().map_or(0, |it| it.memory);
+        let parsed = AtomicU64::new(snapshot.memory.saturating_add(of_repository));
+        let chunks = ChunksAt { snapshot, containers, known, most, parsed };
         let early = early(&store, &chunks);
         let locations: Vec<Location> = early.iter().map(|id| whole(manifest_object(id))).collect();
         self.state = State::Manifests(early, Box::new((store, chunks)));
@@ -185,6 +208,46 @@ impl OpenIcechunk {
             false => Ok(Step::ReadIfPresent(locations)),
         }
     }
+}
+
+/// The objects that name snapshots, of those that were requested.
+type Roots = HashMap<Arc<str>, Bytes>;
+
+/// The most bytes of a name in version 1: a file of this name has a longer one.
+const LONGEST_NAME: usize = 200;
+
+fn chosen_id(choice: &VersionChoice) -> Option<ObjectId> {
+    match choice {
+        VersionChoice::Snapshot(id) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Returns the snapshot of a version; `None` if there is none, or the tag was deleted.
+fn snapshot(choice: &VersionChoice, found: &Roots) -> Result<Option<ObjectId>> {
+    let Some((kind, name)) = choice.reference() else {
+        let is_there = |id: &ObjectId| found.contains_key(snapshot_object(id).as_str());
+        return Ok(chosen_id(choice).filter(is_there));
+    };
+    let objects = reference_objects(kind, name);
+    let is_deleted = |object: &String| found.contains_key(deleted(object).as_str());
+    if kind == "tag" && objects.iter().any(is_deleted) {
+        return Ok(None);
+    }
+    let object = objects.iter().find_map(|it| Some((it, found.get(it.as_str())?)));
+    let id = object.map(|(object, it)| reference(it).map_err(|error| error.in_file(object)));
+    id.transpose()
+}
+
+/// Returns the branches and tags among the choices that are there.
+fn known(choices: &[VersionChoice], found: &Roots) -> Result<KnownReferences> {
+    let mut known = KnownReferences::default();
+    for choice in choices {
+        if let (Some((kind, name)), Some(id)) = (choice.reference(), snapshot(choice, found)?) {
+            known.named.push(NamedSnapshot { kind, name: name.to_owned(), id });
+        }
+    }
+    Ok(known)
 }
 
 /// Returns the manifests of arrays of at most one axis, if they are few and small: opening a table reads labels.
@@ -205,7 +268,7 @@ impl Machine for OpenIcechunk {
 
     fn step(&mut self, replies: Replies) -> Result<Step<OpenedIcechunk>> {
         if let Replies::Start = replies {
-            return Ok(Step::ReadIfPresent(self.roots()));
+            return Ok(Step::ReadIfPresent(self.roots().into_iter().map(whole).collect()));
         }
         match std::mem::take(&mut self.state) {
             State::Roots => self.found_roots(replies.into_present()),

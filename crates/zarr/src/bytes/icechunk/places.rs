@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub(super) struct ChunksAt {
     pub(super) known: KnownManifests,
     /// The most bytes of a metadata document.
     pub(super) most: u64,
+    /// The bytes of memory of metadata that was parsed since this was last asked.
+    pub(super) parsed: AtomicU64,
 }
 
 impl ChunksAt {
@@ -50,6 +53,7 @@ impl ChunksAt {
     pub(super) fn parse(&self, id: &ObjectId, bytes: &Bytes) -> Result<Arc<Manifest>> {
         let manifest = Manifest::parse(id, bytes, self.most);
         let manifest = Arc::new(manifest.map_err(|error| error.in_file(&manifest_object(id)))?);
+        self.parsed.fetch_add(manifest.memory() as u64, Ordering::Relaxed);
         self.known.insert(*id, &manifest);
         Ok(manifest)
     }

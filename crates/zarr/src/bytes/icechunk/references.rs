@@ -44,11 +44,7 @@ impl KnownReferences {
     /// # Errors
     /// `Usage` for the name of a branch and a tag.
     pub fn split<'a>(&self, dataset: &'a str) -> Result<Option<(VersionChoice, Option<&'a str>)>> {
-        let rest_behind = |name: &str| match dataset.strip_prefix(name)? {
-            "" | "/" => Some(None),
-            rest => rest.strip_prefix('/').map(Some),
-        };
-        let fits = self.named.iter().filter_map(|it| Some((it, rest_behind(&it.name)?)));
+        let fits = self.named.iter().filter_map(|it| Some((it, behind(&it.name, dataset)?)));
         // A name may have parts itself.
         let longest = fits.clone().map(|(it, _)| it.name.len()).max();
         let mut fits = fits.filter(|(it, _)| Some(it.name.len()) == longest);
@@ -67,17 +63,78 @@ impl KnownReferences {
             (None, _) => {
                 let first = dataset.split('/').next().unwrap_or_default();
                 let id = ObjectId::parse(first).ok();
-                let split = id.zip(rest_behind(first));
+                let split = id.zip(behind(first, dataset));
                 Ok(split.map(|(id, rest)| (VersionChoice::Snapshot(id), rest)))
             }
         }
     }
 }
 
-/// Returns the object of a branch or tag; `None` for a name that version 1 cannot have.
-pub(super) fn reference_object(kind: &str, name: &str) -> Option<String> {
+/// Returns the rest of a dataset that begins with a name; `None` if it does not.
+fn behind<'a>(name: &str, dataset: &'a str) -> Option<Option<&'a str>> {
+    match dataset.strip_prefix(name)? {
+        "" | "/" => Some(None),
+        rest => rest.strip_prefix('/').map(Some),
+    }
+}
+
+impl VersionChoice {
+    /// Returns the rest of a dataset that begins with this version; `None` if it does not.
+    pub fn behind<'a>(&self, dataset: &'a str) -> Option<Option<&'a str>> {
+        let first = dataset.split('/').next().unwrap_or_default();
+        match self {
+            Self::Snapshot(id) if ObjectId::parse(first).is_ok_and(|it| it == *id) => {
+                behind(first, dataset)
+            }
+            Self::Snapshot(_) => None,
+            Self::Branch(name) | Self::AsOf(name, _) | Self::Tag(name) => behind(name, dataset),
+        }
+    }
+}
+
+/// The most bytes of a name with escapes: a file of this name has a longer one.
+const LONGEST_ESCAPED: usize = 200;
+
+/// Returns the objects that a branch or tag may be; none for a name that version 1 cannot have. Object stores have them
+/// under its name, whose escapes their paths add. In local folders, the escapes are in the names of files.
+pub(super) fn reference_objects(kind: &str, name: &str) -> Vec<String> {
     let is_name = !name.is_empty() && !name.contains(['/', '\\', '\0']);
-    is_name.then(|| format!("refs/{kind}.{name}/ref.json"))
+    let escaped = Some(escaped(name)).filter(|it| it != name && it.len() <= LONGEST_ESCAPED);
+    let names = [name.to_owned()].into_iter().chain(escaped).filter(|_| is_name);
+    names.map(|name| format!("refs/{kind}.{name}/ref.json")).collect()
+}
+
+/// Returns the object that tells that a tag was deleted.
+pub(super) fn deleted(object: &str) -> String {
+    format!("{object}.deleted")
+}
+
+/// Returns a name with the escapes that the crate `object_store` puts into paths.
+fn escaped(name: &str) -> String {
+    let is_plain =
+        |byte: u8| (b' '..=b'~').contains(&byte) && !b"\\{^}%`]\">[~<#|*?/".contains(&byte);
+    let mut escaped = String::new();
+    for byte in name.bytes() {
+        match is_plain(byte) {
+            true => escaped.push(byte.into()),
+            false => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// Returns the name without its escapes; the same one if it has none.
+fn unescaped(name: &str) -> String {
+    let (mut bytes, mut rest) = (vec![], name.as_bytes());
+    while let Some((byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *byte == b'%');
+        let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
+        let escape = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
+        bytes.push(escape.unwrap_or(*byte));
+        rest = if escape.is_some() { &behind[2..] } else { behind };
+    }
+    let plain = String::from_utf8(bytes).ok().filter(|it| escaped(it) == name);
+    plain.unwrap_or_else(|| name.to_owned())
 }
 
 /// Parses the object of a branch or tag.
@@ -95,8 +152,8 @@ pub(super) fn whole(object: impl Into<std::sync::Arc<str>>) -> Location {
 /// A machine that finds all branches and tags of version 1.
 #[derive(Debug, Default)]
 pub struct ListReferences {
-    /// The kinds and names whose objects were requested.
-    requested: Option<Vec<(&'static str, String)>>,
+    /// The kinds and names whose objects were requested, and these.
+    requested: Option<Vec<(&'static str, String, Vec<String>)>>,
 }
 
 impl Machine for ListReferences {
@@ -110,28 +167,35 @@ impl Machine for ListReferences {
             let named = |folder: &str| {
                 let (kind, name) = folder.split_once('.')?;
                 let kind = ["branch", "tag"].into_iter().find(|it| *it == kind)?;
-                Some((kind, name.to_owned(), reference_object(kind, name)?))
+                let name = unescaped(name);
+                let objects = reference_objects(kind, &name);
+                Some((kind, name, objects)).filter(|(.., objects)| !objects.is_empty())
             };
             let mut all: Vec<_> =
                 listings.into_iter().flatten().filter_map(|it| named(&it.name)).collect();
             all.sort_unstable();
-            let both = |(_, _, object): &(&str, String, String)| {
-                [whole(format!("{object}.deleted")), whole(object.clone())]
-            };
-            let locations: Vec<Location> = all.iter().flat_map(both).collect();
-            self.requested = Some(all.into_iter().map(|(kind, name, _)| (kind, name)).collect());
+            all.dedup();
+            let objects = all.iter().flat_map(|(.., objects)| objects);
+            let both = |object: &String| [whole(deleted(object)), whole(object.clone())];
+            let locations: Vec<Location> = objects.flat_map(both).collect();
+            self.requested = Some(all);
             return Ok(Step::ReadIfPresent(locations));
         };
         let mut known = KnownReferences::default();
-        for ((kind, name), replies) in requested.into_iter().zip(replies.into_present().chunks(2)) {
-            match replies {
-                [Some(_), _] if kind == "tag" => known.deleted.push(name),
-                [_, Some(bytes)] => {
-                    let id = reference(bytes)
-                        .map_err(|error| error.in_file(&format!("refs/{kind}.{name}/ref.json")))?;
+        let mut replies = replies.into_present().into_iter();
+        for (kind, name, objects) in requested {
+            let (mut found, mut is_deleted) = (None, false);
+            for object in &objects {
+                is_deleted |= replies.next().flatten().is_some();
+                found = found.or(replies.next().flatten().map(|bytes| (object, bytes)));
+            }
+            match found {
+                _ if is_deleted && kind == "tag" => known.deleted.push(name),
+                Some((object, bytes)) => {
+                    let id = reference(&bytes).map_err(|error| error.in_file(object))?;
                     known.named.push(NamedSnapshot { kind, name, id });
                 }
-                _ => {}
+                None => {}
             }
         }
         Ok(Step::Done(known))
@@ -203,6 +267,27 @@ fn facts(id: &ObjectId, bytes: &Bytes, most: u64) -> Result<SnapshotFacts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_escaped_as_object_stores_do() {
+        for (name, expected) in [
+            ("v1.0-rc_2 (a+b)!", "v1.0-rc_2 (a+b)!"),
+            ("größe", "gr%C3%B6%C3%9Fe"),
+            ("a%20b", "a%2520b"),
+            ("issue#7?", "issue%237%3F"),
+            ("~{x}*", "%7E%7Bx%7D%2A"),
+        ] {
+            assert_eq!(escaped(name), expected);
+            assert_eq!(object_store::path::PathPart::from(name).as_ref(), expected);
+            assert_eq!(unescaped(expected), name);
+        }
+        for name in ["100%", "a%2", "a%zz", "%ff", "größe", "%41", "%c3%b6", "%+1"] {
+            assert_eq!(unescaped(name), name);
+        }
+        assert_eq!(reference_objects("tag", "ä").len(), 2);
+        assert_eq!(reference_objects("tag", &"ä".repeat(60)).len(), 1);
+        assert!(reference_objects("tag", "a/b").is_empty());
+    }
 
     #[test]
     fn datasets_begin_with_versions() {

@@ -22,6 +22,8 @@ pub(super) struct RepositoryObject {
     /// All snapshots, in the order of their ids.
     pub(super) snapshots: Vec<SnapshotFacts>,
     pub(super) containers: Containers,
+    /// The bytes of memory that it takes, about.
+    pub(super) memory: u64,
 }
 
 /// Facts about a snapshot.
@@ -65,6 +67,7 @@ impl RepositoryObject {
             deleted_tags: deleted.collect::<Result<_>>()?,
             snapshots,
             containers: config.unwrap_or_default(),
+            memory: content.bytes.len() as u64,
         })
     }
 

@@ -14,6 +14,9 @@ use crate::bytes::json::Object;
 use crate::bytes::node;
 use gridfusion_core::{Error, Result};
 
+/// The bytes of parsed documents for each byte of a snapshot, which mostly has texts.
+const PARSED: u64 = 4;
+
 /// A parsed snapshot.
 #[derive(Debug)]
 pub(super) struct Snapshot {
@@ -26,6 +29,8 @@ pub(super) struct Snapshot {
     pub(super) arrays: HashMap<String, Arc<ArrayChunks>>,
     /// The facts about all manifests.
     pub(super) manifests: HashMap<ObjectId, ManifestFacts>,
+    /// The bytes of memory that it takes, about.
+    pub(super) memory: u64,
 }
 
 /// Where the chunks of an array are listed.
@@ -59,6 +64,7 @@ impl Snapshot {
             documents: vec![],
             arrays: HashMap::new(),
             manifests: manifests(&root)?,
+            memory: (content.bytes.len() as u64).saturating_mul(PARSED),
         };
         snapshot.add_nodes(&root)?;
         Ok(snapshot)

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
@@ -54,6 +55,11 @@ impl IcechunkStore {
     /// The choice that led to the snapshot.
     pub fn choice(&self) -> &VersionChoice {
         &self.choice
+    }
+
+    /// Returns the bytes of memory that metadata takes which was parsed since the last call.
+    pub fn take_parsed(&self) -> u64 {
+        self.chunks.parsed.swap(0, Ordering::Relaxed)
     }
 
     /// Returns remarks about servers of virtual chunks.

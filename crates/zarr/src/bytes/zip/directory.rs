@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 
 use super::end::EndRecord;
-use super::entry::{HEADER, Member};
+use super::entry::{HEADER, Member, is_name, may_be_in};
 use super::{REGION, corrupt};
 use gridfusion_core::format::Entry;
 use gridfusion_core::{Error, Result};
@@ -17,8 +17,10 @@ pub struct ZipDirectory {
     bytes: Bytes,
     /// In the order of the directory.
     members: Vec<Member>,
-    /// Numbers of members, sorted by name. Only the last member of a name counts.
+    /// Numbers of members, sorted by name. Only the last member of a name counts, and odd names are left out.
     by_name: Vec<u32>,
+    /// Numbers of members whose names are none of objects, with the bytes of their entries.
+    odd: Vec<(u32, u64)>,
     /// Numbers of members, sorted by the places of their headers.
     by_place: Vec<u32>,
 }
@@ -32,9 +34,13 @@ impl ZipDirectory {
         let count = u32::try_from(end.members).ok().filter(|_| bytes.len() as u64 >= end.members);
         let count = count.ok_or_else(|| Error::unsupported("an archive of so many members"))?;
         let (mut members, mut at) = (Vec::with_capacity(count as usize), 0);
-        for _ in 0..count {
+        let mut odd = vec![];
+        for number in 0..count {
             let offset = end.directory.start + at as u64;
             let (member, next) = Member::parse(bytes, at, offset, end.before)?;
+            if !is_name(&bytes[member.name.clone()]) {
+                odd.push((number, offset));
+            }
             members.push(member);
             at = next;
         }
@@ -46,12 +52,39 @@ impl ZipDirectory {
         by_place.sort_unstable_by_key(|number| members[*number as usize].header);
         set_ends(&mut members, &by_place, end.directory.start)?;
         let name = |number: u32| &bytes[members[number as usize].name.clone()];
-        let mut by_name: Vec<u32> = (0..count).collect();
         // Sorting is stable. So the last member of a name is the first here.
-        by_name.reverse();
+        let mut by_name: Vec<u32> = (0..count).rev().collect();
+        by_name.retain(|number| odd.binary_search_by_key(number, |it| it.0).is_err());
         by_name.sort_by(|a, b| name(*a).cmp(name(*b)));
         by_name.dedup_by(|b, a| name(*a) == name(*b));
-        Ok(Self { bytes: Bytes::copy_from_slice(bytes), members, by_name, by_place })
+        Ok(Self { bytes: Bytes::copy_from_slice(bytes), members, by_name, odd, by_place })
+    }
+
+    /// Fails if a member that may belong into a folder has a name that is none of an object: it would be missed there.
+    ///
+    /// # Errors
+    /// `Corrupt`, with the name.
+    pub fn check_names(&self, folder: &str) -> Result<()> {
+        let odd = self.odd.iter().filter_map(|(number, at)| Some((self.member(*number)?, *at)));
+        for (member, at) in odd {
+            if may_be_in(self.name(member), folder) {
+                return Err(corrupt(
+                    at,
+                    format!(
+                        "the name {} of a member, which is no path in UTF-8 with slashes between its parts; pack the folder again",
+                        self.shown(member)
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a member has one of these names, in at most so many folders.
+    pub(super) fn has_near_root(&self, is_one: impl Fn(&str) -> bool, folders: usize) -> bool {
+        let names = self.below("").map(|(name, _)| name);
+        let mut near = names.filter(|name| name.matches('/').count() <= folders);
+        near.any(|name| is_one(name.rsplit('/').next().unwrap_or_default()))
     }
 
     /// Returns the bytes of memory that the directory takes.
@@ -92,8 +125,8 @@ impl ZipDirectory {
         self.by_name.partition_point(|it| self.name(&self.members[*it as usize]) < name)
     }
 
-    /// Returns the members in a folder and in those below it, with their names relative to it. Leaves out names that are not
-    /// UTF-8, and folders.
+    /// Returns the members in a folder and in those below it, with their names relative to it. Leaves out odd names,
+    /// and folders.
     pub fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &Member)> + use<'_> {
         let prefix = prefix(folder);
         let members = self.by_name[self.first_from(prefix.as_bytes())..].iter();
@@ -104,7 +137,7 @@ impl ZipDirectory {
             .filter_map(|(name, member)| Some((std::str::from_utf8(name).ok()?, member)))
     }
 
-    /// Returns the entries of a folder. Leaves out names that are not UTF-8.
+    /// Returns the entries of a folder. Leaves out odd names.
     pub fn list(&self, folder: &str) -> Vec<Entry> {
         let prefix = prefix(folder);
         let (mut entries, mut at) = (vec![], self.first_from(prefix.as_bytes()));

@@ -15,7 +15,6 @@ pub(super) const HEADER: u64 = 30;
 /// The flags of a member: encrypted in one of three ways, followed by a descriptor, named in UTF-8.
 pub(super) const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 pub(super) const HAS_DESCRIPTOR: u16 = 1 << 3;
-const IS_UTF8: u16 = 1 << 11;
 
 /// The least bytes of a descriptor behind data: a checksum and two lengths.
 const DESCRIPTOR: u64 = 12;
@@ -74,7 +73,6 @@ impl Member {
             return Err(wrong("an entry that the directory cuts off".to_owned()));
         }
         let flags = u16_at(entry, 8);
-        check_name(&directory[name.clone()], flags).map_err(wrong)?;
         let [mut stored, mut raw, mut header] = [20, 24, 42].map(|at| u64::from(u32_at(entry, at)));
         from_zip64(&mut [&mut raw, &mut stored, &mut header], &directory[extra], offset)?;
         if !matches!(u16_at(entry, 34), 0 | u16::MAX) {
@@ -161,18 +159,33 @@ impl Member {
     }
 }
 
-/// Fails for a name that leads out of the archive, or that is written in another way than names of objects.
-fn check_name(name: &[u8], flags: u16) -> std::result::Result<(), String> {
-    let shown = || String::from_utf8_lossy(name).escape_debug().to_string();
-    let has_bad_byte = name.iter().any(|byte| matches!(byte, 0 | b'\\'));
+/// Whether a name is one of an object: UTF-8, with parts between slashes that lead nowhere else.
+pub(super) fn is_name(name: &[u8]) -> bool {
     // A folder has a slash at its end.
     let path = name.strip_suffix(b"/").unwrap_or(name);
-    let is_bad = |part: &[u8]| matches!(part, b"" | b"." | b"..");
-    if has_bad_byte || path.split(|byte| *byte == b'/').any(is_bad) {
-        return Err(format!("a member with the name \"{}\"", shown()));
+    let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+    let has_bad_byte = name.iter().any(|byte| matches!(byte, 0 | b'\\'));
+    !has_bad_byte
+        && path.split(|byte| *byte == b'/').all(is_part)
+        && std::str::from_utf8(name).is_ok()
+}
+
+/// Whether programs that unpack an archive may put a member with an odd name into a folder.
+pub(super) fn may_be_in(odd_name: &[u8], folder: &str) -> bool {
+    // They take backslashes for slashes, and leave out parts that lead elsewhere, or follow them.
+    let parts = odd_name.split(|byte| matches!(byte, b'/' | b'\\'));
+    let parts = parts.filter(|part| !matches!(*part, b"" | b"."));
+    let (mut left_out, mut followed) = (vec![], vec![]);
+    for part in parts {
+        match part {
+            b".." => _ = followed.pop(),
+            part => {
+                left_out.push(part);
+                followed.push(part);
+            }
+        }
     }
-    if flags & IS_UTF8 != 0 && std::str::from_utf8(name).is_err() {
-        return Err(format!("the name \"{}\", which is no UTF-8", shown()));
-    }
-    Ok(())
+    let folder: Vec<&[u8]> =
+        folder.split('/').filter(|part| !part.is_empty()).map(str::as_bytes).collect();
+    left_out.starts_with(&folder) || followed.starts_with(&folder)
 }

@@ -1,5 +1,6 @@
-//! Archives of Zarr stores, recognised by their first bytes.
+//! Archives of Zarr stores, recognised by their first bytes, or by their directories.
 
+use super::directory::ZipDirectory;
 use super::entry::HEADER;
 use super::{u16_at, u32_at};
 use crate::bytes::open_store::is_document_of_node;
@@ -32,6 +33,18 @@ pub fn is_zipped_zarr(head: &[u8]) -> bool {
         };
     }
     false
+}
+
+/// Whether a file with these first bytes begins as an archive.
+pub fn is_zip(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04")
+}
+
+impl ZipDirectory {
+    /// Whether the archive has metadata of Zarr near its root.
+    pub fn is_zipped_zarr(&self) -> bool {
+        self.has_near_root(is_document_of_node, MOST_FOLDERS)
+    }
 }
 
 /// Returns where the next header begins.

@@ -5,9 +5,10 @@
 //!   └ a member ┘                                 └ name, method, sizes, CRC-32, place of the header
 //! ```
 //!
-//! The directory is complete: its length and its count of members must agree. So a name that it lacks is absent. The data of a
-//! member begin behind its header, whose length only the header tells. So the span from one header to the next is read, and the
-//! data are cut out of it.
+//! The directory is complete: its length and its count of members must agree. So a name that it lacks is absent. A
+//! member with an odd name, such as `a\b` or `a//b`, is passed by outside of the store, and an error within it. The
+//! data of a member begin behind its header, whose length only the header tells. So the span from one header to the
+//! next is read, and the data are cut out of it.
 //!
 //! | module | contents |
 //! |---|---|
@@ -19,7 +20,7 @@
 //! | `writer` | archives of tests |
 //! | `open` | the machine that reads the directory |
 //! | `places` | members as objects of a store |
-//! | `head` | archives of Zarr stores, recognised by their first bytes |
+//! | `head` | archives of Zarr stores, recognised by their first bytes or their directories |
 //!
 //! Facts: PKWARE's APPNOTE 6.3.10, and archives that zarr-python, Python and Info-ZIP write.
 
@@ -38,7 +39,7 @@ mod writer;
 
 pub use directory::ZipDirectory;
 pub use entry::Member;
-pub use head::is_zipped_zarr;
+pub use head::{is_zip, is_zipped_zarr};
 pub use open::OpenZip;
 pub use places::ZipPlaces;
 pub use unpack::MemberChecksum;

@@ -35,6 +35,11 @@ fn zip64(numbers: &[u64]) -> Vec<u8> {
 
 impl ZipWriter {
     pub(crate) fn add(&mut self, name: &str, content: &[u8]) {
+        self.add_bytes(name.as_bytes(), content);
+    }
+
+    /// Adds a member whose name may be no UTF-8.
+    pub(crate) fn add_bytes(&mut self, name: &[u8], content: &[u8]) {
         let mut crc = flate2::Crc::new();
         crc.update(content);
         let (crc, raw) = (u64::from(crc.sum()), content.len() as u64);
@@ -60,11 +65,11 @@ impl ZipWriter {
         let len = |bytes: &[u8]| (bytes.len() as u64, 2);
         let common = |[crc, stored, raw]: [u64; 3]| {
             let head = [(20, 2), (flags, 2), (method, 2), (0, 4), (crc, 4)];
-            [&head[..], &[(marked(stored), 4), (marked(raw), 4), len(name.as_bytes())]].concat()
+            [&head[..], &[(marked(stored), 4), (marked(raw), 4), len(name)]].concat()
         };
         self.bytes.extend(b"PK\x03\x04");
         self.bytes.extend(words(&[&common(known)[..], &[len(&extra)]].concat()));
-        self.bytes.extend([name.as_bytes(), &extra, &data].concat());
+        self.bytes.extend([name, &extra, &data].concat());
         if self.has_descriptors {
             let width = if self.is_zip64 { 8 } else { 4 };
             self.bytes.extend(b"PK\x07\x08");
@@ -73,7 +78,7 @@ impl ZipWriter {
         let extra = if self.is_zip64 { zip64(&[raw, stored, place]) } else { vec![] };
         let rest = [len(&extra), (0, 2), (0, 2), (0, 2), (0, 4), (marked(place), 4)];
         let entry = [words(&[(20, 2)]), words(&common([crc, stored, raw])), words(&rest)].concat();
-        self.entries.push([b"PK\x01\x02", &entry[..], name.as_bytes(), &extra].concat());
+        self.entries.push([b"PK\x01\x02", &entry[..], name, &extra].concat());
     }
 
     pub(crate) fn finish(&self) -> Vec<u8> {
