@@ -89,9 +89,11 @@ impl Foreign {
 
     /// Whether gridfusion was built with the feature that reads the format.
     fn is_read(self) -> bool {
+        const HDF5: bool = cfg!(feature = "hdf5");
+        const ZARR: bool = cfg!(feature = "zarr");
         match self {
-            Self::Hdf5 => cfg!(feature = "hdf5"),
-            Self::Zarr | Self::Icechunk => cfg!(feature = "zarr"),
+            Self::Hdf5 => HDF5,
+            Self::Zarr | Self::Icechunk => ZARR,
             _ => false,
         }
     }
