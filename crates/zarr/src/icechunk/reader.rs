@@ -84,7 +84,7 @@ impl IcechunkReader {
         let name = &dataset[..dataset.len() - rest.map_or(0, |rest| rest.len() + 1)];
         let name = name.trim_end_matches('/');
         let path = dataset.split(',').next().unwrap_or_default().trim().trim_end_matches('/');
-        // Versions of a store mostly have the same groups. Those of `main` are not looked up: that takes its snapshot.
+        // Versions of a store mostly have the same groups. The branch `main` is not searched: that takes its snapshot.
         if reader.has_below(path) {
             let message = format!(
                 "\"{name}\" is a version of the repository, and \"{path}\" a group or a variable in it, too; choose with an option: \

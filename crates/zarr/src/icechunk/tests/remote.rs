@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -31,35 +30,44 @@ struct NotingStore {
 /// Counts round trips: requests wait for others that are made at the same time.
 ///
 /// ```text
-///   request a ──┐ window          a  b ──▶ one round trip
-///   request b ──┤
-///               └──▶ both go on   c, which needs the reply to a ──▶ the next one
+///   request a ──┐ no task has anything else to do
+///   request b ──┤                                    a  b ──▶ one round trip
+///               └──▶ both go on                      c, which needs the reply to a ──▶ the next one
 /// ```
 #[derive(Debug, Clone, Default)]
-struct RoundTrips(Arc<Mutex<(usize, Option<Instant>)>>);
+struct RoundTrips(Arc<Mutex<Trips>>);
+
+#[derive(Debug, Default)]
+struct Trips {
+    count: usize,
+    /// Whether requests still join the last round trip.
+    is_open: bool,
+}
 
 impl RoundTrips {
-    /// Long enough for a machine with much else to do.
-    const WINDOW: Duration = Duration::from_millis(150);
+    /// All tasks of the test run on one thread, so that each gets its turn so often.
+    const TURNS: usize = 1000;
 
     async fn join(&self) {
-        let end = {
-            let (count, end) = &mut *self.0.lock().unwrap();
-            let now = Instant::now();
-            match *end {
-                Some(end) if now < end => end,
-                _ => {
-                    *count += 1;
-                    *end.insert(now + Self::WINDOW)
-                }
-            }
+        let trips = || self.0.lock().unwrap();
+        let own = {
+            let mut trips = trips();
+            trips.count += usize::from(!std::mem::replace(&mut trips.is_open, true));
+            trips.count
         };
-        tokio::time::sleep_until(end.into()).await;
+        for _ in 0..Self::TURNS {
+            tokio::task::yield_now().await;
+            let trips = trips();
+            if !trips.is_open || trips.count != own {
+                return;
+            }
+        }
+        trips().is_open = false;
     }
 
     /// Returns the number until now, and counts anew.
     fn take(&self) -> usize {
-        std::mem::take(&mut self.0.lock().unwrap().0)
+        std::mem::take(&mut *self.0.lock().unwrap()).count
     }
 }
 
