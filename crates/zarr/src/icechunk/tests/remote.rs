@@ -236,7 +236,7 @@ async fn remote_repositories_have_the_same_cells() {
 #[tokio::test]
 async fn a_branch_that_moves_is_another_snapshot() {
     let (store, opener) = remote("spec1", true).await;
-    let opener = opener.with_limits(RemoteLimits::default().with_check(Duration::ZERO));
+    let opener = opener.with_limits(RemoteLimits::default().with_check(std::time::Duration::ZERO));
     let all = expected("spec1");
     let before = opener.open("s3://repo/small.icechunk").await.unwrap();
     let at = ObjectPath::parse("small.icechunk/refs/branch.main/ref.json").unwrap();
