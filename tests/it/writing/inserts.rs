@@ -76,7 +76,7 @@ async fn what_has_no_place_is_refused_and_changes_nothing() {
         ("versions", "tests/data/icechunk/spec2/small.icechunk", "t"),
     ] {
         let options = ArrayOptions::default().with_option("dataset", dataset);
-        case.ctx.register_array(name, &shipped(at), options).await.unwrap();
+        case.ctx.register_array(name, shipped(at), options).await.unwrap();
     }
     let before = files(&case.at("x.zarr"));
     for (sql, message) in [
