@@ -27,7 +27,7 @@ pub(super) fn record_size(metadata: &Object) -> Result<Option<u64>> {
 }
 
 /// Whether a document of consolidated metadata is that of references in Parquet.
-pub fn has_reference_tables(consolidated: &[u8]) -> bool {
+pub(crate) fn has_reference_tables(consolidated: &[u8]) -> bool {
     document("metadata", consolidated).is_ok_and(|it| it.contains_key("record_size"))
 }
 

@@ -58,7 +58,7 @@ mod torn;
 mod zip;
 
 pub use array::ZarrArray;
-pub use half::has_reference_tables;
+pub(crate) use half::has_reference_tables;
 pub use locate::LocateZarr;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
 pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PackedObject, Packing, PlaceTable};
@@ -68,4 +68,5 @@ pub use reference_table::{ReadReferences, ReadTables, ReferenceTable, TableNames
 pub use references::{OpenReferences, ReferencedStore, is_references};
 #[cfg(test)]
 pub(crate) use zip::ZipWriter;
-pub use zip::{Member, MemberChecksum, OpenZip, ZipDirectory, ZipPlaces, is_zip, is_zipped_zarr};
+pub(crate) use zip::is_zip;
+pub use zip::{Member, MemberChecksum, OpenZip, ZipDirectory, ZipPlaces, is_zipped_zarr};

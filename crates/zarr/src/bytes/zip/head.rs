@@ -36,7 +36,7 @@ pub fn is_zipped_zarr(head: &[u8]) -> bool {
 }
 
 /// Whether a file with these first bytes begins as an archive.
-pub fn is_zip(head: &[u8]) -> bool {
+pub(crate) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04")
 }
 

@@ -39,7 +39,8 @@ mod writer;
 
 pub use directory::ZipDirectory;
 pub use entry::Member;
-pub use head::{is_zip, is_zipped_zarr};
+pub(crate) use head::is_zip;
+pub use head::is_zipped_zarr;
 pub use open::OpenZip;
 pub use places::ZipPlaces;
 pub use unpack::MemberChecksum;
