@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::shipped;
 
 /// Files that may sleep or measure time, and the reason.
-const TIMED: [(&str, &str); 8] = [
+const TIMED: [(&str, &str); 9] = [
     ("tests/it/support/waiting.rs", "asks again whether a condition holds"),
     ("tests/it/support/object_server/", "the link of the server is slow"),
     ("tests/it/io/lies.rs", "the server sends a byte at a time"),
@@ -15,6 +15,10 @@ const TIMED: [(&str, &str); 8] = [
     ("cli/tests/cli/support.rs", "asks again whether a condition holds"),
     ("cli/tests/cli/cluster.rs", "chooses the moment at which a worker ends"),
     ("crates/cf/src/hdf5/tests.rs", "measures, and asserts nothing"),
+    (
+        "crates/zarr/src/icechunk/tests/remote.rs",
+        "counts the requests of a round trip, again if some are late",
+    ),
     ("ballista/tests/queries.rs", "asks again whether the scheduler listens"),
 ];
 

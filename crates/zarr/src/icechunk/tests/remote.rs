@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -30,44 +31,36 @@ struct NotingStore {
 /// Counts round trips: requests wait for others that are made at the same time.
 ///
 /// ```text
-///   request a ──┐ no task has anything else to do
-///   request b ──┤                                    a  b ──▶ one round trip
-///               └──▶ both go on                      c, which needs the reply to a ──▶ the next one
+///   request a ──┐ window          a  b ──▶ one round trip
+///   request b ──┤
+///               └──▶ both go on   c, which needs the reply to a ──▶ the next one
 /// ```
+///
+/// A busy machine makes a request late, which counts as one more. So the fewest of some tries are right.
 #[derive(Debug, Clone, Default)]
-struct RoundTrips(Arc<Mutex<Trips>>);
-
-#[derive(Debug, Default)]
-struct Trips {
-    count: usize,
-    /// Whether requests still join the last round trip.
-    is_open: bool,
-}
+struct RoundTrips(Arc<Mutex<(usize, Option<Instant>)>>);
 
 impl RoundTrips {
-    /// All tasks of the test run on one thread, so that each gets its turn so often.
-    const TURNS: usize = 1000;
+    const WINDOW: Duration = Duration::from_millis(100);
 
     async fn join(&self) {
-        let trips = || self.0.lock().unwrap();
-        let own = {
-            let mut trips = trips();
-            trips.count += usize::from(!std::mem::replace(&mut trips.is_open, true));
-            trips.count
-        };
-        for _ in 0..Self::TURNS {
-            tokio::task::yield_now().await;
-            let trips = trips();
-            if !trips.is_open || trips.count != own {
-                return;
+        let end = {
+            let (count, end) = &mut *self.0.lock().unwrap();
+            let now = Instant::now();
+            match *end {
+                Some(end) if now < end => end,
+                _ => {
+                    *count += 1;
+                    *end.insert(now + Self::WINDOW)
+                }
             }
-        }
-        trips().is_open = false;
+        };
+        tokio::time::sleep_until(end.into()).await;
     }
 
     /// Returns the number until now, and counts anew.
     fn take(&self) -> usize {
-        std::mem::take(&mut *self.0.lock().unwrap()).count
+        std::mem::take(&mut self.0.lock().unwrap().0)
     }
 }
 
@@ -236,7 +229,7 @@ async fn remote_repositories_have_the_same_cells() {
 #[tokio::test]
 async fn a_branch_that_moves_is_another_snapshot() {
     let (store, opener) = remote("spec1", true).await;
-    let opener = opener.with_limits(RemoteLimits::default().with_check(std::time::Duration::ZERO));
+    let opener = opener.with_limits(RemoteLimits::default().with_check(Duration::ZERO));
     let all = expected("spec1");
     let before = opener.open("s3://repo/small.icechunk").await.unwrap();
     let at = ObjectPath::parse("small.icechunk/refs/branch.main/ref.json").unwrap();
@@ -257,8 +250,25 @@ impl Stores for One {
     }
 }
 
+/// The round trips of opening a table.
+const TRIPS: usize = 3;
+
+/// The times that a table is opened at most, until no request of it was late.
+const TRIES: usize = 8;
+
 /// Opens a table as `FROM` does, in a new session. Returns all requests, and the number of round trips.
 async fn requests(store: &Arc<NotingStore>, options: &ArrayOptions) -> (Vec<String>, usize) {
+    let mut made = requests_once(store, options).await;
+    for _ in 1..TRIES {
+        if made.1 <= TRIPS {
+            break;
+        }
+        made = requests_once(store, options).await;
+    }
+    made
+}
+
+async fn requests_once(store: &Arc<NotingStore>, options: &ArrayOptions) -> (Vec<String>, usize) {
     store.asked();
     store.trips.take();
     let session = Remote::default().store(Arc::clone(store) as Arc<dyn ObjectStore>);
@@ -299,7 +309,7 @@ async fn opening_takes_three_round_trips() {
         let (store, _) = remote(spec, true).await;
         for dataset in ["t", "main/t"] {
             let (asked, trips) = requests(&store, &version("dataset", dataset)).await;
-            assert_eq!(trips, 3, "{spec} {dataset}: {asked:?}");
+            assert_eq!(trips, TRIPS, "{spec} {dataset}: {asked:?}");
         }
     }
 }
@@ -372,8 +382,14 @@ async fn versions_before_datasets_need_no_listing() {
             formats.table(&format, &place, &options).await.map(|_| store.trips.take())
         };
         for dataset in ["v1/t", "dev/t", "t", "main/names", "v1/t, v1/t", "t, v1/t"] {
-            let opened = table(dataset).await;
-            assert_eq!(opened.ok(), (dataset != "t, v1/t").then_some(3), "{spec} {dataset}");
+            let mut opened = table(dataset).await.ok();
+            for _ in 1..TRIES {
+                if opened.is_none_or(|trips| trips <= TRIPS) {
+                    break;
+                }
+                opened = table(dataset).await.ok();
+            }
+            assert_eq!(opened, (dataset != "t, v1/t").then_some(TRIPS), "{spec} {dataset}");
         }
         // A deleted tag is none.
         assert!(table("gone/t").await.is_err());
