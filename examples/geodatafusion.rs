@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
     let covered = "SELECT lat, lon FROM grid_coverage(air, region, rule => 'centre')";
     let cells = ctx.sql(covered).await?.count().await?;
     let differences = format!("({tested} EXCEPT {covered}) UNION ALL ({covered} EXCEPT {tested})");
-    assert!(cells > 1, "the region has many cells");
+    assert!(cells > 1, "the region has several cells");
     assert_eq!(ctx.sql(&differences).await?.count().await?, 0, "the same cells");
     println!("{cells} cells have their centre in the region.");
     Ok(())

@@ -298,7 +298,7 @@ impl Formats {
         // counts as none.
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
-            None if entry.size.is_some() => Ok(self.of_ambiguous(place, &entry.name).await?),
+            None if entry.size.is_some() => self.of_ambiguous(place, &entry.name).await,
             None => Ok(self.of_folder(&place.child(&entry.name)?.entries().await?)),
         }
     }
