@@ -231,6 +231,16 @@ pub(super) struct PlaceOf {
     pub(super) location: String,
     #[prost(string, tag = "2")]
     pub(super) format: String,
+    /// The options that name what was opened there, in place of those of the table.
+    #[prost(message, optional, tag = "3")]
+    pub(super) options: Option<SettingsOf>,
+}
+
+/// All options of a place.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct SettingsOf {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) settings: Vec<Setting>,
 }
 
 /// An object and its version.

@@ -3,7 +3,7 @@
 use datafusion::error::Result;
 
 use super::known_files::files_message;
-use super::messages::{JoinedOrigin, Origin, PlaceOf, Setting, SettingValue};
+use super::messages::{JoinedOrigin, Origin, PlaceOf, Setting, SettingValue, SettingsOf};
 use super::versions::version_message;
 use crate::array::Contents;
 use crate::error::{Error, has_secrets, shown_location};
@@ -52,7 +52,7 @@ pub(super) fn origin_message(
         format: origin.format.clone(),
         options: settings(&origin.options)?,
         defaults: settings(&origin.defaults)?,
-        places: origin.places.iter().map(place_message).collect(),
+        places: origin.places.iter().map(place_message).collect::<Result<_>>()?,
         is_many: origin.is_many,
         versions: versions.iter().map(version_message).collect(),
         files,
@@ -93,8 +93,10 @@ pub fn refuse_secret_url(location: &str) -> Result<()> {
     Err(Error::usage(message).in_file(location).into())
 }
 
-fn place_message(place: &OriginPlace) -> PlaceOf {
-    PlaceOf { location: place.location.clone(), format: place.format.clone() }
+fn place_message(place: &OriginPlace) -> Result<PlaceOf> {
+    let OriginPlace { location, format, options } = place.clone();
+    let settings = |options: &ArrayOptions| Ok(SettingsOf { settings: settings(options)? });
+    Ok(PlaceOf { location, format, options: options.as_ref().map(settings).transpose()? })
 }
 
 fn settings(options: &ArrayOptions) -> Result<Vec<Setting>> {
@@ -121,6 +123,7 @@ pub(super) fn origin_of(message: &Origin) -> TableOrigin {
     let place = |place: &PlaceOf| OriginPlace {
         location: place.location.clone(),
         format: place.format.clone(),
+        options: place.options.as_ref().map(|it| options(&it.settings)),
     };
     TableOrigin::from_places(
         message.locations.clone().into(),

@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::{MAX_CONCURRENT_IO, OpenFiles, is_not_found};
 use crate::options::IoMode;
 use crate::source::{
-    Arrangement, ArrayGroup, FileArrays, KnownFiles, Place, Stack, StackLabels, TableArrays,
+    Arrangement, ArrayGroup, FileArrays, KnownFiles, PinnedOption, Place, Stack, StackLabels,
+    TableArrays,
 };
 
 /// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
@@ -30,8 +31,8 @@ pub(super) struct CombinedFiles {
     pub(super) table: ArrayTable,
     /// The facts about the files, for processes that open only some of them.
     pub(super) known: Option<KnownFiles>,
-    /// The numbers of the places whose files are in the table.
-    pub(super) kept: Vec<usize>,
+    /// The numbers of the places whose files are in the table, and the options that name what was opened there.
+    pub(super) kept: Vec<(usize, Vec<PinnedOption>)>,
     /// The option `stack` for these places, if it lists labels of others, too.
     pub(super) stack: Option<String>,
 }
@@ -79,10 +80,13 @@ impl ArrayOpener {
                 .map(|(at, file)| Stack::stacked(file, &along, at))
                 .collect::<Result<_>>()?;
         }
+        let pinned = files.iter().map(|file| file.pinned_options().to_vec());
+        let pinned: Vec<_> = pinned.collect();
         let arranged = Arrangement::try_new(files, &mosaic)?;
         // Another process would have to add the new dimension to each file.
         let known = if stack.is_none() { KnownFiles::try_new(&arranged) } else { None };
         let stack = stack.and_then(|stack| stack.of_files(&kept));
+        let kept = kept.into_iter().zip(pinned).collect();
         Ok(CombinedFiles { table: arranged.into_array(name, &mosaic)?.into(), known, kept, stack })
     }
 

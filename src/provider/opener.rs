@@ -29,8 +29,8 @@ use crate::exec::GridfusionConfig;
 use crate::io::{Remote, RemoteStore, Root, check_reference};
 use crate::options::{ArrayOptions, OptionValue, ResolvedOptions};
 use crate::source::{
-    ArrayFormat, ArrayGroup, Formats, Locations, MosaicOptions, OpeningCounter, OriginPlace, Place,
-    Places, Stores, TableOrigin, is_pattern, mosaic_options,
+    ArrayFormat, ArrayGroup, Formats, Locations, MosaicOptions, OpeningCounter, OriginPlace,
+    PinnedOption, Place, Places, Stores, TableOrigin, is_pattern, mosaic_options,
 };
 
 /// An opener of arrays, with the formats, the table defaults and the object stores of a session.
@@ -162,8 +162,12 @@ impl ArrayOpener {
         };
         let name = origin.locations.name();
         let combined = self.combined(name, &places, &each, Unreadable::ByOption).await?;
-        let of_place = |at: &usize| OriginPlace::new(&places[*at], &*each[*at].format);
-        let mut origin = origin.of_many(combined.kept.iter().map(of_place).collect());
+        let of_place = |(at, pinned): &(usize, Vec<PinnedOption>)| {
+            let place = OriginPlace::new(&places[*at], &*each[*at].format);
+            place.pinned(&origin.options, pinned)
+        };
+        let kept = combined.kept.iter().map(of_place).collect();
+        let mut origin = origin.of_many(kept);
         if let Some(stack) = combined.stack {
             origin.options = origin.options.with_option("stack", stack);
         }

@@ -38,9 +38,10 @@ impl ArrayOpener {
         origin: &TableOrigin,
     ) -> Result<(Vec<String>, Vec<Chosen>)> {
         let mut each = Vec::with_capacity(origin.places.len());
-        for OriginPlace { location, format } in origin.places.iter() {
+        for OriginPlace { location, format, options } in origin.places.iter() {
             let format = self.formats.of_place(&self.place(location)?, Some(format)).await?;
-            let options = self.formats.resolve(&format, &origin.options, &origin.defaults)?;
+            let options = options.as_ref().unwrap_or(&origin.options);
+            let options = self.formats.resolve(&format, options, &origin.defaults)?;
             each.push(Chosen { format, options: Arc::new(options) });
         }
         Ok((origin.places.iter().map(|it| it.location.clone()).collect(), each))

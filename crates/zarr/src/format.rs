@@ -57,8 +57,8 @@ impl ArrayFormat for Zarr {
     }
 
     /// The metadata in an archive may lie behind many chunks.
-    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
-        head.is_none_or(is_zip) && is_zipped_store(place).await
+    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> Result<bool> {
+        Ok(head.is_none_or(is_zip) && is_zipped_store(place).await?)
     }
 
     fn options(&self) -> &'static [OptionInfo] {

@@ -139,7 +139,17 @@ async fn plans_name_the_snapshot() {
         .await
         .unwrap();
     let mut sent = vec![];
-    for from in ["kept".to_owned(), format!("'{location}#main/t'"), format!("'{location}#t'")] {
+    let pattern = folder.path().join("*.icechunk");
+    let pattern = pattern.display();
+    for from in [
+        "kept".to_owned(),
+        format!("'{location}#main/t'"),
+        format!("'{location}#t'"),
+        // Tables of many repositories name the snapshot of each.
+        format!("'{pattern}#t'"),
+        format!("read_icechunk('{pattern}', 't', stack => 'run=moves')"),
+        format!("read_icechunk('{pattern}', 't', branch => 'main')"),
+    ] {
         let sql = format!("SELECT sum(value) AS total FROM {from}");
         sent.push((from, bytes(&plan(&ctx, &sql).await.unwrap()).unwrap()));
     }

@@ -157,9 +157,12 @@ pub trait ArrayFormat: Debug + Send + Sync {
 
     /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a
     /// head, the file has an ending of the format that others share. By default, the first bytes always show it.
-    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> bool {
+    ///
+    /// # Errors
+    /// Of any kind if the file may be of this format, and cannot be read.
+    async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> Result<bool> {
         let _ = (place, head);
-        false
+        Ok(false)
     }
 
     /// Documents in folders of the format that opening mostly reads first, and folders that it lists, which end with

@@ -103,8 +103,9 @@ impl Formats {
     /// Recognises `place` by its name, its entries or its first bytes; `None` if there is nothing, or no
     /// format recognises it.
     ///
-    /// To save requests, an object in an object store is recognised by its name alone. A folder there is listed
-    /// only if its name has no extension, or the ending of a format's folders.
+    /// To save requests, an object in an object store is recognised by its name alone, unless others share its ending. A
+    /// folder there is listed only if its name has no extension, or the ending of a format's folders. A file that begins
+    /// as one of a format, and that cannot be read further, is recognised: opening it reports why.
     pub async fn recognise(&self, place: &Place) -> Option<RecognisedPlace> {
         let path = place.path();
         let by_name = self.of_name(&path);
@@ -125,6 +126,10 @@ impl Formats {
                 (None, Some(_)) => {
                     let head = elsewhere::head(place).await.ok()?;
                     Box::pin(self.of_file(place, &head)).await
+                }
+                (None, None) => {
+                    let formats = self.sharing_ending(&path);
+                    Some(Box::pin(Self::of_contents(&formats, place, None)).await?.0)
                 }
                 (named, _) => named,
             };
@@ -179,14 +184,31 @@ impl Formats {
         if let Some(found) = self.of_head(head) {
             return Some(found);
         }
+        let formats: Vec<_> = self.iter().collect();
+        Some(Self::of_contents(&formats, place, Some(head)).await?.0)
+    }
+
+    /// Recognises a file by what [`ArrayFormat::probe_place`] reads. If no format recognises it, returns the first that
+    /// cannot tell, with its error.
+    async fn of_contents(
+        formats: &[&Arc<dyn ArrayFormat>],
+        place: &Place,
+        head: Option<&[u8]>,
+    ) -> Option<(RecognisedPlace, Option<Error>)> {
         // The file is read once, so mapping it does not pay.
         let place = place.clone().with_io(IoMode::Pread);
-        for format in self.iter() {
-            if format.probe_place(&place, Some(head)).await {
-                return Some(Self::of_bytes(format));
+        let mut unread = None;
+        for format in formats {
+            match format.probe_place(&place, head).await {
+                Ok(true) => return Some((Self::of_bytes(format), None)),
+                Ok(false) => {}
+                Err(error) if is_not_found(&error) => {}
+                Err(error) => {
+                    unread.get_or_insert_with(|| (Self::of_bytes(format), Some(error)));
+                }
             }
         }
-        None
+        unread
     }
 
     fn of_bytes(format: &Arc<dyn ArrayFormat>) -> RecognisedPlace {
@@ -266,7 +288,7 @@ impl Formats {
     }
 
     /// Returns the recognised entries of the folder at `place`, sorted by name, and the errors of subfolders
-    /// that cannot be listed. Ignores names that begin with a dot.
+    /// that cannot be listed and of files that must be read for that and cannot. Ignores names that begin with a dot.
     pub async fn places_in(
         &self,
         place: &Place,
@@ -298,27 +320,28 @@ impl Formats {
         // counts as none.
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
-            None if entry.size.is_some() => self.of_ambiguous(place, &entry.name).await,
+            None if entry.size.is_some() => {
+                let formats = self.sharing_ending(&entry.name);
+                if formats.is_empty() {
+                    return Ok(None);
+                }
+                let file = place.child(&entry.name)?;
+                match Self::of_contents(&formats, &file, None).await {
+                    Some((_, Some(error))) => Err(error),
+                    found => Ok(found.map(|(found, _)| found)),
+                }
+            }
             None => Ok(self.of_folder(&place.child(&entry.name)?.entries().await?)),
         }
     }
 
-    /// Recognises a file in the folder at `place` whose ending is one that formats share with others, by inspecting it.
-    async fn of_ambiguous(&self, place: &Place, name: &str) -> Result<Option<RecognisedPlace>> {
+    /// Returns the formats that have the ending of a file, which they share with others.
+    fn sharing_ending(&self, name: &str) -> Vec<&Arc<dyn ArrayFormat>> {
         if self.of_name(name).is_some() {
-            return Ok(None);
+            return vec![];
         }
         let is_shared = |it: &Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
-        let formats: Vec<&Arc<dyn ArrayFormat>> =
-            self.iter().filter(|it| it.endings().iter().any(is_shared)).collect();
-        for format in formats {
-            // The file is read once, so mapping it does not pay.
-            let file = place.child(name)?.with_io(IoMode::Pread);
-            if format.probe_place(&file, None).await {
-                return Ok(Some(Self::of_bytes(format)));
-            }
-        }
-        Ok(None)
+        self.iter().filter(|it| it.endings().iter().any(is_shared)).collect()
     }
 
     /// Removes a format's ending from a name, unless nothing would remain.

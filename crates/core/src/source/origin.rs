@@ -50,12 +50,14 @@ pub struct JoinedOrigin {
 }
 
 /// A place that became a table, or a part of one.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OriginPlace {
     /// The path or URL.
     pub location: String,
     /// Its format by name.
     pub format: String,
+    /// The options that name what was opened there, in place of those of the table; `None` for those of the table.
+    pub options: Option<ArrayOptions>,
 }
 
 /// Shows no password and no signature of a URL: an error of DataFusion may show a whole plan.
@@ -65,6 +67,7 @@ impl fmt::Debug for OriginPlace {
         f.debug_struct("OriginPlace")
             .field("location", &location)
             .field("format", &self.format)
+            .field("options", &self.options)
             .finish()
     }
 }
@@ -72,8 +75,25 @@ impl fmt::Debug for OriginPlace {
 impl OriginPlace {
     /// Takes a path or URL, and the format that was found there.
     pub fn new(location: impl Into<String>, format: &dyn ArrayFormat) -> Self {
-        Self { location: location.into(), format: format.name().to_owned() }
+        Self { location: location.into(), format: format.name().to_owned(), options: None }
     }
+
+    /// Returns the place with options that name what was opened there, in place of those of the table.
+    #[must_use]
+    pub fn pinned(self, of_table: &ArrayOptions, pinned: &[PinnedOption]) -> Self {
+        let options = (!pinned.is_empty()).then(|| with_pinned(of_table.clone(), pinned));
+        Self { options, ..self }
+    }
+}
+
+fn with_pinned(options: ArrayOptions, pinned: &[PinnedOption]) -> ArrayOptions {
+    pinned.iter().fold(options, |mut options, (name, value)| match value {
+        Some(value) => options.with_option(*name, value.clone()),
+        None => {
+            options.remove(name);
+            options
+        }
+    })
 }
 
 impl TableOrigin {
@@ -133,14 +153,8 @@ impl TableOrigin {
 
     /// Returns the origin with options that name what was opened, in place of those that may name another thing later.
     #[must_use]
-    pub fn pinned(mut self, pinned: &[PinnedOption]) -> Self {
-        for (name, value) in pinned {
-            match value {
-                Some(value) => self.options = self.options.with_option(*name, value.clone()),
-                None => self.options.remove(name),
-            }
-        }
-        self
+    pub fn pinned(self, pinned: &[PinnedOption]) -> Self {
+        Self { options: with_pinned(self.options, pinned), ..self }
     }
 
     /// Adds what is known of the files of a table of many.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::store::{ZarrReader, facts};
-use crate::bytes::{OpenZip, ZarrArray, ZipDirectory, ZipPlaces};
+use crate::bytes::{OpenZip, ZarrArray, ZipDirectory, ZipPlaces, is_zip};
 use folder::{ZipFolder, store_folder};
 use gridfusion_cf::conventions::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use gridfusion_cf::hierarchy::Hierarchy;
@@ -28,7 +28,7 @@ use gridfusion_core::format::StoredChunk;
 use gridfusion_core::io::ByteSource;
 use gridfusion_core::source::Place;
 use gridfusion_core::tile::{Documents, Objects, drive, drive_documents};
-use gridfusion_core::{Error, Result};
+use gridfusion_core::{Error, ErrorKind, Result};
 
 /// An opened archive.
 #[derive(Debug)]
@@ -44,16 +44,22 @@ pub(super) struct ZippedStore {
 }
 
 /// Whether the file at a place is an archive of a Zarr store, as its directory tells.
-pub(super) async fn is_zipped_store(place: &Place) -> bool {
-    let Ok(source) = place.object().await else { return false };
+///
+/// # Errors
+/// `Io` if it cannot be read; `Corrupt` and `Unsupported` for a file that begins as an archive, and whose directory cannot be
+/// read.
+pub(super) async fn is_zipped_store(place: &Place) -> Result<bool> {
+    let source = place.object().await?;
     let (objects, documents) = (Objects::one(Arc::clone(&source)), place.documents());
     let machine = OpenZip::new(source.size(), documents.most);
     match drive_documents(machine, &objects, &documents).await {
-        Ok(directory) => directory.is_zipped_zarr() || store_folder(&directory).is_ok(),
-        Err(error) => {
-            log::debug!("no archive that can be read: {error}");
-            false
+        Ok(directory) => Ok(directory.is_zipped_zarr() || store_folder(&directory).is_ok()),
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            let first = 0..source.size().min(4);
+            let head = source.read(std::slice::from_ref(&first)).await?.concat();
+            if is_zip(&head) { Err(error.in_file(place.location())) } else { Ok(false) }
         }
+        Err(error) => Err(error.in_file(place.location())),
     }
 }
 

@@ -372,13 +372,14 @@ async fn catalogs_list_archives_of_stores_by_their_directories() {
         write(ZipWriter::default(), "x.zarr/", &Path::new(ROOT).join("examples/data/sea.zarr"));
     let mut other = ZipWriter::default();
     other.add("readme.txt", b"no store");
-    let files: [(&str, &[u8]); 6] = [
+    let files: [(&str, &[u8]); 7] = [
         ("a.zip", &store),
         ("b.zip", &other.finish()),
         ("c.zip", b"no archive"),
         ("d.zip", b""),
         ("e.zarr.zip", b"named as one"),
         ("f.csv", b"1"),
+        ("g.zip", &store[..store.len() - 9]),
     ];
     let folder = TempDir::new().unwrap();
     let memory = InMemory::new();
@@ -404,7 +405,25 @@ async fn catalogs_list_archives_of_stores_by_their_directories() {
         let ((found, failed), counts) = counted(formats.places_in(&place, &listed)).await;
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a.zip", "e.zarr.zip"], "{location} {failed:?}");
-        // The end of each of the three with bytes, and of the empty one that it is empty.
-        assert!(counts.requests <= 4, "{counts:?}");
+        // An archive that is cut off may hold a store.
+        let [cut] = &failed[..] else { panic!("{failed:?}") };
+        assert_eq!(
+            (cut.kind(), cut.file()),
+            (ErrorKind::Corrupt, Some(&*format!("{location}/g.zip")))
+        );
+        // The end of each of the four with bytes, of the empty one that it is empty, and the start of those that end as no
+        // archive does.
+        assert!(counts.requests <= 8, "{counts:?}");
+        for (name, is_recognised) in [
+            ("a.zip", true),
+            ("b.zip", false),
+            ("c.zip", false),
+            ("d.zip", false),
+            ("g.zip", true),
+            ("none.zip", false),
+        ] {
+            let found = formats.recognise(&place.child(name).unwrap()).await;
+            assert_eq!(found.is_some(), is_recognised, "{location}/{name}");
+        }
     }
 }
