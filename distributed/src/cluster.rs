@@ -20,7 +20,7 @@ use url::Url;
 use crate::channel::Channels;
 use crate::leaves::{desired_tasks, divided};
 use crate::order::UnorderedShuffles;
-use crate::planner::ClusterPlanner;
+use crate::planner::{ClusterPlanner, SharedJoinPlanner};
 use crate::routing::route;
 use crate::security::{Token, check_url, refuse_secrets};
 use crate::workers::Workers;
@@ -112,8 +112,6 @@ impl Cluster {
         let mut settings =
             options.extensions.get::<GridfusionConfig>().cloned().unwrap_or_default();
         settings.optimizer.declare_range = false;
-        // A lookup reads all rows of its input, which would have to be in each task.
-        settings.optimizer.enable_lookup_joins = false;
         options.extensions.insert(settings);
 
         let (bytes, living) = (self.bytes_per_task, workers.clone());
@@ -121,7 +119,9 @@ impl Cluster {
         let of_files = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(partitions).max(1);
         let alone = session.query_planner().clone();
         UnorderedShuffles::add_to(session.physical_optimizers().get_or_insert_default());
+        let sharing = SharedJoinPlanner { alone: alone.clone() };
         let mut session = session
+            .with_query_planner(Arc::new(sharing))
             .with_distributed_user_codec(GridfusionCodec)
             .with_distributed_worker_resolver(workers)
             .with_distributed_channel_resolver(channels)

@@ -12,11 +12,16 @@ use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
-use datafusion_distributed::{DistributedExec, DistributedLeafExec, display_plan_ascii};
-use gridfusion::codec::{SharedLeaf, has_large_grid, refuse_secret_url};
-use gridfusion::exec::{GridJoinReduceExec, GridLookupExec, messages_lose_parts};
+use datafusion_distributed::{
+    BroadcastExec, DistributedExec, DistributedLeafExec, display_plan_ascii,
+};
+use gridfusion::codec::{
+    SharedLeaf, has_large_grid, refuse_secret_url, with_shared_joins, without_shared_joins,
+};
+use gridfusion::exec::messages_lose_parts;
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -41,12 +46,12 @@ impl ClusterPlanner {
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.distributed.create_physical_plan(logical, session).await?;
+        if !plan.exists(|node| Ok(node.is::<DistributedExec>()))? {
+            return without_shared_joins(plan);
+        }
         let Some(reason) = stays(&plan)? else { return Ok(plan) };
         log::warn!("the query runs without workers: {reason}");
-        match &self.alone {
-            Some(planner) => planner.create_physical_plan(logical, session).await,
-            None => DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await,
-        }
+        planned_by(self.alone.as_ref(), logical, session).await
     }
 
     /// Shows the stages and tasks of a plan in place of the plan for one process.
@@ -89,12 +94,47 @@ impl QueryPlanner for ClusterPlanner {
     }
 }
 
+async fn planned_by(
+    planner: Option<&Arc<dyn QueryPlanner + Send + Sync>>,
+    logical: &LogicalPlan,
+    session: &dyn Session,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match planner {
+        Some(planner) => planner.create_physical_plan(logical, session).await,
+        None => DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await,
+    }
+}
+
+/// Plans for one process, but each join that looks up rows is one that tasks can share. The rows are broadcast to them.
+#[derive(Debug)]
+pub(crate) struct SharedJoinPlanner {
+    /// The planner that the session had before; `None` for DataFusion's own.
+    pub(crate) alone: Option<Arc<dyn QueryPlanner + Send + Sync>>,
+}
+
+#[async_trait]
+impl QueryPlanner for SharedJoinPlanner {
+    async fn create_physical_plan(
+        &self,
+        logical: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = planned_by(self.alone.as_ref(), logical, session).await?;
+        // As datafusion-distributed does for the left side of hash joins.
+        with_shared_joins(plan, &|rows| {
+            let (rows, fetch) = match rows.downcast_ref::<CoalescePartitionsExec>() {
+                Some(coalesced) => (Arc::clone(coalesced.input()), coalesced.fetch()),
+                None => (rows, None),
+            };
+            let broadcast = Arc::new(BroadcastExec::new(rows, 1));
+            Arc::new(CoalescePartitionsExec::new(broadcast).with_fetch(fetch))
+        })
+    }
+}
+
 /// Returns why a plan for several processes must run in this one: it reads an array that only this process has, or it would
 /// lose a condition on the way.
 fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
-    if !plan.exists(|node| Ok(node.is::<DistributedExec>()))? {
-        return Ok(None);
-    }
     // Encoding would fail too, but only when the query runs, and with the whole plan in its message.
     plan.apply(|node| {
         let divided = node.downcast_ref::<DistributedLeafExec>();
@@ -119,15 +159,9 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
             "it has a window with FILTER, IGNORE NULLS or a function that runs against the order of its rows, which DataFusion 55 \
              leaves out of plans for other processes",
         )
-    } else if plan
-        .exists(|node| Ok(node.is::<GridLookupExec>() || node.is::<GridJoinReduceExec>()))?
-    {
-        Some(
-            "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.optimizer.enable_lookup_joins = false` hashes them",
-        )
     } else if plan.exists(|node| Ok(has_large_grid(node.as_ref())))? {
         Some(
-            "it finds cells of a grid with a latitude and a longitude for each of many cells, all of which would have to be in each process",
+            "it finds cells of a grid whose coordinates are too many to send, and no other process can open their array",
         )
     } else {
         None

@@ -44,6 +44,8 @@ pub(super) enum Node {
     Points(Points),
     #[prost(message, tag = "13")]
     JoinReduce(JoinReduce),
+    #[prost(message, tag = "14")]
+    JoinShare(JoinShare),
 }
 
 /// The declarations of a node to DataFusion.
@@ -432,6 +434,10 @@ pub(super) struct JoinReduce {
     #[prost(bool, tag = "2")]
     pub(super) is_whole: bool,
 }
+
+/// The second input of a join that has a share of the chunks. It has no rows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub(super) struct JoinShare {}
 
 /// The chunks whose rows a partition of a window returns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]

@@ -35,6 +35,7 @@
 //! | `spatial_nodes` | the recipes of cells of polygons and points |
 //! | `text_files` | nodes that write text files, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
+//! | `shared_join`, `shared_recipe` | joins whose chunks are a leaf, so that several processes run them together |
 //! | `every_node` | all nodes of a plan that came from another process |
 //! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
 //! | `travelled_exec` | [`TravelledExec`], a node that came from another process |
@@ -52,6 +53,8 @@ mod node_codec;
 mod numbers;
 mod origins;
 mod recipe;
+mod shared_join;
+mod shared_recipe;
 mod shares;
 mod sparse_nodes;
 mod spatial_messages;
@@ -67,6 +70,7 @@ mod work_list;
 pub use every_node::visit_every_node;
 pub use node_codec::GridfusionCodec;
 pub use origins::refuse_secret_url;
+pub use shared_join::{with_shared_joins, without_shared_joins};
 pub use shares::SharedLeaf;
 pub use spatial_nodes::has_large_grid;
 pub use travelled_exec::TravelledExec;

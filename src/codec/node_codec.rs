@@ -8,6 +8,7 @@ use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use super::converters::{Decoder, Encoder};
@@ -17,8 +18,10 @@ use super::grid_nodes::{ReduceRecipe, ScanRecipe};
 use super::join_reduce_node::JoinReduceRecipe;
 use super::known_files::{label_bytes, labels_of};
 use super::lookup_node::LookupRecipe;
-use super::messages::{Envelope, Node, WorkList};
+use super::messages::{Envelope, JoinShare, Node, WorkList};
 use super::recipe::Recipe;
+use super::shared_join::{JoinShareExec, SharedJoinExec};
+use super::shared_recipe::SharedRecipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
 use super::spatial_nodes::SpatialRecipe;
 use super::text_files;
@@ -104,10 +107,13 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::from_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::from_message(&it, decoder)?),
             Some(Node::Top(it)) => Arc::new(TopRecipe::from_message(&it, schema, decoder)?),
-            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::from_message(&it, inputs, decoder)?),
-            Some(Node::JoinReduce(it)) => {
-                Arc::new(JoinReduceRecipe::from_message(&it, inputs, decoder)?)
-            }
+            Some(Node::Lookup(it)) => SharedRecipe::over(inputs, |rows| {
+                Ok(Arc::new(LookupRecipe::from_message(&it, rows, decoder)?))
+            })?,
+            Some(Node::JoinReduce(it)) => SharedRecipe::over(inputs, |rows| {
+                Ok(Arc::new(JoinReduceRecipe::from_message(&it, rows, decoder)?))
+            })?,
+            Some(Node::JoinShare(_)) => return Ok(Arc::new(EmptyExec::new(Arc::clone(schema)))),
             Some(Node::Window(it)) => Arc::new(WindowRecipe::from_message(it, decoder)?),
             Some(Node::SparseScan(it)) => Arc::new(SparseScanRecipe::from_message(it, decoder)?),
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
@@ -139,6 +145,10 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         }
         if let Some(message) = text_files::message(&node, encoder)? {
             return seal(&message, bytes);
+        }
+        if node.is::<JoinShareExec>() {
+            let declared = Declarations::try_new(&node, vec![])?.message(encoder)?;
+            return seal(&Envelope { declared, node: Some(Node::JoinShare(JoinShare {})) }, bytes);
         }
         if let Some(travelled) = node.downcast_ref::<TravelledExec>() {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
@@ -220,6 +230,11 @@ impl PhysicalExtensionCodec for GridfusionCodec {
 fn taken_apart(node: &Arc<dyn ExecutionPlan>) -> Result<(Vec<PhysicalExprRef>, Arc<dyn Recipe>)> {
     fn filters(node: &impl Operator) -> Vec<PhysicalExprRef> {
         node.frame().filters().to_vec()
+    }
+    if let Some(shared) = node.downcast_ref::<SharedJoinExec>() {
+        let (_, join) = taken_apart(&shared.join_of_share()?)?;
+        let recipe = SharedRecipe::new(join, Arc::clone(shared.share()));
+        return Ok((shared.filters().to_vec(), Arc::new(recipe)));
     }
     Ok(if let Some(scan) = node.downcast_ref::<GridScanExec>() {
         (filters(scan), Arc::new(ScanRecipe::try_new(scan)?))

@@ -13,12 +13,13 @@ use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::origins::refuse_secrets;
+use super::shared_join::JoinShareExec;
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::{GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseScanExec};
 use crate::plan::ScanPlan;
 use crate::source::TableOrigin;
 
-/// A scan or reduction of gridfusion, which several processes can run together.
+/// A scan or reduction of gridfusion, or the chunks of a join, which several processes can run together.
 ///
 /// Its shares have the same schema and number of partitions as the leaf itself, and together yield its rows. A reduction to
 /// final values is cut where no group is on both sides. Everything else is cut between chunks or tiles. The metrics of all
@@ -54,6 +55,7 @@ enum Leaf<'a> {
     Top(&'a GridTopExec, &'a GridScanExec),
     Window(&'a GridWindowExec),
     Sparse(&'a SparseScanExec),
+    Join(&'a JoinShareExec, &'a GridScanExec),
 }
 
 impl<'a> SharedLeaf<'a> {
@@ -67,6 +69,8 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Top(top, top.scan())
         } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
             Leaf::Window(window)
+        } else if let Some(share) = node.downcast_ref::<JoinShareExec>() {
+            Leaf::Join(share, share.scan()?)
         } else {
             Leaf::Sparse(node.downcast_ref()?)
         };
@@ -75,13 +79,17 @@ impl<'a> SharedLeaf<'a> {
 
     /// Whether the leaf may be divided. A leaf of one partition may not: the operators above rely on seeing all of its rows.
     pub fn is_divisible(&self) -> bool {
-        self.node.output_partitioning().partition_count() > 1
+        let node = match self.leaf {
+            Leaf::Join(share, _) => share.join(),
+            _ => self.node,
+        };
+        node.output_partitioning().partition_count() > 1
     }
 
     /// Returns about how many bytes of cells the leaf decodes.
     pub fn bytes(&self) -> u64 {
         match self.leaf {
-            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => {
+            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) | Leaf::Join(_, scan) => {
                 bytes(scan.array(), scan.plan(), &scan.columns())
             }
             Leaf::Window(window) => {
@@ -98,7 +106,9 @@ impl<'a> SharedLeaf<'a> {
     /// Returns what the table was opened from. `None` if the program opened it itself: then no other process can.
     pub fn origin(&self) -> Option<&'a TableOrigin> {
         match self.leaf {
-            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => scan.origin(),
+            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) | Leaf::Join(_, scan) => {
+                scan.origin()
+            }
             Leaf::Window(window) => window.scan().origin(),
             Leaf::Sparse(scan) => scan.origin(),
         }
@@ -129,6 +139,9 @@ impl<'a> SharedLeaf<'a> {
                 let scan = window.scan();
                 (scan.array().name(), window.first_chunk(), scan.plan().grid().chunks())
             }
+            Leaf::Join(share, scan) => {
+                (scan.array().name(), share.first_chunk(), scan.plan().grid().chunks())
+            }
             Leaf::Sparse(scan) => {
                 let (first, all) = scan.first_tile();
                 (scan.array().name(), first, all)
@@ -153,6 +166,7 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Top(top, _) => of(top.shares(count)?),
             Leaf::Window(window) => of(window.shares(count)?),
             Leaf::Sparse(scan) => of(scan.shares(count)),
+            Leaf::Join(share, _) => of(share.shares(count)),
         })
     }
 }

@@ -3,6 +3,8 @@
 use datafusion_proto::protobuf::Schema;
 use prost::Message;
 
+use super::messages::Origin;
+
 /// The grid of an array, with its labels.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct LabelledGridOf {
@@ -26,6 +28,24 @@ pub(super) struct LabelledGridOf {
     /// A latitude and a longitude per cell of a curvilinear grid, as a sealed [`LabelsOf`](super::messages::LabelsOf).
     #[prost(bytes = "vec", optional, tag = "8")]
     pub(super) places: Option<Vec<u8>>,
+    /// The array with the coordinates, in place of all but the labels.
+    #[prost(message, optional, tag = "9")]
+    pub(super) coordinates: Option<CoordinatesOf>,
+}
+
+/// The array with the coordinates of cells.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CoordinatesOf {
+    #[prost(message, required, tag = "1")]
+    pub(super) origin: Origin,
+    /// The name of the latitude.
+    #[prost(string, optional, tag = "2")]
+    pub(super) y: Option<String>,
+    /// The name of the longitude.
+    #[prost(string, optional, tag = "3")]
+    pub(super) x: Option<String>,
+    #[prost(bool, tag = "4")]
+    pub(super) has_midpoints: bool,
 }
 
 /// A column of a dimension, and its labels.

@@ -1,7 +1,13 @@
 //! The nodes for cells of polygons and points as messages, and back.
 //!
-//! The grid travels with the node, because its labels and coordinates are few compared with the array's cells. So the other
-//! process opens no array.
+//! The grid travels with the node if its labels and coordinates are few. Otherwise the other process opens the array with the
+//! coordinates:
+//!
+//! | grid | in the message |
+//! |---|---|
+//! | coordinates per axis | labels and edges |
+//! | few curved cells, for points | labels, and the place of each cell |
+//! | many curved cells, or their corners | what the array was opened from, and the names of its coordinates |
 
 use std::sync::Arc;
 
@@ -12,20 +18,27 @@ use datafusion::common::not_impl_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
-use gridfusion_spatial::{AxisKind, CoverageRule};
+use gridfusion_spatial::{AxisKind, CoverageRule, CurvilinearGrid};
 
 use super::converters::Encoder;
 use super::declarations::{Declarations, schema_message, schema_of};
 use super::known_files::{label_bytes, labels_of};
 use super::messages::Node;
+use super::origins::origin_message;
 use super::recipe::Recipe;
-use super::spatial_messages::{Coverage, LabelledAxisOf, LabelledGridOf, Points, TimesOf};
+use super::spatial_messages::{
+    CoordinatesOf, Coverage, LabelledAxisOf, LabelledGridOf, Points, TimesOf,
+};
+use super::tables;
 use super::travelled_exec::with_nodes_made;
 use crate::error::{Error, Result as GridResult};
 use crate::exec::spatial::{
-    CoverageColumn, CoverageWork, Edges, GridCells, GridCoverageExec, GridPointsExec, LabelledAxis,
-    LabelledGrid, PointCells, PointColumn, PointInputs, PointWork, TimeLabels, TimeMethod,
+    CoverageColumn, CoverageWork, Edges, GridCells, GridCoordinates, GridCoverageExec, GridOptions,
+    GridPointsExec, LabelledAxis, LabelledGrid, PointCells, PointColumn, PointInputs, PointWork,
+    TimeLabels, TimeMethod,
 };
+use crate::provider::ArrayOpener;
+use crate::provider::spatial::{Purpose, labelled_grid};
 
 /// How to make a node over its input.
 #[derive(Debug, Clone)]
@@ -81,8 +94,8 @@ impl SpatialRecipe {
     }
 }
 
-/// Whether a node has a grid of too many coordinates for a message: one with a latitude and a longitude for each of many cells, or with
-/// the corners of cells.
+/// Whether a node has a grid that no other process can make: its coordinates are too many for a message, and the program opened their
+/// array itself, or with a secret.
 ///
 /// Plans with such nodes run in the process that planned them.
 ///
@@ -117,8 +130,12 @@ impl Recipe for SpatialRecipe {
         match &self.message {
             Node::Coverage(message) => {
                 let columns = message.columns.iter().map(|it| coverage_column(*it, known));
+                let grid = grid_of(&message.grid, Purpose::Edges, context).await?;
+                if matches!(grid.cells, GridCells::Curvilinear(_)) {
+                    return Err(corrupt("polygons in a grid without edges").into());
+                }
                 let work = CoverageWork {
-                    grid: Arc::new(grid_of(&message.grid)?),
+                    grid: Arc::new(grid),
                     rule: match message.rule {
                         0 => CoverageRule::Coverage,
                         1 => CoverageRule::Centre,
@@ -142,7 +159,7 @@ impl Recipe for SpatialRecipe {
                     _ => None,
                 };
                 let within = |within| PointCells::Nearest { within };
-                let grid = grid_of(&message.grid)?;
+                let grid = grid_of(&message.grid, Purpose::Places, context).await?;
                 if message.within.is_none() && matches!(grid.cells, GridCells::Curvilinear(_)) {
                     return Err(corrupt("neighbours in a curvilinear grid").into());
                 }
@@ -277,6 +294,7 @@ fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
         metres: grid.metres,
         ..LabelledGridOf::default()
     };
+    let places = |grid: &CurvilinearGrid| sent_numbers(grid.places().iter().flatten().copied());
     match &grid.cells {
         GridCells::Rectilinear { grid, edges } => {
             message.is_geographic = grid.is_geographic();
@@ -286,15 +304,47 @@ fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
             };
             (message.y_edges, message.x_edges) = (bytes(y)?, bytes(x)?);
         }
-        GridCells::Curvilinear(grid) => {
-            message.places = Some(sent_numbers(grid.places().iter().flatten().copied())?);
+        GridCells::Curvilinear(cells) if let Ok(places) = places(cells) => {
+            message.places = Some(places);
         }
-        GridCells::Quadrilaterals(_) => return Err(too_large()),
+        GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_) => {
+            let coordinates = grid.coordinates.as_ref().ok_or_else(too_large)?;
+            message.coordinates = Some(coordinates_message(coordinates)?);
+        }
     }
     Ok(message)
 }
 
-fn grid_of(message: &LabelledGridOf) -> Result<LabelledGrid> {
+fn coordinates_message(coordinates: &GridCoordinates) -> Result<CoordinatesOf> {
+    let GridCoordinates { array, origin, options } = coordinates;
+    let (versions, contents) = (array.versions(), array.contents());
+    let GridOptions { y, x, has_midpoints } = options.clone();
+    let origin = origin_message(array.name(), Some(origin), versions, &contents)?;
+    Ok(CoordinatesOf { origin, y, x, has_midpoints })
+}
+
+/// Opens the array with the coordinates of a grid, and reads these.
+async fn grid_of_coordinates(
+    message: &CoordinatesOf,
+    purpose: Purpose,
+    context: &TaskContext,
+) -> Result<LabelledGrid> {
+    let CoordinatesOf { origin, y, x, has_midpoints } = message.clone();
+    let table = tables::open(&Arc::new(origin), context).await?;
+    let table = table.as_grid().ok_or_else(|| corrupt("coordinates in a sparse array"))?;
+    let options = GridOptions { y, x, has_midpoints };
+    let opener = ArrayOpener::from_running_task(context);
+    Ok(labelled_grid(&opener, table, &options, purpose).await?)
+}
+
+async fn grid_of(
+    message: &LabelledGridOf,
+    purpose: Purpose,
+    context: &TaskContext,
+) -> Result<LabelledGrid> {
+    if let Some(coordinates) = &message.coordinates {
+        return grid_of_coordinates(coordinates, purpose, context).await;
+    }
     let axes = [axis_of(&message.y)?, axis_of(&message.x)?];
     let name = message.name.clone();
     if let Some(places) = &message.places {

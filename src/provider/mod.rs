@@ -53,7 +53,7 @@ mod session;
 mod session_state;
 mod shown_names;
 mod sparse_table;
-mod spatial;
+pub(crate) mod spatial;
 mod sql_secrets;
 mod statement_editor;
 mod store_maker;

@@ -20,7 +20,9 @@ use super::stream;
 use crate::error::Error;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
+use crate::exec::reduce::{Cuts, Output, shares_apart};
 use crate::exec::{GridLookupExec, display};
+use crate::plan::ScanPlan;
 
 /// An operator that aggregates the pairs of a join of an array with the rows of another input. The group of a pair is computed
 /// from the number of the row's keys and the labels of the cell, so no pair is hashed.
@@ -53,14 +55,13 @@ impl fmt::Debug for GridJoinReduceExec {
 }
 
 impl GridJoinReduceExec {
-    /// Makes an operator that is equivalent to `aggregate`, with final values of the schema `whole` if that is given and possible.
-    /// `None` if the aggregation cannot be reduced.
+    /// Makes an operator that is equivalent to `aggregate`; `None` if the aggregation cannot be reduced.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
-        whole: Option<SchemaRef>,
+        output: Output,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
-        let made = JoinReduction::try_new(aggregate, whole, config)?;
+        let made = JoinReduction::try_new(aggregate, output, config)?;
         Ok(made.map(|(reduction, lookup)| {
             let properties = declared(
                 EquivalenceProperties::new(Arc::clone(&reduction.schema)),
@@ -80,11 +81,32 @@ impl GridJoinReduceExec {
         let is_whole = whole.is_some();
         // It was worth its memory where it was planned.
         let config = GridfusionConfig::unlimited(true);
-        let made = Self::replacing(aggregate, whole, &config)?;
+        let made =
+            Self::replacing(aggregate, whole.map_or(Output::States, Output::Whole), &config)?;
         let made = made.filter(|node| node.is_whole() == is_whole);
         made.ok_or_else(|| {
             Error::unsupported("the join cannot be aggregated here as it was planned").into()
         })
+    }
+
+    /// Returns `count` operators that together yield what this one yields, in as many partitions each. Each reads all rows of the
+    /// input. Operators that yield final values have no group in common; some may be empty.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        let (scan, axes) = (self.lookup.scan(), &self.reduction.axes);
+        let plans = match self.is_whole() {
+            true => shares_apart(scan.plan(), axes, count, Cuts::Cheap),
+            false => scan.plan().shares(count),
+        };
+        let share = |plan: ScanPlan| {
+            let lookup: Arc<dyn ExecutionPlan> = Arc::new(self.lookup.over_plan(&Arc::new(plan))?);
+            let rows = self.reduction.rows_over(&lookup, AggregateMode::Partial)?;
+            let share = Self::as_planned(&rows, self.is_whole().then(|| self.schema()))?;
+            Ok(share.with_frame(share.frame.anew().with_filters(self.frame.filters().to_vec())))
+        };
+        plans.into_iter().map(share).collect()
     }
 
     /// Whether the operator yields final values.

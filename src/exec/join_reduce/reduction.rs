@@ -19,7 +19,8 @@ use crate::exec::config::GridfusionConfig;
 use crate::exec::lookup::GridLookup;
 use crate::exec::matching::{KeysByAxis, NumberedKeys, group_count, may_fail};
 use crate::exec::reduce::{
-    AccumulatePlan, Aggregate, Cuts, ReducePartition, as_planned, without_shared_groups,
+    AccumulatePlan, Aggregate, Cuts, Output, ReducePartition, as_planned, without_shared_groups,
+    without_shared_groups_or_empty,
 };
 use crate::plan::ScanPlan;
 use crate::reduce::AxisGroups;
@@ -72,11 +73,10 @@ pub(super) struct JoinReduction {
 }
 
 impl JoinReduction {
-    /// Makes a reduction that is equivalent to `aggregate`. With the schema of final values, it yields them if partitions share no
-    /// group. `None` if there is no such reduction, or its groups are too many.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none, or its groups are too many.
     pub(super) fn try_new(
         aggregate: &AggregateExec,
-        whole: Option<SchemaRef>,
+        output: Output,
         config: &GridfusionConfig,
     ) -> Result<Option<(Self, GridLookupExec)>> {
         let Some(query) = JoinQuery::try_new(aggregate)? else { return Ok(None) };
@@ -84,11 +84,16 @@ impl JoinReduction {
         let Some((axes, built_keys, keys)) = numbered(&query, &lookup) else { return Ok(None) };
         let Some((columns, aggregates)) = used(&query, &lookup)? else { return Ok(None) };
         let plan = lookup.scan.plan();
-        let apart = whole.and_then(|schema| {
+        let apart = match output {
+            Output::States => None,
             // Without keys, an empty partition would yield a group, too.
-            let parts = without_shared_groups(plan, &axes, Cuts::Cheap)?;
-            Some((parts, schema))
-        });
+            Output::WholeIfApart(schema) => {
+                without_shared_groups(plan, &axes, Cuts::Cheap).map(|apart| (apart, schema))
+            }
+            Output::Whole(schema) => {
+                Some((without_shared_groups_or_empty(plan, &axes, Cuts::Cheap), schema))
+            }
+        };
         let whole = apart.is_some();
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(plan), aggregate.schema()));
         let reduction = Self {

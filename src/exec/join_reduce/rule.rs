@@ -10,6 +10,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::node::GridJoinReduceExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::reduce::Output;
 use crate::exec::rules::walk::down;
 
 /// Turns aggregations above a [`crate::exec::GridLookupExec`] into a [`GridJoinReduceExec`], if each key is over the other side or
@@ -30,12 +31,13 @@ fn reduced(
         // An operator above may need its groups in order.
         AggregateMode::Partial if plan.output_ordering().is_some() => Ok(None),
         AggregateMode::Partial => {
-            let node = GridJoinReduceExec::replacing(aggregate, None, config)?;
+            let node = GridJoinReduceExec::replacing(aggregate, Output::States, config)?;
             Ok(node.map(|node| Arc::new(node) as _))
         }
         AggregateMode::Single | AggregateMode::SinglePartitioned => {
             let partitions = plan.output_partitioning().partition_count();
-            let node = GridJoinReduceExec::replacing(aggregate, Some(plan.schema()), config)?;
+            let output = Output::WholeIfApart(plan.schema());
+            let node = GridJoinReduceExec::replacing(aggregate, output, config)?;
             // An operator above may rely on the number of partitions.
             let fits = |node: &GridJoinReduceExec| {
                 node.is_whole()
@@ -47,7 +49,8 @@ fn reduced(
             let partial = aggregate.input().downcast_ref::<AggregateExec>();
             let partial = partial.filter(|it| *it.mode() == AggregateMode::Partial);
             let Some(partial) = partial else { return Ok(None) };
-            let node = GridJoinReduceExec::replacing(partial, Some(plan.schema()), config)?;
+            let output = Output::WholeIfApart(plan.schema());
+            let node = GridJoinReduceExec::replacing(partial, output, config)?;
             let Some(node) = node else { return Ok(None) };
             if node.is_whole() {
                 return Ok(Some(Arc::new(node)));

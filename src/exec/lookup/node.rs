@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinSide, Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -109,6 +111,33 @@ impl GridLookupExec {
                     .into())
             }
         }
+    }
+
+    /// Returns `count` operators that together yield the rows of this one, in as many partitions each. Each looks up all rows of
+    /// the input.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        let plans = self.scan().plan().shares(count);
+        plans.into_iter().map(|plan| self.over_plan(&Arc::new(plan))).collect()
+    }
+
+    /// Returns the same operator by another plan of the array.
+    pub(in crate::exec) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
+        let by_plan = |node: Arc<dyn ExecutionPlan>| match node.downcast_ref::<GridScanExec>() {
+            Some(scan) => Ok(Transformed::yes(Arc::new(scan.over_plan(Arc::clone(plan))?) as _)),
+            None => Ok(Transformed::no(node)),
+        };
+        let mut sides: Vec<_> = self.join().children().into_iter().map(Arc::clone).collect();
+        let own = usize::from(self.side() != JoinSide::Left);
+        let Some(of_array) = sides.get_mut(own) else { return internal_err!("a join of one side") };
+        *of_array = Arc::clone(of_array).transform_up(by_plan).data()?;
+        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        let join = Arc::clone(self.join()).replace_children(sides, recompute)?;
+        let share = Self::as_planned(&join, self.side(), self.projection().to_vec())?;
+        let share = share.with_filters(self.filters().to_vec());
+        Ok(Self { input: Arc::clone(&self.input), ..share })
     }
 
     /// Returns the columns of the output: those of the scan, and behind them those of the input.

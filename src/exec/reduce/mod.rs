@@ -76,6 +76,9 @@ pub(super) use group_pruning::elements;
 pub use node::GridReduceExec;
 pub(super) use number::{is_never_nan, number_of};
 pub(super) use partition_blocks::is_exhausted;
-pub(super) use partitions::{Cuts, ReducePartition, as_planned, without_shared_groups};
+pub(super) use partitions::{
+    Cuts, ReducePartition, as_planned, shares_apart, without_shared_groups,
+    without_shared_groups_or_empty,
+};
 pub(super) use query::Aggregate;
 pub(super) use rule::{reduce_arrays, reduced_aggregation};

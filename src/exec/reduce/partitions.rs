@@ -77,7 +77,7 @@ pub(in crate::exec) fn without_shared_groups(
 }
 
 /// Returns as many partitions as the plan has that share no group. If the array cannot be cut so often, some are empty.
-pub(super) fn without_shared_groups_or_empty(
+pub(in crate::exec) fn without_shared_groups_or_empty(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
     allowed: Cuts,
@@ -92,7 +92,7 @@ pub(super) fn without_shared_groups_or_empty(
 /// Returns `count` shares of a plan that share no group. If the array cannot be cut so often, some are empty.
 ///
 /// The plan must be of an array with axes.
-pub(super) fn shares_apart(
+pub(in crate::exec) fn shares_apart(
     plan: &ScanPlan,
     groups: &[AxisGroups],
     count: usize,

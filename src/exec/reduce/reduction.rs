@@ -50,7 +50,7 @@ pub(super) struct Reduction {
 
 /// The output of a reduction.
 #[derive(Debug, Clone)]
-pub(super) enum Output {
+pub(in crate::exec) enum Output {
     /// Partial states.
     States,
     /// Final values of this schema if partitions of equal size share no group, and partial states otherwise.

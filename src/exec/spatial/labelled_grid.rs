@@ -8,7 +8,9 @@ use arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::error::Result;
 use gridfusion_spatial::{Axis, AxisKind, CurvilinearCells, CurvilinearGrid, Grid, NearestCell};
 
+use crate::array::GridArray;
 use crate::error::{Error, Result as GridResult};
+use crate::source::TableOrigin;
 
 /// One axis: the column of the array's table, and its label per row or column of the grid.
 #[derive(Debug, Clone)]
@@ -70,6 +72,39 @@ pub(crate) struct LabelledGrid {
     pub(crate) cells: GridCells,
     /// The metres of one unit of distance; `None` if the coordinates are no lengths. Distances on the sphere are metres.
     pub(crate) metres: Option<f64>,
+    /// The array with the coordinates; `None` if these are few, or the program opened the array itself.
+    #[cfg_attr(
+        not(feature = "codec"),
+        allow(dead_code, reason = "only plans that travel need it")
+    )]
+    pub(crate) coordinates: Option<GridCoordinates>,
+}
+
+/// The array with a latitude and a longitude per cell, from which another process makes the grid again.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
+pub(crate) struct GridCoordinates {
+    pub(crate) array: Arc<GridArray>,
+    pub(crate) origin: TableOrigin,
+    pub(crate) options: GridOptions,
+}
+
+/// Which grid of an array is meant, as options tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GridOptions {
+    /// The name of the dimension of rows, or of a latitude per cell.
+    pub(crate) y: Option<String>,
+    /// The name of the dimension of columns, or of a longitude per cell.
+    pub(crate) x: Option<String>,
+    /// Whether edges lie in the middle between labels, whatever bounds the file has.
+    pub(crate) has_midpoints: bool,
+}
+
+impl GridOptions {
+    /// Whether the axes are named, which tells that the rows have the same coordinates.
+    pub(crate) fn are_named(&self) -> bool {
+        self.y.is_some() && self.x.is_some()
+    }
 }
 
 /// The places of cells.
@@ -106,7 +141,7 @@ impl LabelledGrid {
         let rows = y.cells(kinds[0], edges[0].as_ref())?;
         let columns = x.cells(kinds[1], edges[1].as_ref())?;
         let cells = GridCells::Rectilinear { grid: Grid::new(rows, columns)?, edges };
-        Ok(Self { name, y, x, cells, metres })
+        Ok(Self { name, y, x, cells, metres, coordinates: None })
     }
 
     /// Makes a grid with a latitude and a longitude per cell.
@@ -125,16 +160,25 @@ impl LabelledGrid {
             return Err(Error::usage(format!("{found} latitudes for {cells} cells of a grid")));
         }
         let grid = CurvilinearGrid::new(lat, lon, x.labels.len())?;
-        Ok(Self { name, y, x, cells: GridCells::Curvilinear(grid), metres: Some(1.0) })
+        Ok(Self::on_sphere(name, [y, x], GridCells::Curvilinear(grid)))
     }
 
     /// Makes a grid with four corners per cell.
     pub(crate) fn quadrilaterals(
         name: String,
-        [y, x]: [LabelledAxis; 2],
+        axes: [LabelledAxis; 2],
         cells: CurvilinearCells,
     ) -> Self {
-        Self { name, y, x, cells: GridCells::Quadrilaterals(cells), metres: Some(1.0) }
+        Self::on_sphere(name, axes, GridCells::Quadrilaterals(cells))
+    }
+
+    fn on_sphere(name: String, [y, x]: [LabelledAxis; 2], cells: GridCells) -> Self {
+        Self { name, y, x, cells, metres: Some(1.0), coordinates: None }
+    }
+
+    /// Returns the grid with the array that has its coordinates.
+    pub(crate) fn with_coordinates(self, coordinates: Option<GridCoordinates>) -> Self {
+        Self { coordinates, ..self }
     }
 
     /// Returns the cell nearest to a point, at most `within` metres away, with its distance in metres, or in units if these are

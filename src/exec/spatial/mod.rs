@@ -24,6 +24,8 @@ pub(crate) use functions::{cell_area_udf, haversine_udf};
 pub(crate) use geometries::Geometries;
 #[cfg(feature = "codec")]
 pub(crate) use labelled_grid::Edges;
-pub(crate) use labelled_grid::{GridCells, LabelledAxis, LabelledGrid};
+pub(crate) use labelled_grid::{
+    GridCells, GridCoordinates, GridOptions, LabelledAxis, LabelledGrid,
+};
 pub(crate) use points::{GridPointsExec, PointCells, PointColumn, PointInputs, PointWork};
 pub(crate) use times::{TimeLabels, TimeMethod, unit_of};

@@ -10,13 +10,13 @@ use gridfusion_spatial::{CoverageRule, Crs};
 
 use super::arguments::SpatialArguments;
 use super::coverage::CoverageTable;
-use super::grid::{GridOptions, Purpose, labelled_grid};
+use super::grid::{Purpose, labelled_grid};
 use super::points::{PointsTable, coordinate};
 use super::roles::Role;
 use super::rows::{SourceRows, registered};
 use super::times::TimeOptions;
 use crate::error::ErrorKind;
-use crate::exec::spatial::{GridCells, LabelledGrid, PointCells, PointInputs};
+use crate::exec::spatial::{GridCells, GridOptions, LabelledGrid, PointCells, PointInputs};
 use crate::exec::wait;
 use crate::provider::{ArrayOpener, GridTable, store_maker};
 

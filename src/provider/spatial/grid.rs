@@ -9,33 +9,15 @@ use super::roles::{self, Role, metres};
 use super::variables;
 use crate::array::{ColumnSource, GridArray};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::spatial::{LabelledAxis, LabelledGrid};
+use crate::exec::spatial::{GridCoordinates, GridOptions, LabelledAxis, LabelledGrid};
 use crate::provider::{ArrayOpener, GridTable};
 
 /// The most labels of an axis.
 const MOST_LABELS: u64 = 1 << 27;
 
-/// Which grid of an array is meant, as options tell.
-#[derive(Debug, Default)]
-pub(super) struct GridOptions {
-    /// The name of the dimension of rows, or of a latitude per cell.
-    pub(super) y: Option<String>,
-    /// The name of the dimension of columns, or of a longitude per cell.
-    pub(super) x: Option<String>,
-    /// Whether edges lie in the middle between labels, whatever bounds the file has.
-    pub(super) has_midpoints: bool,
-}
-
-impl GridOptions {
-    /// Whether the axes are named, which tells that the rows have the same coordinates.
-    pub(super) fn are_named(&self) -> bool {
-        self.y.is_some() && self.x.is_some()
-    }
-}
-
 /// The purpose of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// The cells that polygons cover, which need edges.
     Edges,
     /// The cells of points.
@@ -46,7 +28,7 @@ pub(super) enum Purpose {
 ///
 /// # Errors
 /// `Usage` if the dimensions of the grid are not known, or their labels make no grid.
-pub(super) async fn labelled_grid(
+pub(crate) async fn labelled_grid(
     opener: &ArrayOpener,
     table: &GridTable,
     options: &GridOptions,
@@ -62,9 +44,17 @@ pub(super) async fn labelled_grid(
         return rectilinear(opener, table, &array, [y, x], options).await.map_err(named);
     }
     match (curvilinear(opener, table, options).await?, pair, purpose) {
-        (Some((array, curved)), _, Purpose::Places) => curvilinear_grid(&array, &curved).await,
-        (Some((array, curved)), _, Purpose::Edges) => {
-            curvilinear_cells(opener, table, &array, &curved, options).await
+        (Some((coordinates, curved)), _, purpose) => {
+            let array = coordinates.array();
+            let grid = match purpose {
+                Purpose::Places => curvilinear_grid(&array, &curved).await,
+                Purpose::Edges => curvilinear_cells(opener, table, &array, &curved, options).await,
+            };
+            Ok(grid?.with_coordinates(coordinates.origin().map(|origin| {
+                let [y, x] = [curved.lat, curved.lon].map(Some);
+                let options = GridOptions { y, x, has_midpoints: options.has_midpoints };
+                GridCoordinates { array, origin: origin.clone(), options }
+            })))
         }
         (None, Some(pair), _) => {
             refuse_rotated(&pair).map_err(named)?;
@@ -243,10 +233,9 @@ async fn curvilinear(
     opener: &ArrayOpener,
     table: &GridTable,
     names: &GridOptions,
-) -> Result<Option<(Arc<GridArray>, CurvedPair)>> {
-    let array = table.array();
-    if let Some(pair) = curved_pair(&array, names) {
-        return Ok(Some((array, pair)));
+) -> Result<Option<(GridTable, CurvedPair)>> {
+    if let Some(pair) = curved_pair(&table.array(), names) {
+        return Ok(Some((table.clone(), pair)));
     }
     let Some(origin) = table.origin() else { return Ok(None) };
     let options = origin.options.clone().with_option("coordinates", true);
@@ -257,8 +246,8 @@ async fn curvilinear(
         Err(error) if error.kind() == ErrorKind::Usage => return Ok(None),
         Err(error) => return Err(error),
     };
-    let Some(array) = with_coordinates.as_grid().map(GridTable::array) else { return Ok(None) };
-    Ok(curved_pair(&array, names).map(|pair| (array, pair)))
+    let Some(table) = with_coordinates.as_grid() else { return Ok(None) };
+    Ok(curved_pair(&table.array(), names).map(|pair| (table.clone(), pair)))
 }
 
 fn curved_pair(array: &GridArray, names: &GridOptions) -> Option<CurvedPair> {

@@ -31,3 +31,5 @@ mod variables;
 
 pub(super) use features::{is_features, table as features_table};
 pub(crate) use function::SpatialFunction;
+#[cfg(feature = "codec")]
+pub(crate) use grid::{Purpose, labelled_grid};

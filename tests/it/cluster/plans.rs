@@ -13,6 +13,7 @@ use gridfusion_distributed::{Cluster, WorkerServer, with_worker_metrics};
 
 use super::workers::{Workers, plan, query_on_workers};
 use crate::codec::shapes::{SHAPES, metric, tables};
+use crate::joins::join_reduce::{MEANS, grid};
 use crate::reduce::random::agree;
 use crate::support::{cell, query, rows_of, sorted_rows_from};
 
@@ -212,6 +213,66 @@ async fn metrics_of_workers_add_up() {
     .await;
     let analyzed = rows_of(&analyzed.unwrap()).concat().join(" ");
     assert!(analyzed.contains("chunks_read=6") && analyzed.contains("Stage 1"), "{analyzed}");
+}
+
+/// Workers share the chunks of a join. Each gets all rows that it looks up, and none hashes cells.
+#[tokio::test]
+async fn joins_that_look_up_rows_are_shared() {
+    let (ctx, _file) = grid().await;
+    let on = "ON t.lat = w.lat AND t.lon = w.lon";
+    let queries = [
+        (MEANS.to_owned(), "GridJoinReduceExec: mode=whole"),
+        (
+            format!(
+                "SELECT w.region, sum(t.value * w.part), count(*) FROM t JOIN w {on} GROUP BY w.region"
+            ),
+            "GridJoinReduceExec: mode=partial",
+        ),
+        (format!("SELECT t.time, t.value, w.region FROM t JOIN w {on}"), "GridLookupExec"),
+        (format!("SELECT t.time, t.value, w.region FROM t LEFT JOIN w {on}"), "GridLookupExec"),
+        (
+            "SELECT t.time, t.value FROM t WHERE t.lat NOT IN (SELECT lat FROM w WHERE lat > 0)"
+                .to_owned(),
+            "",
+        ),
+        (
+            format!(
+                "SELECT a.time, a.mean, b.region FROM (SELECT t.time, w.region, avg(t.value) AS mean FROM t JOIN w {on} \
+                 GROUP BY t.time, w.region) a JOIN w b ON a.region = b.region"
+            ),
+            "GridJoinReduceExec",
+        ),
+    ];
+    let counts =
+        async |ctx: &SessionContext, sql: &str| -> Result<(Vec<Vec<String>>, Vec<usize>)> {
+            let plan = plan(ctx, sql).await?;
+            let mut rows = rows_of(&collect(Arc::clone(&plan), ctx.task_ctx()).await?);
+            rows.sort();
+            let plan = with_worker_metrics(plan).await?;
+            Ok((rows, vec![metric(&plan, "chunks_read"), metric(&plan, "bytes_read")]))
+        };
+    for count in 1..=3 {
+        let workers = Workers::start(count, &ctx).await;
+        let coordinator = workers.coordinate(&ctx);
+        for (sql, node) in &queries {
+            let shown = text(&plan(&coordinator, sql).await.unwrap());
+            assert!(shown.contains(node), "{count}: {sql}: {shown}");
+            let is_shared = shown.contains("DistributedLeafExec: JoinShareExec");
+            assert_eq!(is_shared, count > 1 && !node.is_empty(), "{count}: {sql}: {shown}");
+            let (one, many) = (counts(&ctx, sql).await, counts(&coordinator, sql).await);
+            let (one, many) = (one.unwrap(), many.unwrap_or_else(|error| panic!("{sql}: {error}")));
+            assert_eq!(one, many, "{count}: {sql}");
+        }
+    }
+    // A query that stays in the coordinator is planned as without workers.
+    let workers = Workers::start(2, &ctx).await;
+    let alone = workers.cluster().with_bytes_per_task(1 << 40);
+    let state = SessionStateBuilder::new_from_existing(ctx.state());
+    let alone = SessionContext::new_with_state(alone.coordinate(state).unwrap().build());
+    for (sql, _) in &queries {
+        let shown = text(&plan(&alone, sql).await.unwrap());
+        assert_eq!(shown, text(&plan(&ctx, sql).await.unwrap()), "{sql}");
+    }
 }
 
 /// A scan skips chunks by the filter of an operator in the same stage.

@@ -234,7 +234,7 @@ async fn reductions_of_joins_agree_with_rows() {
 
 /// An array of 4 times × 6 × 6 cells in chunks of 2 × 3 × 3, whose values are 0 to 143; every tenth is missing. `w` has regions, two of
 /// which share a cell.
-pub(super) async fn grid() -> (SessionContext, TempTet) {
+pub(crate) async fn grid() -> (SessionContext, TempTet) {
     let cells = (0..144_u32).map(|at| if at % 10 == 3 { f64::NAN } else { f64::from(at) });
     let data = cells.flat_map(f64::to_le_bytes).collect();
     let metadata = json!({"dim_names": ["time", "lat", "lon"], "attrs": {"_FillValue": "NaN"}});
@@ -252,7 +252,7 @@ pub(super) async fn grid() -> (SessionContext, TempTet) {
     (ctx, file)
 }
 
-const MEANS: &str =
+pub(crate) const MEANS: &str =
     "SELECT w.region, t.time, weighted_avg(t.value, w.part) AS mean, count(*) AS cells
     FROM t JOIN w ON t.lat = w.lat AND t.lon = w.lon GROUP BY w.region, t.time";
 

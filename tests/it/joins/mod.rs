@@ -5,7 +5,7 @@ mod arrays;
 /// Infinities and NaN above joins.
 mod infinities;
 /// Random aggregations above joins that look up rows.
-mod join_reduce;
+pub(crate) mod join_reduce;
 mod join_reduce_limits;
 /// Random joins that look up rows by label.
 mod lookups;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
-use bytemuck::AnyBitPattern;
+use bytemuck::Pod;
 
 use crate::format::Sum;
 
@@ -41,7 +41,7 @@ lanes! {
 }
 
 /// A stored element, as the kernels read it.
-pub(super) trait Cell: AnyBitPattern + PartialOrd + Send + Sync {
+pub(super) trait Cell: Pod + PartialOrd + Send + Sync {
     /// The register of sums in doubles: narrow integers are added exactly, and converted once per run.
     type Lane: Lane;
     /// The register of wrapping sums. Unused for floats.

@@ -94,15 +94,17 @@ where
         }
         // Tiles are converted whole, into memory that the next tile reuses.
         let converted = &mut self.converted;
-        converted.clear();
         if self.is_half {
             let single =
                 |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
             let halves = bytes.as_chunks::<2>().0.iter();
+            converted.clear();
             converted.extend(halves.map(|half| T::from_bound(single(half))));
         } else {
-            let elements = bytes.chunks_exact(size_of::<T::Native>());
-            converted.extend(elements.map(|element| T::from_bound(bound(element))));
+            converted.resize(bytes.len() / size_of::<T::Native>(), bytemuck::Zeroable::zeroed());
+            let aligned: &mut [u8] = bytemuck::cast_slice_mut(converted);
+            let whole = aligned.len();
+            aligned.copy_from_slice(&bytes[..whole]);
         }
         if let Some(validity) = missing {
             // Only columns of floats where NaN is NULL get here: `Stored` refuses the others.

@@ -192,7 +192,18 @@ fn add_rows<T: Cell, K: Test<T>>(
     let Some((_, row)) = rows.first() else { return };
     let len = row.len();
     states.begin(at, rows, test);
-    let (fours, rest) = rows.as_chunks::<ROWS>();
+    // The more rows share a pass over the sums, the less often these are loaded and stored.
+    let (eights, rest) = rows.as_chunks::<{ 2 * ROWS }>();
+    for &[(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)] in eights {
+        add_columns!(
+            &mut *states,
+            at,
+            len,
+            test,
+            [(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)]
+        );
+    }
+    let (fours, rest) = rest.as_chunks::<ROWS>();
     for &[(xa, a), (xb, b), (xc, c), (xd, d)] in fours {
         add_columns!(&mut *states, at, len, test, [(xa, a), (xb, b), (xc, c), (xd, d)]);
     }
