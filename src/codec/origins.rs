@@ -95,8 +95,8 @@ pub fn refuse_secret_url(location: &str) -> Result<()> {
 
 fn place_message(place: &OriginPlace) -> Result<PlaceOf> {
     let OriginPlace { location, format, options } = place.clone();
-    let settings = |options: &ArrayOptions| Ok(SettingsOf { settings: settings(options)? });
-    Ok(PlaceOf { location, format, options: options.as_ref().map(settings).transpose()? })
+    let options = options.as_ref().map(settings).transpose()?;
+    Ok(PlaceOf { location, format, options: options.map(|settings| SettingsOf { settings }) })
 }
 
 fn settings(options: &ArrayOptions) -> Result<Vec<Setting>> {

@@ -81,4 +81,5 @@ pub(super) use partitions::{
     without_shared_groups_or_empty,
 };
 pub(super) use query::Aggregate;
+pub(super) use reduction::Output;
 pub(super) use rule::{reduce_arrays, reduced_aggregation};
