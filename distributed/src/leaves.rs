@@ -1,4 +1,4 @@
-//! How scans and reductions of gridfusion are divided among the tasks of a stage.
+//! How scans, reductions and joins of gridfusion are divided among the tasks of a stage.
 //!
 //! datafusion-distributed asks twice: how many tasks a leaf is worth, and, when all leaves of the stage were asked, for the
 //! leaf of each task. A leaf that only answers the first question would run whole in each task, so rows would multiply.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [datafusion-distributed] cuts the plan into stages and moves rows between processes. This crate tells it how to divide
-//! scans and reductions of gridfusion, which worker reads which chunks, and how processes trust each other. Both sides take
+//! scans, reductions and joins of gridfusion, which worker reads which chunks, and how processes trust each other. Both sides take
 //! one call: [`Cluster::coordinate`] adds a cluster to the session of a coordinator, and [`WorkerServer::serve`] is a worker.
 //!
 //! ```

@@ -18,10 +18,11 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{
     BroadcastExec, DistributedExec, DistributedLeafExec, display_plan_ascii,
 };
+use gridfusion::GridfusionConfig;
 use gridfusion::codec::{
     SharedLeaf, has_large_grid, refuse_secret_url, with_shared_joins, without_shared_joins,
 };
-use gridfusion::exec::messages_lose_parts;
+use gridfusion::exec::{GridJoinReduceExec, GridLookupExec, messages_lose_parts};
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -120,16 +121,17 @@ impl QueryPlanner for SharedJoinPlanner {
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = planned_by(self.alone.as_ref(), logical, session).await?;
-        // As datafusion-distributed does for the left side of hash joins.
-        with_shared_joins(plan, &|rows| {
-            let (rows, fetch) = match rows.downcast_ref::<CoalescePartitionsExec>() {
-                Some(coalesced) => (Arc::clone(coalesced.input()), coalesced.fetch()),
-                None => (rows, None),
-            };
-            let broadcast = Arc::new(BroadcastExec::new(rows, 1));
-            Arc::new(CoalescePartitionsExec::new(broadcast).with_fetch(fetch))
-        })
+        let config = session.config_options().extensions.get::<GridfusionConfig>();
+        let most = config.map_or(usize::MAX, |config| config.optimizer.reduce_memory);
+        with_shared_joins(plan, most, &broadcast)
     }
+}
+
+/// Sends all of these rows to each task. Tasks get partitions in no order, so a limit of the rows stays below.
+fn broadcast(rows: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    let coalesced = rows.downcast_ref::<CoalescePartitionsExec>().filter(|it| it.fetch().is_none());
+    let rows = coalesced.map_or_else(|| Arc::clone(&rows), |it| Arc::clone(it.input()));
+    Arc::new(CoalescePartitionsExec::new(Arc::new(BroadcastExec::new(rows, 1))))
 }
 
 /// Returns why a plan for several processes must run in this one: it reads an array that only this process has, or it would
@@ -159,9 +161,15 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
             "it has a window with FILTER, IGNORE NULLS or a function that runs against the order of its rows, which DataFusion 55 \
              leaves out of plans for other processes",
         )
+    } else if plan
+        .exists(|node| Ok(node.is::<GridLookupExec>() || node.is::<GridJoinReduceExec>()))?
+    {
+        Some(
+            "it looks up so many rows of a join that not each process should hold them all; `SET gridfusion.optimizer.enable_lookup_joins = false` hashes them",
+        )
     } else if plan.exists(|node| Ok(has_large_grid(node.as_ref())))? {
         Some(
-            "it finds cells of a grid whose coordinates are too many to send, and no other process can open their array",
+            "it finds cells of a grid with many coordinates, which no other process can read from their array",
         )
     } else {
         None

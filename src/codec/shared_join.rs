@@ -6,7 +6,7 @@
 //!   planned                        to be divided                           task 1 of 3
 //!   GridJoinReduceExec             SharedJoinExec                          GridJoinReduceExec, a third of the chunks
 //!     rows that are looked up        rows, all of them for each task         rows
-//!                                    JoinShareExec: 0/1                      nothing
+//!                                    JoinShareExec: all chunks               nothing
 //! ```
 //!
 //! Each process looks up all rows of the other side, so the engine sends them to each of them, once.
@@ -27,14 +27,16 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning};
 
+use super::shares::width;
 use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_by_text};
 use crate::exec::{GridJoinReduceExec, GridLookupExec, GridScanExec};
 use crate::plan::ScanPlan;
 
-/// Returns a plan whose joins that look up rows have a leaf of their own, which an engine can divide as a
-/// [`SharedLeaf`](super::SharedLeaf). `everywhere` makes the input whose rows each task gets, all of them.
+/// Returns a plan whose joins that look up rows have a leaf of their own, which an engine divides as a
+/// [`SharedLeaf`](super::SharedLeaf) into as many shares as their stage has tasks.
 ///
-/// [`without_shared_joins`] returns the plan as it was.
+/// `broadcast` makes the input of which each task gets all rows, in one partition. Joins stay as they are if these rows seem to have more
+/// than `most_bytes`. [`without_shared_joins`] returns the plan as it was.
 ///
 /// ```
 /// use datafusion::physical_plan::displayable;
@@ -52,7 +54,7 @@ use crate::plan::ScanPlan;
 /// let query = "SELECT t.time, t.value FROM t JOIN s ON t.station = s.column1";
 /// let plan = ctx.sql(query).await?.create_physical_plan().await?;
 /// let planned = displayable(plan.as_ref()).indent(true).to_string();
-/// let shared = with_shared_joins(plan, &|rows| rows)?;
+/// let shared = with_shared_joins(plan, 1 << 20, &|rows| rows)?;
 /// assert!(displayable(shared.as_ref()).indent(true).to_string().contains("JoinShareExec"));
 /// let again = without_shared_joins(shared)?;
 /// assert_eq!(displayable(again.as_ref()).indent(true).to_string(), planned);
@@ -64,17 +66,29 @@ use crate::plan::ScanPlan;
 /// Internal errors only.
 pub fn with_shared_joins(
     plan: Arc<dyn ExecutionPlan>,
-    everywhere: &dyn Fn(Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan>,
+    most_bytes: usize,
+    broadcast: &dyn Fn(Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         if JoinNode::of(&node).is_none() {
             return Ok(Transformed::no(node));
         }
         let [rows] = node.children().try_into().map_err(|_| no_join())?;
-        let rows = everywhere(Arc::clone(rows));
+        if bytes_of(rows)?.is_some_and(|bytes| bytes > most_bytes as u64) {
+            return Ok(Transformed::no(node));
+        }
+        let rows = broadcast(Arc::clone(rows));
         Ok(Transformed::yes(Arc::new(SharedJoinExec::new(node, rows)) as _))
     })
     .data()
+}
+
+/// Returns about how many bytes the rows of a plan have; `None` if that is not known.
+fn bytes_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<u64>> {
+    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
+    let of_row: u64 = plan.schema().fields().iter().map(|field| width(field.data_type())).sum();
+    let rows = statistics.num_rows.get_value();
+    Ok(rows.map(|rows| (*rows as u64).saturating_mul(of_row)))
 }
 
 /// Returns a plan whose joins are those from which [`with_shared_joins`] made others.
@@ -92,7 +106,7 @@ pub fn without_shared_joins(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
 }
 
 fn no_join() -> datafusion::error::DataFusionError {
-    datafusion::common::internal_datafusion_err!("a shared join is no join that looks up rows")
+    datafusion::common::internal_datafusion_err!("a shared join is not a join that looks up rows")
 }
 
 /// A join that looks up rows.
@@ -121,19 +135,19 @@ impl<'a> JoinNode<'a> {
         }
     }
 
-    /// Returns one of `count` joins that together yield what this one yields.
-    fn share(&self, number: usize, count: usize) -> Result<Arc<dyn ExecutionPlan>> {
-        fn nth<T: ExecutionPlan + 'static>(
-            shares: Vec<T>,
-            number: usize,
-        ) -> Option<Arc<dyn ExecutionPlan>> {
-            shares.into_iter().nth(number).map(|share| Arc::new(share) as _)
+    /// Returns `count` plans of the array whose joins together yield what this one yields.
+    fn share_plans(&self, count: usize) -> Vec<ScanPlan> {
+        match self {
+            Self::Rows(lookup) => lookup.scan().plan().shares(count),
+            Self::Reduced(reduce) => reduce.share_plans(count),
         }
-        let share = match self {
-            Self::Rows(lookup) => nth(lookup.shares(count)?, number),
-            Self::Reduced(reduce) => nth(reduce.shares(count)?, number),
-        };
-        share.ok_or_else(no_join)
+    }
+
+    fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(match self {
+            Self::Rows(lookup) => Arc::new(lookup.over_plan(plan)?),
+            Self::Reduced(reduce) => Arc::new(reduce.over_plan(plan)?),
+        })
     }
 }
 
@@ -153,7 +167,7 @@ impl SharedJoinExec {
     fn new(join: Arc<dyn ExecutionPlan>, rows: Arc<dyn ExecutionPlan>) -> Self {
         let frame = Frame::new(Arc::clone(join.properties()));
         let frame = frame.with_filters(JoinNode::of(&join).map_or(vec![], |it| it.filters()));
-        let share = Arc::new(JoinShareExec::new(Arc::clone(&join), 0, 1));
+        let share = Arc::new(JoinShareExec::new(Arc::clone(&join), None));
         Self { join, rows, share, frame, made: Arc::default() }
     }
 
@@ -175,9 +189,9 @@ impl SharedJoinExec {
         let Some(share) = self.share.downcast_ref::<JoinShareExec>() else {
             return internal_err!("{} is no share of a join", self.share.name());
         };
-        let join = match share.count {
-            1 => Arc::clone(&self.join),
-            count => JoinNode::of(&self.join).ok_or_else(no_join)?.share(share.number, count)?,
+        let join = match &share.plan {
+            None => Arc::clone(&self.join),
+            Some(plan) => JoinNode::of(&self.join).ok_or_else(no_join)?.over_plan(plan)?,
         };
         let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         join.replace_children(vec![Arc::clone(&self.rows)], recompute)
@@ -211,6 +225,11 @@ impl Operator for SharedJoinExec {
         let [rows, share] = inputs else { return internal_err!("a join over no share") };
         let (rows, share) = (Arc::clone(rows), Arc::clone(share));
         Ok(Self { rows, share, ..self.with_frame(self.frame.anew()) })
+    }
+
+    fn reset(&self) -> Result<Self> {
+        let frame = self.frame.anew().with_filters(vec![]);
+        Ok(Self { join: Arc::clone(&self.join).reset_state()?, ..self.with_frame(frame) })
     }
 
     fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
@@ -248,24 +267,31 @@ impl ExecutionPlan for SharedJoinExec {
 #[derive(Debug, Clone)]
 pub(super) struct JoinShareExec {
     join: Arc<dyn ExecutionPlan>,
-    number: usize,
-    count: usize,
+    /// The chunks of the share; `None` for all.
+    plan: Option<Arc<ScanPlan>>,
     frame: Frame,
 }
 
 impl JoinShareExec {
-    fn new(join: Arc<dyn ExecutionPlan>, number: usize, count: usize) -> Self {
+    fn new(join: Arc<dyn ExecutionPlan>, plan: Option<Arc<ScanPlan>>) -> Self {
         let properties = declared(
             EquivalenceProperties::new(Arc::new(Schema::empty())),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
         );
-        Self { join, number, count, frame: Frame::new(properties) }
+        Self { join, plan, frame: Frame::new(properties) }
     }
 
     /// Returns `count` shares of all chunks.
     pub(super) fn shares(&self, count: usize) -> Vec<Self> {
-        (0..count).map(|number| Self::new(Arc::clone(&self.join), number, count)).collect()
+        let plans = JoinNode::of(&self.join).map_or(vec![], |join| join.share_plans(count));
+        let share = |plan| Self::new(Arc::clone(&self.join), Some(Arc::new(plan)));
+        plans.into_iter().map(share).collect()
+    }
+
+    /// Returns the plan of the share, or that of the whole `scan`.
+    pub(super) fn plan<'a>(&'a self, scan: &'a GridScanExec) -> &'a ScanPlan {
+        self.plan.as_ref().unwrap_or(scan.plan())
     }
 
     /// The join whose chunks are divided.
@@ -276,16 +302,6 @@ impl JoinShareExec {
     /// The scan of the join, with all chunks.
     pub(super) fn scan(&self) -> Option<&GridScanExec> {
         JoinNode::of(&self.join).map(|join| join.scan())
-    }
-
-    /// Returns the number of the first chunk of the share.
-    pub(super) fn first_chunk(&self) -> u64 {
-        let first = |plan: &ScanPlan| {
-            let mut tasks = (0..plan.partition_count()).flat_map(|it| plan.tasks(it));
-            tasks.next().map_or(0, |task| plan.task(task).chunk_number)
-        };
-        let Some(scan) = self.scan() else { return 0 };
-        scan.plan().shares(self.count).get(self.number).map_or(0, first)
     }
 }
 
@@ -301,8 +317,12 @@ impl Operator for JoinShareExec {
     }
 
     fn text(&self) -> Vec<String> {
-        let name = self.scan().map_or("", |scan| scan.array().name());
-        vec![format!("dataset={name}"), format!("share={}/{}", self.number, self.count)]
+        let Some(scan) = self.scan() else { return vec![] };
+        let (name, plan) = (scan.array().name(), self.plan(scan));
+        vec![
+            format!("dataset={name}"),
+            format!("chunks={}/{}", plan.chunks(), plan.grid().chunks()),
+        ]
     }
 
     fn stream(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

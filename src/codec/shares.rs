@@ -23,7 +23,8 @@ use crate::source::TableOrigin;
 ///
 /// Its shares have the same schema and number of partitions as the leaf itself, and together yield its rows. A reduction to
 /// final values is cut where no group is on both sides. Everything else is cut between chunks or tiles. The metrics of all
-/// shares add up to those of the leaf.
+/// shares add up to those of the leaf. A leaf that stands for the chunks of a [join](super::with_shared_joins) has no rows of its
+/// own: its shares are those of the join above it.
 ///
 /// ```
 /// use datafusion::prelude::{SessionConfig, SessionContext};
@@ -77,7 +78,7 @@ impl<'a> SharedLeaf<'a> {
         Some(Self { node, leaf })
     }
 
-    /// Whether the leaf may be divided. A leaf of one partition may not: the operators above rely on seeing all of its rows.
+    /// Whether the leaf may be divided. A leaf or join of one partition may not: the operators above rely on seeing all of its rows.
     pub fn is_divisible(&self) -> bool {
         let node = match self.leaf {
             Leaf::Join(share, _) => share.join(),
@@ -130,17 +131,14 @@ impl<'a> SharedLeaf<'a> {
         const REGIONS: u128 = 64;
         let (name, first, all) = match self.leaf {
             Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => {
-                let plan = scan.plan();
-                let mut tasks = (0..plan.partition_count()).flat_map(|it| plan.tasks(it));
-                let first = tasks.next().map_or(0, |task| plan.task(task).chunk_number);
-                (scan.array().name(), first, plan.grid().chunks())
+                (scan.array().name(), first_chunk(scan.plan()), scan.plan().grid().chunks())
             }
             Leaf::Window(window) => {
                 let scan = window.scan();
                 (scan.array().name(), window.first_chunk(), scan.plan().grid().chunks())
             }
             Leaf::Join(share, scan) => {
-                (scan.array().name(), share.first_chunk(), scan.plan().grid().chunks())
+                (scan.array().name(), first_chunk(share.plan(scan)), scan.plan().grid().chunks())
             }
             Leaf::Sparse(scan) => {
                 let (first, all) = scan.first_tile();
@@ -171,6 +169,12 @@ impl<'a> SharedLeaf<'a> {
     }
 }
 
+/// Returns the number of the first chunk of a plan.
+fn first_chunk(plan: &ScanPlan) -> u64 {
+    let mut tasks = (0..plan.partition_count()).flat_map(|it| plan.tasks(it));
+    tasks.next().map_or(0, |task| plan.task(task).chunk_number)
+}
+
 /// Returns the bytes that a scan decodes, or makes if it shows only dimensions.
 fn bytes(array: &GridArray, plan: &ScanPlan, columns: &[ColumnSource]) -> u64 {
     let grid = plan.grid();
@@ -186,6 +190,6 @@ fn bytes(array: &GridArray, plan: &ScanPlan, columns: &[ColumnSource]) -> u64 {
 }
 
 /// Returns the bytes of a value. Values of variable length count as views.
-fn width(data_type: &DataType) -> u64 {
+pub(super) fn width(data_type: &DataType) -> u64 {
     data_type.primitive_width().unwrap_or(16) as u64
 }

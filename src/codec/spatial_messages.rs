@@ -28,7 +28,7 @@ pub(super) struct LabelledGridOf {
     /// A latitude and a longitude per cell of a curvilinear grid, as a sealed [`LabelsOf`](super::messages::LabelsOf).
     #[prost(bytes = "vec", optional, tag = "8")]
     pub(super) places: Option<Vec<u8>>,
-    /// The array with the coordinates, in place of all but the labels.
+    /// The array with the coordinates, in place of all others.
     #[prost(message, optional, tag = "9")]
     pub(super) coordinates: Option<CoordinatesOf>,
 }

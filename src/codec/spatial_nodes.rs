@@ -287,30 +287,32 @@ fn axis_of(message: &LabelledAxisOf) -> Result<LabelledAxis> {
 }
 
 fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
+    let places = |grid: &CurvilinearGrid| sent_numbers(grid.places().iter().flatten().copied());
+    let places = match &grid.cells {
+        GridCells::Rectilinear { .. } => None,
+        GridCells::Curvilinear(cells) => places(cells).ok(),
+        GridCells::Quadrilaterals(_) => None,
+    };
+    if let (None, Some(coordinates)) = (&places, &grid.coordinates) {
+        let coordinates = Some(coordinates_message(coordinates)?);
+        return Ok(LabelledGridOf { coordinates, ..LabelledGridOf::default() });
+    }
     let mut message = LabelledGridOf {
         name: grid.name.clone(),
         y: axis_message(&grid.y)?,
         x: axis_message(&grid.x)?,
         metres: grid.metres,
+        places,
         ..LabelledGridOf::default()
     };
-    let places = |grid: &CurvilinearGrid| sent_numbers(grid.places().iter().flatten().copied());
-    match &grid.cells {
-        GridCells::Rectilinear { grid, edges } => {
-            message.is_geographic = grid.is_geographic();
-            let [y, x] = edges;
-            let bytes = |edges: &Option<Edges>| {
-                edges.as_ref().map(|it| sent_numbers(it.iter().flatten().copied())).transpose()
-            };
-            (message.y_edges, message.x_edges) = (bytes(y)?, bytes(x)?);
-        }
-        GridCells::Curvilinear(cells) if let Ok(places) = places(cells) => {
-            message.places = Some(places);
-        }
-        GridCells::Curvilinear(_) | GridCells::Quadrilaterals(_) => {
-            let coordinates = grid.coordinates.as_ref().ok_or_else(too_large)?;
-            message.coordinates = Some(coordinates_message(coordinates)?);
-        }
+    if let GridCells::Rectilinear { grid, edges: [y, x] } = &grid.cells {
+        message.is_geographic = grid.is_geographic();
+        let bytes = |edges: &Option<Edges>| {
+            edges.as_ref().map(|it| sent_numbers(it.iter().flatten().copied())).transpose()
+        };
+        (message.y_edges, message.x_edges) = (bytes(y)?, bytes(x)?);
+    } else if message.places.is_none() {
+        return Err(too_large());
     }
     Ok(message)
 }

@@ -31,6 +31,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::shared_join::JoinShareExec;
 use super::shares::SharedLeaf;
 use super::travelled_exec::with_nodes_made;
 use crate::error::Error;
@@ -70,7 +71,8 @@ pub struct WorkListExec {
 /// Internal errors only.
 pub fn with_work_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| match SharedLeaf::from_node(&node) {
-        Some(leaf) if leaf.is_divisible() => {
+        // An engine that cuts work lists does not give each task all rows that a join looks up.
+        Some(leaf) if leaf.is_divisible() && !node.is::<JoinShareExec>() => {
             Ok(Transformed::yes(Arc::new(WorkListExec::all(node)?) as _))
         }
         _ => Ok(Transformed::no(node)),

@@ -162,15 +162,16 @@ impl ArrayOpener {
         };
         let name = origin.locations.name();
         let combined = self.combined(name, &places, &each, Unreadable::ByOption).await?;
+        let mut origin = origin;
+        if let Some(stack) = combined.stack {
+            origin.options = origin.options.with_option("stack", stack);
+        }
         let of_place = |(at, pinned): &(usize, Vec<PinnedOption>)| {
             let place = OriginPlace::new(&places[*at], &*each[*at].format);
             place.pinned(&origin.options, pinned)
         };
         let kept = combined.kept.iter().map(of_place).collect();
-        let mut origin = origin.of_many(kept);
-        if let Some(stack) = combined.stack {
-            origin.options = origin.options.with_option("stack", stack);
-        }
+        let origin = origin.of_many(kept);
         Ok(combined.table.with_origin(origin.with_files(combined.known)))
     }
 

@@ -89,24 +89,27 @@ impl GridJoinReduceExec {
         })
     }
 
-    /// Returns `count` operators that together yield what this one yields, in as many partitions each. Each reads all rows of the
-    /// input. Operators that yield final values have no group in common; some may be empty.
+    /// Returns `count` plans of the array whose reductions together yield what this one yields. Those of final values have no group
+    /// in common; some may be empty.
+    #[cfg(feature = "codec")]
+    pub(crate) fn share_plans(&self, count: usize) -> Vec<ScanPlan> {
+        let plan = self.lookup.scan().plan();
+        match self.is_whole() {
+            true => shares_apart(plan, &self.reduction.axes, count, Cuts::Cheap),
+            false => plan.shares(count),
+        }
+    }
+
+    /// Returns the same operator by another plan of the array. It looks up all rows of the input.
     ///
     /// # Errors
     /// Internal errors only.
-    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
-        let (scan, axes) = (self.lookup.scan(), &self.reduction.axes);
-        let plans = match self.is_whole() {
-            true => shares_apart(scan.plan(), axes, count, Cuts::Cheap),
-            false => scan.plan().shares(count),
-        };
-        let share = |plan: ScanPlan| {
-            let lookup: Arc<dyn ExecutionPlan> = Arc::new(self.lookup.over_plan(&Arc::new(plan))?);
-            let rows = self.reduction.rows_over(&lookup, AggregateMode::Partial)?;
-            let share = Self::as_planned(&rows, self.is_whole().then(|| self.schema()))?;
-            Ok(share.with_frame(share.frame.anew().with_filters(self.frame.filters().to_vec())))
-        };
-        plans.into_iter().map(share).collect()
+    #[cfg(feature = "codec")]
+    pub(crate) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
+        let lookup: Arc<dyn ExecutionPlan> = Arc::new(self.lookup.over_plan(plan)?);
+        let rows = self.reduction.rows_over(&lookup, AggregateMode::Partial)?;
+        let share = Self::as_planned(&rows, self.is_whole().then(|| self.schema()))?;
+        Ok(share.with_frame(share.frame.anew().with_filters(self.frame.filters().to_vec())))
     }
 
     /// Whether the operator yields final values.

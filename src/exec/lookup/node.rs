@@ -113,25 +113,20 @@ impl GridLookupExec {
         }
     }
 
-    /// Returns `count` operators that together yield the rows of this one, in as many partitions each. Each looks up all rows of
-    /// the input.
+    /// Returns the same operator by another plan of the array. It looks up all rows of the input.
     ///
     /// # Errors
     /// Internal errors only.
-    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
-        let plans = self.scan().plan().shares(count);
-        plans.into_iter().map(|plan| self.over_plan(&Arc::new(plan))).collect()
-    }
-
-    /// Returns the same operator by another plan of the array.
-    pub(in crate::exec) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
+    pub(crate) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
         let by_plan = |node: Arc<dyn ExecutionPlan>| match node.downcast_ref::<GridScanExec>() {
             Some(scan) => Ok(Transformed::yes(Arc::new(scan.over_plan(Arc::clone(plan))?) as _)),
             None => Ok(Transformed::no(node)),
         };
         let mut sides: Vec<_> = self.join().children().into_iter().map(Arc::clone).collect();
         let own = usize::from(self.side() != JoinSide::Left);
-        let Some(of_array) = sides.get_mut(own) else { return internal_err!("a join of one side") };
+        let Some(of_array) = sides.get_mut(own) else {
+            return internal_err!("a join without the array's side");
+        };
         *of_array = Arc::clone(of_array).transform_up(by_plan).data()?;
         let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         let join = Arc::clone(self.join()).replace_children(sides, recompute)?;

@@ -242,6 +242,20 @@ async fn joins_that_look_up_rows_are_shared() {
             ),
             "GridJoinReduceExec",
         ),
+        (
+            format!(
+                "SELECT t.time, t.value FROM t JOIN w {on} UNION ALL SELECT t.lat, t.value FROM t JOIN w {on}"
+            ),
+            "GridLookupExec",
+        ),
+        // A limit of the other side is one of all tasks together.
+        (
+            format!(
+                "SELECT count(DISTINCT w.region) FROM t JOIN (SELECT 'a' AS region, lat, lon FROM w WHERE lat = 0 \
+                 UNION ALL SELECT 'b', lat, lon FROM w WHERE lat = 0 LIMIT 1) w {on}"
+            ),
+            "GridLookupExec",
+        ),
     ];
     let counts =
         async |ctx: &SessionContext, sql: &str| -> Result<(Vec<Vec<String>>, Vec<usize>)> {
@@ -264,8 +278,19 @@ async fn joins_that_look_up_rows_are_shared() {
             assert_eq!(one, many, "{count}: {sql}");
         }
     }
-    // A query that stays in the coordinator is planned as without workers.
     let workers = Workers::start(2, &ctx).await;
+    let coordinator = workers.coordinate(&ctx);
+    let analyzed = query(&coordinator, &format!("EXPLAIN ANALYZE {MEANS}")).await.unwrap();
+    let analyzed = rows_of(&analyzed).concat().join(" ");
+    assert!(analyzed.contains("chunks_read=") && analyzed.contains("matrices="), "{analyzed}");
+    // Not each process should hold so many rows: five of 24 bytes and more.
+    query(&coordinator, "SET gridfusion.optimizer.reduce_memory = 100").await.unwrap();
+    let by_lat = "SELECT t.time, t.value, w.region FROM t JOIN w ON t.lat = w.lat";
+    let shown = text(&plan(&coordinator, by_lat).await.unwrap());
+    assert!(shown.contains("GridLookupExec") && !shown.contains("DistributedExec"), "{shown}");
+    let (one, many) = (counts(&ctx, by_lat).await, counts(&coordinator, by_lat).await);
+    assert_eq!(one.unwrap(), many.unwrap());
+    // A query that stays in the coordinator is planned as without workers.
     let alone = workers.cluster().with_bytes_per_task(1 << 40);
     let state = SessionStateBuilder::new_from_existing(ctx.state());
     let alone = SessionContext::new_with_state(alone.coordinate(state).unwrap().build());

@@ -139,8 +139,14 @@ async fn plans_name_the_snapshot() {
         .await
         .unwrap();
     let mut sent = vec![];
+    // Beside a repository that cannot be opened.
+    let beside = folder.path().join("beside");
+    for name in ["broken.icechunk", "moves.icechunk"] {
+        copy_folder(Path::new(&repository("spec1")), &beside.join(name));
+    }
+    std::fs::remove_dir_all(beside.join("broken.icechunk/snapshots")).unwrap();
     let pattern = folder.path().join("*.icechunk");
-    let pattern = pattern.display();
+    let (pattern, beside) = (pattern.display(), beside.display());
     for from in [
         "kept".to_owned(),
         format!("'{location}#main/t'"),
@@ -149,12 +155,18 @@ async fn plans_name_the_snapshot() {
         format!("'{pattern}#t'"),
         format!("read_icechunk('{pattern}', 't', stack => 'run=moves')"),
         format!("read_icechunk('{pattern}', 't', branch => 'main')"),
+        format!(
+            "read_icechunk('{beside}/*.icechunk', 't', stack => 'run=a,b', skip_unreadable => true)"
+        ),
     ] {
         let sql = format!("SELECT sum(value) AS total FROM {from}");
         sent.push((from, bytes(&plan(&ctx, &sql).await.unwrap()).unwrap()));
     }
     // The branch moves back to the snapshot of the tag.
-    std::fs::copy(at.join("refs/tag.v1/ref.json"), at.join("refs/branch.main/ref.json")).unwrap();
+    for at in [at.clone(), folder.path().join("beside/moves.icechunk")] {
+        let refs = at.join("refs");
+        std::fs::copy(refs.join("tag.v1/ref.json"), refs.join("branch.main/ref.json")).unwrap();
+    }
     for (from, bytes) in sent {
         let rows = collect(received(&bytes, &worker).unwrap(), worker.task_ctx()).await.unwrap();
         let found = arrow::util::pretty::pretty_format_batches(&rows).unwrap().to_string();

@@ -8,7 +8,7 @@
 //! Two searches differ in how much they may read:
 //!
 //! - [`Formats::recognise`] is cheap. Quoted paths and catalogs call it for names that may be anything. In an
-//!   object store it reads no objects.
+//!   object store it reads no objects, unless formats share the ending of the name with others, such as `.zip`.
 //! - `look_into` follows if `recognise` finds nothing, for a place that a user named as an array. It reads the
 //!   file, or lists the subfolders.
 //!
