@@ -130,7 +130,10 @@ impl QueryPlanner for SharedJoinPlanner {
 /// Sends all of these rows to each task. Tasks get partitions in no order, so a limit of the rows stays below.
 fn broadcast(rows: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let coalesced = rows.downcast_ref::<CoalescePartitionsExec>().filter(|it| it.fetch().is_none());
-    let rows = coalesced.map_or_else(|| Arc::clone(&rows), |it| Arc::clone(it.input()));
+    let rows = match coalesced {
+        Some(coalesced) => Arc::clone(coalesced.input()),
+        None => rows,
+    };
     Arc::new(CoalescePartitionsExec::new(Arc::new(BroadcastExec::new(rows, 1))))
 }
 
