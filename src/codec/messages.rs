@@ -13,7 +13,7 @@ use super::spatial_messages::{Coverage, Points};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: NodeDeclarations,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
     pub(super) node: Option<Node>,
 }
 
