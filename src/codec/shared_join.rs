@@ -32,8 +32,8 @@ use crate::exec::operator::{Frame, Operator, declared, operator_methods, shown_b
 use crate::exec::{GridJoinReduceExec, GridLookupExec, GridScanExec};
 use crate::plan::ScanPlan;
 
-/// Returns a plan whose joins that look up rows have a leaf of their own, which an engine divides as a
-/// [`SharedLeaf`](super::SharedLeaf) into as many shares as their stage has tasks.
+/// Returns a plan whose joins that look up rows have a leaf of their own. An engine divides it as a [`SharedLeaf`](super::SharedLeaf)
+/// into as many shares as its stage has tasks.
 ///
 /// `broadcast` makes the input of which each task gets all rows, in one partition. Joins stay as they are if these rows seem to have more
 /// than `most_bytes`. [`without_shared_joins`] returns the plan as it was.
@@ -151,7 +151,7 @@ impl<'a> JoinNode<'a> {
     }
 }
 
-/// A join of an array, as a node over the rows that it looks up and over a [`JoinShareExec`] for its share of the array's chunks.
+/// A join of an array, over the rows that it looks up. Its second input, a [`JoinShareExec`], stands for a share of the chunks.
 #[derive(Debug, Clone)]
 pub(super) struct SharedJoinExec {
     /// The join with all chunks, over its input as it was planned.

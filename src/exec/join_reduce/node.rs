@@ -89,8 +89,8 @@ impl GridJoinReduceExec {
         })
     }
 
-    /// Returns `count` plans of the array whose reductions together yield what this one yields. Those of final values have no group
-    /// in common; some may be empty.
+    /// Returns `count` plans of the array whose reductions together yield what this one yields. If these are final values, the plans
+    /// have no group in common, and some may be empty.
     #[cfg(feature = "codec")]
     pub(crate) fn share_plans(&self, count: usize) -> Vec<ScanPlan> {
         let plan = self.lookup.scan().plan();

@@ -159,7 +159,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// head, the file has an ending of the format that others share. By default, the first bytes always show it.
     ///
     /// # Errors
-    /// Of any kind if the file may be of this format, and cannot be read.
+    /// Fails in any kind if the file may be of this format, and cannot be read.
     async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> Result<bool> {
         let _ = (place, head);
         Ok(false)
