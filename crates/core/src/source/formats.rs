@@ -287,8 +287,8 @@ impl Formats {
         all.iter().all(|(_, found)| is_same(found)).then(|| Arc::clone(&first.format))
     }
 
-    /// Returns the recognised entries of the folder at `place`, sorted by name, and the errors of subfolders
-    /// that cannot be listed and of files that must be read for that and cannot. Ignores names that begin with a dot.
+    /// Returns the recognised entries of the folder at `place`, sorted by name. Also returns the errors of subfolders that cannot be
+    /// listed, and of files whose name does not tell and that cannot be read. Ignores names that begin with a dot.
     pub async fn places_in(
         &self,
         place: &Place,

@@ -411,8 +411,7 @@ async fn catalogs_list_archives_of_stores_by_their_directories() {
             (cut.kind(), cut.file()),
             (ErrorKind::Corrupt, Some(&*format!("{location}/g.zip")))
         );
-        // The end of each of the four with bytes, of the empty one that it is empty, and the start of those that end as no
-        // archive does.
+        // The ends of the four with bytes, and the starts of those that end as no archive does.
         assert!(counts.requests <= 8, "{counts:?}");
         for (name, is_recognised) in [
             ("a.zip", true),
