@@ -5,15 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::analyze::AnalyzeExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::explain::ExplainExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, ExecutionPlan, Partitioning, ReplaceChildrenOptions,
+};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{
     BroadcastExec, DistributedExec, DistributedLeafExec, display_plan_ascii,
@@ -123,8 +128,32 @@ impl QueryPlanner for SharedJoinPlanner {
         let plan = planned_by(self.alone.as_ref(), logical, session).await?;
         let config = session.config_options().extensions.get::<GridfusionConfig>();
         let most = config.map_or(usize::MAX, |config| config.optimizer.reduce_memory);
-        with_shared_joins(plan, most, &broadcast)
+        without_lost_repartitions(with_shared_joins(plan, most, &broadcast)?)
     }
+}
+
+/// Leaves out repartitions that datafusion-distributed 4.0 takes off the top of a stage, but whose partitions it still counts. They
+/// deal rows to more partitions just before all are merged.
+fn without_lost_repartitions(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let below = |node: &Arc<dyn ExecutionPlan>| {
+        let dealt = node.downcast_ref::<RepartitionExec>();
+        let dealt =
+            dealt.filter(|it| matches!(it.partitioning(), Partitioning::RoundRobinBatch(_)));
+        dealt.map(|it| Arc::clone(it.input()))
+    };
+    let plan = below(&plan).unwrap_or(plan);
+    plan.transform_down(|node| {
+        let merges = node.is::<CoalescePartitionsExec>()
+            || node.is::<SortPreservingMergeExec>()
+            || node.is::<AnalyzeExec>();
+        let Some(input) = node.children().first().filter(|_| merges).and_then(|it| below(it))
+        else {
+            return Ok(Transformed::no(node));
+        };
+        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        node.replace_children(vec![input], recompute).map(Transformed::yes)
+    })
+    .data()
 }
 
 /// Sends all of these rows to each task. Tasks get partitions in no order, so a limit of the rows stays below.

@@ -283,6 +283,16 @@ async fn joins_that_look_up_rows_are_shared() {
     let analyzed = query(&coordinator, &format!("EXPLAIN ANALYZE {MEANS}")).await.unwrap();
     let analyzed = rows_of(&analyzed).concat().join(" ");
     assert!(analyzed.contains("chunks_read=") && analyzed.contains("matrices="), "{analyzed}");
+    // More partitions than chunks: the rows are dealt to the others just before all are merged.
+    query(&coordinator, "SET datafusion.execution.target_partitions = 9").await.unwrap();
+    for (sql, _) in &queries {
+        let (one, many) = (counts(&ctx, sql).await, counts(&coordinator, sql).await);
+        assert_eq!(
+            one.unwrap().0,
+            many.unwrap_or_else(|error| panic!("{sql}: {error}")).0,
+            "{sql}"
+        );
+    }
     // Not each process should hold so many rows: five of 24 bytes and more.
     query(&coordinator, "SET gridfusion.optimizer.reduce_memory = 100").await.unwrap();
     let by_lat = "SELECT t.time, t.value, w.region FROM t JOIN w ON t.lat = w.lat";
