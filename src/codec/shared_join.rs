@@ -213,10 +213,6 @@ impl Operator for SharedJoinExec {
         Self { frame, made: Arc::default(), ..self.clone() }
     }
 
-    fn title(&self) -> &str {
-        self.join.name()
-    }
-
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.rows, &self.share]
     }

@@ -11,7 +11,7 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::SessionContext;
-use gridfusion::codec::{TravelledExec, with_work_lists};
+use gridfusion::codec::{TravelledExec, with_shared_joins, with_work_lists};
 
 use crate::codec::sent::{bytes, plan, received};
 use crate::codec::shapes::{metric, tables};
@@ -25,7 +25,7 @@ const OF_PLANNING: &str = "OffsetBarrierExec";
 const OF_SINKS: [&str; 2] = ["GridCellsExec", "InOrderExec"];
 
 /// Each operator of finished plans, and whether it can hold dynamic filters.
-const OPERATORS: [(&str, bool); 12] = [
+const OPERATORS: [(&str, bool); 14] = [
     ("GridCoverageExec", false),
     ("GridJoinReduceExec", false),
     ("GridLookupExec", true),
@@ -34,6 +34,8 @@ const OPERATORS: [(&str, bool); 12] = [
     ("GridScanExec", true),
     ("GridTopExec", false),
     ("GridWindowExec", false),
+    ("JoinShareExec", false),
+    ("SharedJoinExec", true),
     ("SparseAnswerExec", false),
     ("SparseScanExec", true),
     ("TravelledExec", true),
@@ -196,7 +198,11 @@ async fn dynamic_filters_are_visited_kept_and_sent() {
             let listed = with_work_lists(Arc::clone(&planned)).unwrap();
             check(&listed, sql);
             assert_eq!(places(&operators(&listed)), places(&known), "{sql}");
-            for plan in [planned, sent, listed] {
+            let shared = with_shared_joins(Arc::clone(&planned), usize::MAX, &|rows| rows).unwrap();
+            check(&shared, sql);
+            assert_eq!(operators(&rewritten(&shared)), operators(&shared), "{sql}");
+            check(&received(&bytes(&shared).unwrap(), &worker).unwrap(), sql);
+            for plan in [planned, sent, listed, shared] {
                 let reset = reset_plan_states(Arc::clone(&plan)).unwrap();
                 let left = operators(&reset);
                 // A node that travelled has its planned text until it runs.
