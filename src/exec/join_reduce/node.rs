@@ -91,7 +91,7 @@ impl GridJoinReduceExec {
 
     /// Returns `count` plans of the array whose reductions together yield what this one yields. If these are final values, the plans
     /// have no group in common, and some may be empty.
-    #[cfg(feature = "codec")]
+    #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
     pub(crate) fn share_plans(&self, count: usize) -> Vec<ScanPlan> {
         let plan = self.lookup.scan().plan();
         match self.is_whole() {
@@ -104,7 +104,7 @@ impl GridJoinReduceExec {
     ///
     /// # Errors
     /// Internal errors only.
-    #[cfg(feature = "codec")]
+    #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
     pub(crate) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
         let lookup: Arc<dyn ExecutionPlan> = Arc::new(self.lookup.over_plan(plan)?);
         let rows = self.reduction.rows_over(&lookup, AggregateMode::Partial)?;

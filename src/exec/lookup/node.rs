@@ -117,6 +117,7 @@ impl GridLookupExec {
     ///
     /// # Errors
     /// Internal errors only.
+    #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
     pub(crate) fn over_plan(&self, plan: &Arc<ScanPlan>) -> Result<Self> {
         let by_plan = |node: Arc<dyn ExecutionPlan>| match node.downcast_ref::<GridScanExec>() {
             Some(scan) => Ok(Transformed::yes(Arc::new(scan.over_plan(Arc::clone(plan))?) as _)),
