@@ -276,7 +276,9 @@ async fn joins_that_look_up_rows_are_shared() {
             assert!(is_shared || shown.contains("DistributedUnionExec"), "{count}: {sql}: {shown}");
             let (one, many) = (counts(&ctx, sql).await, counts(&coordinator, sql).await);
             let (one, many) = (one.unwrap(), many.unwrap_or_else(|error| panic!("{sql}: {error}")));
-            assert_eq!(one, many, "{count}: {sql}");
+            assert_eq!(one.0, many.0, "{count}: {sql}");
+            // Tasks below a limit may end before they have sent what they measured.
+            assert!(one.1 == many.1 || sql.contains("LIMIT"), "{count}: {sql}");
         }
     }
     let workers = Workers::start(2, &ctx).await;
