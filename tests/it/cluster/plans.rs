@@ -296,21 +296,6 @@ async fn joins_that_look_up_rows_are_shared() {
             "{sql}"
         );
     }
-    // Not each process should hold so many rows: five of 24 bytes and more.
-    query(&coordinator, "SET gridfusion.optimizer.reduce_memory = 100").await.unwrap();
-    let by_lat = "SELECT t.time, t.value, w.region FROM t JOIN w ON t.lat = w.lat";
-    let shown = text(&plan(&coordinator, by_lat).await.unwrap());
-    assert!(shown.contains("GridLookupExec") && !shown.contains("DistributedExec"), "{shown}");
-    let (one, many) = (counts(&ctx, by_lat).await, counts(&coordinator, by_lat).await);
-    assert_eq!(one.unwrap(), many.unwrap());
-    // A query that stays in the coordinator is planned as without workers.
-    let alone = workers.cluster().with_bytes_per_task(1 << 40);
-    let state = SessionStateBuilder::new_from_existing(ctx.state());
-    let alone = SessionContext::new_with_state(alone.coordinate(state).unwrap().build());
-    for (sql, _) in &queries {
-        let shown = text(&plan(&alone, sql).await.unwrap());
-        assert_eq!(shown, text(&plan(&ctx, sql).await.unwrap()), "{sql}");
-    }
 }
 
 /// A scan skips chunks by the filter of an operator in the same stage.
