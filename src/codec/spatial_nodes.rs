@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
-use arrow::datatypes::{Float64Type, Schema};
+use arrow::datatypes::{Float64Type, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::not_impl_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
@@ -126,55 +126,13 @@ impl Recipe for SpatialRecipe {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = with_nodes_made(Arc::clone(&self.input), context).await?;
         let schema = Arc::clone(declared.schema());
-        let known = input.schema().fields().len();
         match &self.message {
             Node::Coverage(message) => {
-                let columns = message.columns.iter().map(|it| coverage_column(*it, known));
-                let grid = grid_of(&message.grid, Purpose::Edges, context).await?;
-                if matches!(grid.cells, GridCells::Curvilinear(_)) {
-                    return Err(corrupt("polygons in a grid without edges").into());
-                }
-                let work = CoverageWork {
-                    grid: Arc::new(grid),
-                    rule: match message.rule {
-                        0 => CoverageRule::Coverage,
-                        1 => CoverageRule::Centre,
-                        2 => CoverageRule::Touched,
-                        _ => return Err(corrupt("an unknown rule").into()),
-                    },
-                    geometry: column(message.geometry, known)?,
-                    columns: columns.collect::<GridResult<_>>()?,
-                    is_numbered: message.is_numbered,
-                    schema,
-                };
+                let work = coverage_work(message, &input.schema(), schema, context).await?;
                 Ok(Arc::new(GridCoverageExec::try_new(input, work)?))
             }
             Node::Points(message) => {
-                let columns = message.columns.iter().map(|it| point_column(*it, known));
-                let time = message.time.map(|it| column(it, known)).transpose()?;
-                let times = match (&message.times, time) {
-                    (Some(times), Some(at)) => {
-                        Some(Arc::new(times_of(times, &input.schema(), at)?))
-                    }
-                    _ => None,
-                };
-                let within = |within| PointCells::Nearest { within };
-                let grid = grid_of(&message.grid, Purpose::Places, context).await?;
-                if message.within.is_none() && matches!(grid.cells, GridCells::Curvilinear(_)) {
-                    return Err(corrupt("neighbours in a curvilinear grid").into());
-                }
-                let work = PointWork {
-                    grid: Arc::new(grid),
-                    times,
-                    cells: message.within.map_or(PointCells::Linear, within),
-                    inputs: PointInputs {
-                        y: column(message.y, known)?,
-                        x: column(message.x, known)?,
-                        time,
-                    },
-                    columns: columns.collect::<GridResult<_>>()?,
-                    schema,
-                };
+                let work = point_work(message, &input.schema(), schema, context).await?;
                 Ok(Arc::new(GridPointsExec::new(input, work)))
             }
             _ => Err(corrupt("no polygons or points").into()),
@@ -189,6 +147,63 @@ impl Recipe for SpatialRecipe {
         let [input] = inputs else { return None };
         Some(Arc::new(Self { input: Arc::clone(input), ..self.clone() }))
     }
+}
+
+/// Returns what finds the cells of polygons in rows of `input`.
+async fn coverage_work(
+    message: &Coverage,
+    input: &Schema,
+    schema: SchemaRef,
+    context: &TaskContext,
+) -> Result<CoverageWork> {
+    let known = input.fields().len();
+    let columns = message.columns.iter().map(|it| coverage_column(*it, known));
+    let grid = grid_of(&message.grid, Purpose::Edges, context).await?;
+    if matches!(grid.cells, GridCells::Curvilinear(_)) {
+        return Err(corrupt("polygons in a grid without edges").into());
+    }
+    Ok(CoverageWork {
+        grid: Arc::new(grid),
+        rule: match message.rule {
+            0 => CoverageRule::Coverage,
+            1 => CoverageRule::Centre,
+            2 => CoverageRule::Touched,
+            _ => return Err(corrupt("an unknown rule").into()),
+        },
+        geometry: column(message.geometry, known)?,
+        columns: columns.collect::<GridResult<_>>()?,
+        is_numbered: message.is_numbered,
+        schema,
+    })
+}
+
+/// Returns what finds the cells of points in rows of `input`.
+async fn point_work(
+    message: &Points,
+    input: &Schema,
+    schema: SchemaRef,
+    context: &TaskContext,
+) -> Result<PointWork> {
+    let known = input.fields().len();
+    let columns = message.columns.iter().map(|it| point_column(*it, known));
+    let time = message.time.map(|it| column(it, known)).transpose()?;
+    let times = match (&message.times, time) {
+        (Some(times), Some(at)) => Some(Arc::new(times_of(times, input, at)?)),
+        _ => None,
+    };
+    let within = |within| PointCells::Nearest { within };
+    let grid = grid_of(&message.grid, Purpose::Places, context).await?;
+    if message.within.is_none() && matches!(grid.cells, GridCells::Curvilinear(_)) {
+        return Err(corrupt("neighbours in a curvilinear grid").into());
+    }
+    Ok(PointWork {
+        grid: Arc::new(grid),
+        times,
+        cells: message.within.map_or(PointCells::Linear, within),
+        inputs: PointInputs { y: column(message.y, known)?, x: column(message.x, known)?, time },
+        columns: columns.collect::<GridResult<_>>()?,
+        schema,
+    })
 }
 
 fn corrupt(what: &str) -> Error {
@@ -289,9 +304,9 @@ fn axis_of(message: &LabelledAxisOf) -> Result<LabelledAxis> {
 fn grid_message(grid: &LabelledGrid) -> Result<LabelledGridOf> {
     let places = |grid: &CurvilinearGrid| sent_numbers(grid.places().iter().flatten().copied());
     let places = match &grid.cells {
-        GridCells::Rectilinear { .. } => None,
+        // If they are too many, the array with the coordinates may be enough.
         GridCells::Curvilinear(cells) => places(cells).ok(),
-        GridCells::Quadrilaterals(_) => None,
+        GridCells::Rectilinear { .. } | GridCells::Quadrilaterals(_) => None,
     };
     if let (None, Some(coordinates)) = (&places, &grid.coordinates) {
         let coordinates = Some(coordinates_message(coordinates)?);

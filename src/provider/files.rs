@@ -80,8 +80,7 @@ impl ArrayOpener {
                 .map(|(at, file)| Stack::stacked(file, &along, at))
                 .collect::<Result<_>>()?;
         }
-        let pinned = files.iter().map(|file| file.pinned_options().to_vec());
-        let pinned: Vec<_> = pinned.collect();
+        let pinned: Vec<_> = files.iter().map(|file| file.pinned_options().to_vec()).collect();
         let arranged = Arrangement::try_new(files, &mosaic)?;
         // Another process would have to add the new dimension to each file.
         let known = if stack.is_none() { KnownFiles::try_new(&arranged) } else { None };

@@ -148,7 +148,7 @@ impl ArrayOpener {
         let (first, format) = self.first_of(&places, named, options).await?;
         let resolved = Arc::new(self.formats.resolve(&format, options, &self.defaults)?);
         let place = OriginPlace::new(first.location(), &*format);
-        let origin = TableOrigin::new(locations, place, options, &self.defaults, &resolved);
+        let mut origin = TableOrigin::new(locations, place, options, &self.defaults, &resolved);
         let chosen = Chosen { format, options: resolved };
         let places = match places {
             Places::Many(places) => places,
@@ -162,7 +162,6 @@ impl ArrayOpener {
         };
         let name = origin.locations.name();
         let combined = self.combined(name, &places, &each, Unreadable::ByOption).await?;
-        let mut origin = origin;
         if let Some(stack) = combined.stack {
             origin.options = origin.options.with_option("stack", stack);
         }

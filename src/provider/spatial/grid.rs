@@ -43,8 +43,8 @@ pub(crate) async fn labelled_grid(
     {
         return rectilinear(opener, table, &array, [y, x], options).await.map_err(named);
     }
-    match (curvilinear(opener, table, options).await?, pair, purpose) {
-        (Some((coordinates, curved)), _, purpose) => {
+    match (curvilinear(opener, table, options).await?, pair) {
+        (Some((coordinates, curved)), _) => {
             let array = coordinates.array();
             let grid = match purpose {
                 Purpose::Places => curvilinear_grid(&array, &curved).await,
@@ -56,11 +56,11 @@ pub(crate) async fn labelled_grid(
                 GridCoordinates { array, origin: origin.clone(), options }
             })))
         }
-        (None, Some(pair), _) => {
+        (None, Some(pair)) => {
             refuse_rotated(&pair).map_err(named)?;
             rectilinear(opener, table, &array, pair, options).await.map_err(named)
         }
-        (None, None, _) => Err(named(unknown_axes(&axes, options))),
+        (None, None) => Err(named(unknown_axes(&axes, options))),
     }
 }
 
