@@ -298,6 +298,34 @@ async fn joins_that_look_up_rows_are_shared() {
     }
 }
 
+/// Joins of queries that stay in the coordinator are those of one process. So are joins with more rows than each process should
+/// hold.
+#[tokio::test]
+async fn joins_that_stay_are_those_of_one_process() {
+    let (ctx, _file) = grid().await;
+    let workers = Workers::start(2, &ctx).await;
+    let state = SessionStateBuilder::new_from_existing(ctx.state());
+    let small = workers.cluster().with_bytes_per_task(1 << 40).coordinate(state).unwrap();
+    let small = SessionContext::new_with_state(small.build());
+    let limited = workers.coordinate(&ctx);
+    // Five rows of 24 bytes do not fit, and a place for each of six labels in two partitions does.
+    query(&limited, "SET gridfusion.reduce_memory = 100").await.unwrap();
+    let by_lat = "SELECT t.time, t.value, w.region FROM t JOIN w ON t.lat = w.lat";
+    for (coordinator, sql, node) in
+        [(&small, MEANS, "GridJoinReduceExec"), (&limited, by_lat, "GridLookupExec")]
+    {
+        let plan = plan(coordinator, sql).await.unwrap();
+        let shown = text(&plan);
+        assert!(shown.contains(node), "{sql}: {shown}");
+        for other in ["JoinShareExec", "BroadcastExec", "DistributedExec"] {
+            assert!(!shown.contains(other), "{sql}: {shown}");
+        }
+        let mut rows = rows_of(&collect(plan, coordinator.task_ctx()).await.unwrap());
+        rows.sort();
+        assert_eq!(rows, sorted_rows_from(&ctx, sql).await, "{sql}");
+    }
+}
+
 /// A scan skips chunks by the filter of an operator in the same stage.
 #[tokio::test]
 async fn dynamic_filters_skip_chunks_on_workers() {
