@@ -10,7 +10,6 @@
 
 use arrow::datatypes::Float32Type;
 
-use super::batch::Batch;
 use super::bounds::Bounds;
 use super::cell::Cell;
 use super::cell_number::CellNumber;
@@ -104,11 +103,13 @@ where
         may_hold_nulls: bool,
         tests: &[TestedTile<'_>],
     ) -> Result<()> {
-        let cells = self.elements.of_tile(tile, may_hold_nulls);
-        if let ([cell], true) = (cells, tile.is_repeated()) {
+        if tile.is_repeated()
+            && let [cell] = self.elements.of_tile(tile, may_hold_nulls)
+        {
             Self::add_repeated(&mut self.members, *cell, &chunk.axes(), may_hold_nulls);
             return Ok(());
         }
+        let cells = self.elements.open(tile, may_hold_nulls);
         let is_small = |cells: usize| (cells as u64) < chunk.task.cells();
         if is_small(cells.len()) || tests.iter().any(|tile| is_small(tile.cells())) {
             return Err(Error::internal("a tile that is smaller than its chunk"));
@@ -132,7 +133,7 @@ where
         };
         let first = CellNumber::first_of(chunk.task);
         Walk::new(axes, apart).each(|rows, inner| {
-            let batch = Batch { cells, base: 0, rows, inner };
+            let batch = self.elements.batch(&cells, rows, inner);
             self.masks.begin();
             for ((member, keep), labels) in self.members.iter_mut().zip(&keeps).zip(&labels) {
                 member.add_tested(batch, *keep, labels, first, (&mut self.masks, tests));

@@ -1,10 +1,14 @@
 //! The elements of tiles, as the kernels read them, and the test for those that are no NULL.
 
+use std::ops::Range;
+
 use arrow::datatypes::{Float16Type, Float32Type};
 
+use super::batch::{Batch, Rows, Segment};
 use super::bounds::Bounds;
 use super::cell::Cell;
 use super::keep::Keep;
+use super::masks::{runs, selected_columns};
 use super::packing::Packing;
 use super::value_range::ValueRange;
 use crate::array::{Element, NumberColumn};
@@ -60,8 +64,24 @@ impl Stored<Float32Type> {
 /// Reads the elements of tiles in the type that is reduced.
 pub(super) struct Elements<T: Element> {
     is_half: bool,
-    /// Scratch memory for a tile that is converted.
+    /// Scratch memory for cells that are converted.
     converted: Vec<T::Native>,
+}
+
+/// The elements of a tile.
+pub(super) enum TileElements<'a, T> {
+    /// As the tile holds them.
+    Stored(&'a [T]),
+    /// Not in the type that is reduced, not aligned, or without NaN for the cells of which a validity byte is 0.
+    Converted(ConvertedElements<'a>),
+}
+
+/// Elements that are read one run of cells at a time.
+#[derive(Clone, Copy)]
+pub(super) struct ConvertedElements<'a> {
+    is_half: bool,
+    bytes: &'a [u8],
+    validity: Option<&'a [u8]>,
 }
 
 impl<T: Element> Elements<T>
@@ -77,40 +97,100 @@ where
         self.converted.capacity() * size_of::<T::Native>()
     }
 
-    /// Returns the tile's elements, with NaN for NULL where cells have validity bytes. They are a view of the tile, unless
-    /// they have to be changed or are not aligned.
+    /// Returns the tile's elements, with NaN for NULL where cells have validity bytes. They are a view of the tile if they can be.
+    pub(super) fn open<'a>(
+        &self,
+        tile: &'a Tile,
+        may_hold_nulls: bool,
+    ) -> TileElements<'a, T::Native> {
+        let (bytes, is_half) = (tile.bytes(), self.is_half);
+        let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
+        match bytemuck::try_cast_slice(bytes) {
+            Ok(cells) if !is_half && missing.is_none() => TileElements::Stored(cells),
+            _ => TileElements::Converted(ConvertedElements { is_half, bytes, validity: missing }),
+        }
+    }
+
+    /// Returns all elements of a tile. They are converted into memory that the next tile reuses.
     pub(super) fn of_tile<'a>(
         &'a mut self,
         tile: &'a Tile,
         may_hold_nulls: bool,
     ) -> &'a [T::Native] {
-        let bytes = tile.bytes();
-        let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
-        if !self.is_half
-            && missing.is_none()
-            && let Ok(cells) = bytemuck::try_cast_slice(bytes)
-        {
-            return cells;
+        match self.open(tile, may_hold_nulls) {
+            TileElements::Stored(cells) => cells,
+            TileElements::Converted(tile) => {
+                let cells = tile.len::<T::Native>();
+                tile.convert::<T>(0..cells, self.scratch(cells));
+                &self.converted[..cells]
+            }
         }
-        // Tiles are converted whole, into memory that the next tile reuses.
-        let converted = &mut self.converted;
+    }
+
+    /// Returns a batch of a tile. Cells that are converted stay in the nearest cache until the statistics have passed over them.
+    pub(super) fn batch<'a>(
+        &'a mut self,
+        tile: &TileElements<'a, T::Native>,
+        rows: Rows,
+        inner: &'a [Segment],
+    ) -> Batch<'a, T::Native> {
+        let tile = match tile {
+            TileElements::Stored(cells) => return Batch { cells, base: 0, rows, inner },
+            TileElements::Converted(tile) => tile,
+        };
+        let columns = selected_columns(inner);
+        let base = rows.start + columns.start;
+        // As far apart as in the tile, so that a row is found alike.
+        let cells = self.scratch(rows.count.saturating_sub(1) * rows.stride + columns.len());
+        let (len, starts) = runs(rows, &columns);
+        for start in starts {
+            tile.convert::<T>(start..start + len, &mut cells[start - base..][..len]);
+        }
+        Batch { cells, base, rows, inner }
+    }
+
+    fn scratch(&mut self, cells: usize) -> &mut [T::Native] {
+        if self.converted.len() < cells {
+            self.converted.resize(cells, bytemuck::Zeroable::zeroed());
+        }
+        &mut self.converted[..cells]
+    }
+}
+
+impl<T> TileElements<'_, T> {
+    /// Returns the number of cells.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Stored(cells) => cells.len(),
+            Self::Converted(tile) => tile.len::<T>(),
+        }
+    }
+}
+
+impl ConvertedElements<'_> {
+    fn len<T>(&self) -> usize {
+        self.bytes.len() / if self.is_half { 2 } else { size_of::<T>() }
+    }
+
+    /// Converts `cells` of the tile.
+    fn convert<T: Element>(&self, cells: Range<usize>, to: &mut [T::Native])
+    where
+        T::Native: Cell,
+    {
         if self.is_half {
             let single =
                 |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
-            let halves = bytes.as_chunks::<2>().0.iter();
-            converted.clear();
-            converted.extend(halves.map(|half| T::from_bound(single(half))));
+            let halves = &self.bytes.as_chunks::<2>().0[cells.clone()];
+            to.iter_mut().zip(halves).for_each(|(cell, half)| *cell = T::from_bound(single(half)));
         } else {
-            converted.resize(bytes.len() / size_of::<T::Native>(), bytemuck::Zeroable::zeroed());
-            let aligned: &mut [u8] = bytemuck::cast_slice_mut(converted);
-            let whole = aligned.len();
-            aligned.copy_from_slice(&bytes[..whole]);
+            let size = size_of::<T::Native>();
+            let bytes = &self.bytes[cells.start * size..cells.end * size];
+            bytemuck::cast_slice_mut::<_, u8>(to).copy_from_slice(bytes);
         }
-        if let Some(validity) = missing {
+        if let Some(validity) = self.validity {
             // Only columns of floats where NaN is NULL get here: `Stored` refuses the others.
-            let cells = converted.iter_mut().zip(validity);
+            let cells = to.iter_mut().zip(&validity[cells]);
             cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| *cell = T::Native::NAN);
         }
-        converted
     }
 }

@@ -43,7 +43,7 @@ impl<T: Cell> MaskedCells<T> {
         tiles: &[TestedTile<'_>],
         failing: T,
     ) -> Batch<'a, T> {
-        let (rows, columns) = (batch.rows, columns(batch.inner));
+        let (rows, columns) = (batch.rows, selected_columns(batch.inner));
         let base = rows.start + columns.start;
         let is_new = |(of, before): &(Vec<usize>, T)| of != tests || !before.same_bits(failing);
         if self.of.as_ref().is_none_or(is_new) {
@@ -75,7 +75,7 @@ impl<T: Cell> MaskedCells<T> {
     /// Calls `visit` with the place of each cell of `batch`, the latest that was masked, that has the element `cell` and passes
     /// all tests.
     pub(super) fn each_passing(&self, batch: Batch<'_, T>, cell: T, mut visit: impl FnMut(usize)) {
-        let columns = columns(batch.inner);
+        let columns = selected_columns(batch.inner);
         let bytes = self.bytes.chunks_exact(columns.len().max(1));
         for ((start, base), bytes) in batch.rows.each().zip(bytes) {
             for segment in batch.inner {
@@ -92,7 +92,7 @@ impl<T: Cell> MaskedCells<T> {
 }
 
 /// Returns the cells of a row from the first to the last one that is selected.
-fn columns(inner: &[Segment]) -> Range<usize> {
+pub(super) fn selected_columns(inner: &[Segment]) -> Range<usize> {
     let start = inner.first().map_or(0, |segment| segment.start);
     start..inner.last().map_or(start, Segment::end)
 }
@@ -100,7 +100,7 @@ fn columns(inner: &[Segment]) -> Range<usize> {
 /// Returns the length of runs of cells that follow one another in the tile and in the mask, and where each begins. Runs are rows, or
 /// all rows together where no cell lies between them.
 #[inline(always)]
-fn runs(rows: Rows, columns: &Range<usize>) -> (usize, impl Iterator<Item = usize>) {
+pub(super) fn runs(rows: Rows, columns: &Range<usize>) -> (usize, impl Iterator<Item = usize>) {
     let (first, len) = (rows.start + columns.start, columns.len());
     let (len, count) = match rows.stride == len {
         true => (len * rows.count, 1),

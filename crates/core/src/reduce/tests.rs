@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
+use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -90,10 +91,14 @@ impl Column {
     }
 
     fn tile(&self, cells: &[Option<i64>]) -> Tile {
-        let bytes: Vec<u8> = cells.iter().flat_map(|cell| self.bytes(*cell)).collect();
         let validity: Vec<u8> = cells.iter().map(|cell| u8::from(cell.is_some())).collect();
         let validity = self.has_validity.then(|| validity.into());
-        Tile::fixed(bytes.into(), self.element.size() as usize).with_validity(validity)
+        // Files may hold elements at any offset.
+        let unused = cells.len() % 3;
+        let elements = cells.iter().flat_map(|cell| self.bytes(*cell));
+        let bytes: Vec<u8> = std::iter::repeat_n(0, unused).chain(elements).collect();
+        let bytes = Bytes::from(bytes).slice(unused..);
+        Tile::fixed(bytes, self.element.size() as usize).with_validity(validity)
     }
 
     /// Returns the statistics that a writer stores.
