@@ -20,6 +20,7 @@ use super::weighted::RowWeights;
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairStates {
     counts: Vec<f64>,
+    /// NaN before the first pair.
     first_x: Vec<f64>,
     first_y: Vec<f64>,
     x: Vec<f64>,
@@ -37,7 +38,7 @@ impl PairStates {
         let zeros = || vec![0.0; groups];
         Self {
             counts: zeros(),
-            first_x: zeros(),
+            first_x: vec![f64::NAN; groups],
             first_y: zeros(),
             x: zeros(),
             y: zeros(),
@@ -85,9 +86,6 @@ impl PairStates {
         let Some((_, row)) = rows.first() else { return };
         let len = row.len();
         let counts = &self.counts[at..][..len];
-        if counts.iter().all(|count| *count > 0.0) {
-            return;
-        }
         let (first_x, first_y) = (&mut self.first_x[at..][..len], &mut self.first_y[at..][..len]);
         // The last row that is written is the first one with a cell that counts.
         for (x, row) in rows.iter().rev() {
@@ -99,13 +97,36 @@ impl PairStates {
             }
         }
     }
+
+    /// Adds rows again to the columns that had no first pair when they were added, which is seldom.
+    #[inline(never)]
+    fn add_again<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T])], test: K) {
+        let Some((_, row)) = rows.first() else { return };
+        let columns = at..at + row.len();
+        let Self { counts, x, y, xx, yy, xy, first_x, .. } = &mut *self;
+        for sums in [counts, x, y, xx, yy, xy] {
+            for (sum, first_x) in sums[columns.clone()].iter_mut().zip(&first_x[columns.clone()]) {
+                *sum = sum.zero_unless(!first_x.is_nan());
+            }
+        }
+        self.begin(at, rows, test);
+        let began = |place: &usize| self.counts[*place] == 0.0 && !self.first_x[*place].is_nan();
+        for place in columns.filter(began).collect::<Vec<_>>() {
+            for (x, row) in rows {
+                let cell = row[place - at];
+                if test.keeps(cell) {
+                    self.add(place, *x, cell.to_f64());
+                }
+            }
+        }
+    }
 }
 
 /// Runs over the columns of some rows, whose numbers and cells have names, as in
-/// [`lanes`](super::lanes): then the loop vectorises.
+/// [`lanes`](super::lanes): then the loop vectorises. Returns whether a column got cells that had no first pair.
 macro_rules! add_columns {
     ($states:expr, $at:expr, $len:expr, $test:expr, [$(($x:ident, $row:ident)),+]) => {{
-        let (len, test) = ($len, $test);
+        let (len, test, mut has_new) = ($len, $test, false);
         let PairStates { counts, first_x, first_y, x, y, xx, yy, xy } = $states;
         let (counts, first_x) = (&mut counts[$at..][..len], &first_x[$at..][..len]);
         let (first_y, x) = (&first_y[$at..][..len], &mut x[$at..][..len]);
@@ -126,6 +147,7 @@ macro_rules! add_columns {
                 sum_yy += dy * dy;
                 sum_xy += dx * dy;
             )+
+            has_new |= first_x[at].is_nan() & (count > 0.0);
             counts[at] += count;
             x[at] += sum_x;
             y[at] += sum_y;
@@ -133,6 +155,7 @@ macro_rules! add_columns {
             yy[at] += sum_yy;
             xy[at] += sum_xy;
         }
+        has_new
     }};
 }
 
@@ -190,25 +213,36 @@ fn add_rows<T: Cell, K: Test<T>>(
     test: K,
 ) {
     let Some((_, row)) = rows.first() else { return };
+    if states.counts[at..][..row.len()].iter().all(|count| *count == 0.0) {
+        states.begin(at, rows, test);
+    }
     let len = row.len();
-    states.begin(at, rows, test);
     // The more rows share a pass over the sums, the less often these are loaded and stored.
     let (eights, rest) = rows.as_chunks::<{ 2 * ROWS }>();
-    for &[(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)] in eights {
-        add_columns!(
+    for eight in eights {
+        let &[(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)] = eight;
+        let has_new = add_columns!(
             &mut *states,
             at,
             len,
             test,
             [(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)]
         );
+        if has_new {
+            states.add_again(at, eight, test);
+        }
     }
     let (fours, rest) = rest.as_chunks::<ROWS>();
-    for &[(xa, a), (xb, b), (xc, c), (xd, d)] in fours {
-        add_columns!(&mut *states, at, len, test, [(xa, a), (xb, b), (xc, c), (xd, d)]);
+    for four in fours {
+        let &[(xa, a), (xb, b), (xc, c), (xd, d)] = four;
+        if add_columns!(&mut *states, at, len, test, [(xa, a), (xb, b), (xc, c), (xd, d)]) {
+            states.add_again(at, four, test);
+        }
     }
     for &(xa, a) in rest {
-        add_columns!(&mut *states, at, len, test, [(xa, a)]);
+        if add_columns!(&mut *states, at, len, test, [(xa, a)]) {
+            states.add_again(at, &[(xa, a)], test);
+        }
     }
 }
 
@@ -267,9 +301,12 @@ fn add_run<T: Cell, K: Test<T>>(
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
     use super::*;
     use crate::reduce::batch::{Rows, Segment};
-    use crate::reduce::keep::KeepAll;
+    use crate::reduce::keep::{KeepAll, Numbers};
 
     /// Adds the numbers of rows of two columns, a group each.
     fn columns(rows: &[(f64, [f64; 2])]) -> Vec<Pairs> {
@@ -287,6 +324,64 @@ mod tests {
             KeepAll,
         );
         states.finish()
+    }
+
+    /// Columns get their first cells in any row, and in any batch.
+    #[test]
+    fn columns_begin_apart() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for _ in 0..300 {
+            let (count, width) = (rng.random_range(1..40), rng.random_range(1..30));
+            let missing = [0.0, 0.5, 0.95][rng.random_range(0..3)];
+            let cell = |rng: &mut StdRng| match rng.random_bool(missing) {
+                true => f64::NAN,
+                false => f64::from(rng.random_range(-20..20)) + 1e6,
+            };
+            let cells: Vec<f64> = (0..count * width).map(|_| cell(&mut rng)).collect();
+            let x = |row: usize| 7e5 + row as f64;
+            let numbers: Vec<f64> = (0..count).map(x).collect();
+            let numbers = RowWeights::of_rows_of(width, &numbers);
+            let places = GroupPlaces::Steps { first: 0, step: 1 };
+            let inner = [Segment { start: 0, len: width, places }];
+            let mut states = PairStates::new(width);
+            let mut start = 0;
+            while start < count {
+                let rows = rng.random_range(1..=count - start);
+                let rows =
+                    Rows { start: start * width, stride: width, place: 0, step: 0, count: rows };
+                let batch = Batch { cells: &cells, base: 0, rows, inner: &inner };
+                add_pairs(&mut states, batch, &numbers, Numbers);
+                start += rows.count;
+            }
+            for (column, found) in states.finish().into_iter().enumerate() {
+                let pairs = (0..count).map(|row| (x(row), cells[row * width + column]));
+                let pairs: Vec<_> = pairs.filter(|(_, y)| !y.is_nan()).collect();
+                let n = pairs.len().max(1) as f64;
+                let mean_x = pairs.iter().map(|(x, _)| x).sum::<f64>() / n;
+                let mean_y = pairs.iter().map(|(_, y)| y).sum::<f64>() / n;
+                let sum = |of: fn(f64, f64) -> f64| -> f64 {
+                    pairs.iter().map(|(x, y)| of(x - mean_x, y - mean_y)).sum()
+                };
+                let expected = Pairs {
+                    count: pairs.len() as u64,
+                    mean_x,
+                    mean_y,
+                    xx: sum(|x, _| x * x),
+                    yy: sum(|_, y| y * y),
+                    xy: sum(|x, y| x * y),
+                };
+                let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+                assert!(
+                    found.count == expected.count
+                        && near(found.mean_x, expected.mean_x)
+                        && near(found.mean_y, expected.mean_y)
+                        && near(found.xx, expected.xx)
+                        && near(found.yy, expected.yy)
+                        && near(found.xy, expected.xy),
+                    "{found:?}, not {expected:?}"
+                );
+            }
+        }
     }
 
     /// Sums of squares of such numbers have no digit of their spread.
