@@ -98,7 +98,7 @@ impl Rows {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// The cells of the tile from `base` on.
-    pub(super) cells: &'a [T],
+    pub(super) cells: &'a [T::Bytes],
     pub(super) base: usize,
     pub(super) rows: Rows,
     /// The selected cells of each row.
@@ -116,7 +116,7 @@ impl<'a, T: Cell> Batch<'a, T> {
 
     /// Returns some cells of the row that begins at `start`.
     #[inline(always)]
-    pub(super) fn row(&self, cells: &Range<usize>, start: usize) -> &'a [T] {
+    pub(super) fn row(&self, cells: &Range<usize>, start: usize) -> &'a [T::Bytes] {
         &self.cells[start + cells.start - self.base..start + cells.end - self.base]
     }
 }

@@ -1,5 +1,6 @@
 //! Stored numbers, as the kernels read them, and the registers in which they are added.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
@@ -42,6 +43,8 @@ lanes! {
 
 /// A stored element, as the kernels read it.
 pub(super) trait Cell: Pod + PartialOrd + Send + Sync {
+    /// The bytes of an element in a tile, which may have any address.
+    type Bytes: Pod + Debug + Send + Sync;
     /// The register of sums in doubles: narrow integers are added exactly, and converted once per run.
     type Lane: Lane;
     /// The register of wrapping sums. Unused for floats.
@@ -57,6 +60,10 @@ pub(super) trait Cell: Pod + PartialOrd + Send + Sync {
     /// NaN for floats, 0 for integers.
     const NAN: Self;
 
+    /// Reads an element.
+    fn from_bytes(bytes: Self::Bytes) -> Self;
+    /// Returns the bytes of the element.
+    fn to_bytes(self) -> Self::Bytes;
     /// Converts to the nearest double.
     fn to_f64(self) -> f64;
     /// Converts to the register of sums in doubles.
@@ -80,11 +87,16 @@ pub(super) trait Cell: Pod + PartialOrd + Send + Sync {
 macro_rules! cells {
     ($($t:ident, $lane:ty, $wide_lane:ty, $wide:ty, $array:ty);* $(;)?) => {$(
         impl Cell for $t {
+            type Bytes = [u8; size_of::<$t>()];
             type Lane = $lane;
             type WideLane = $wide_lane;
             type Wide = $wide;
             cell_limits!($t);
 
+            #[inline(always)]
+            fn from_bytes(bytes: Self::Bytes) -> Self { Self::from_ne_bytes(bytes) }
+            #[inline(always)]
+            fn to_bytes(self) -> Self::Bytes { self.to_ne_bytes() }
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)]

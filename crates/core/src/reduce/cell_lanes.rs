@@ -149,13 +149,13 @@ where
             false => Keep::All,
         };
         let elements = self.elements.of_tile(tile, may_hold_nulls);
-        Box::new(Opened { elements, keep, is_repeated: tile.is_repeated() })
+        Box::new(Opened::<T::Native> { elements, keep, is_repeated: tile.is_repeated() })
     }
 }
 
 /// The elements of a tile.
-struct Opened<'a, T> {
-    elements: &'a [T],
+struct Opened<'a, T: Cell> {
+    elements: &'a [T::Bytes],
     keep: Keep<T>,
     /// Whether the only element stands for all cells.
     is_repeated: bool,
@@ -170,7 +170,8 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
     ) -> Result<()> {
         let count = cells.iter().map(Range::len).sum();
         if let ([element], true) = (self.elements, self.is_repeated) {
-            let value = self.keep.keeps(*element).then(|| element.to_f64());
+            let element = T::from_bytes(*element);
+            let value = self.keep.keeps(element).then(|| element.to_f64());
             lanes.fill(count, positions.len(), |_, _| value);
             return Ok(());
         }
@@ -181,10 +182,10 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
         }
         lanes.begin(count, positions.len(), !matches!(self.keep, Keep::All));
         match self.keep {
-            Keep::All => gather(self.elements, cells, positions, KeepAll, lanes),
-            Keep::Numbers => gather(self.elements, cells, positions, Numbers, lanes),
-            Keep::Between(test) => gather(self.elements, cells, positions, test, lanes),
-            Keep::Interval(test) => gather(self.elements, cells, positions, test, lanes),
+            Keep::All => gather::<T, _>(self.elements, cells, positions, KeepAll, lanes),
+            Keep::Numbers => gather::<T, _>(self.elements, cells, positions, Numbers, lanes),
+            Keep::Between(test) => gather::<T, _>(self.elements, cells, positions, test, lanes),
+            Keep::Interval(test) => gather::<T, _>(self.elements, cells, positions, test, lanes),
             Keep::Nothing => lanes.fill(count, positions.len(), |_, _| None),
         }
         Ok(())
@@ -193,7 +194,7 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
 
 /// Copies elements to their lanes.
 fn gather<T: Cell, K: Test<T>>(
-    elements: &[T],
+    elements: &[T::Bytes],
     cells: &[Range<usize>],
     positions: &[usize],
     test: K,
@@ -214,7 +215,7 @@ fn gather<T: Cell, K: Test<T>>(
 /// and converted at once.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx2", "x86_64+avx2"))]
 fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
-    elements: &[T],
+    elements: &[T::Bytes],
     cells: &[Range<usize>],
     positions: [usize; WIDTH],
     test: K,
@@ -223,7 +224,7 @@ fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
     /// The cells of a block.
     const CELLS: usize = 64;
     let Some(first) = elements.first() else { return };
-    let (mut block, mut filled) = ([[*first; WIDTH]; CELLS], 0);
+    let (mut block, mut filled) = ([[T::from_bytes(*first); WIDTH]; CELLS], 0);
     let (mut values, mut known) = (&mut lanes.values[..], &mut lanes.known[..]);
     for run in cells {
         let mut run = run.clone();
@@ -231,7 +232,7 @@ fn gather_lanes<T: Cell, K: Test<T>, const WIDTH: usize>(
             let len = run.len().min(CELLS - filled);
             let rows = positions.map(|position| &elements[position + run.start..][..len]);
             for (cell, lanes) in block[filled..][..len].iter_mut().enumerate() {
-                *lanes = rows.map(|row| row[cell]);
+                *lanes = rows.map(|row| T::from_bytes(row[cell]));
             }
             (run.start, filled) = (run.start + len, filled + len);
             if filled == CELLS {

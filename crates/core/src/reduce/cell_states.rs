@@ -116,11 +116,13 @@ fn add_extremes<T: Cell, K: Test<T>>(
                 GroupPlaces::Fixed(place) => {
                     let place = base + place;
                     let (number, cell) = (&mut states.numbers[place], &mut states.cells[place]);
-                    let best = best_of_run(row, *number, is_greatest, test, width);
+                    let best = best_of_run::<T, K>(row, *number, is_greatest, test, width);
                     // Only if the run is better, or an equal cell of it would come before.
                     if (beats(best, *number, is_greatest) || is_before(first, *cell))
-                        && let Some(at) =
-                            row.iter().position(|cell| test.keeps(*cell) && *cell == best)
+                        && let Some(at) = row
+                            .iter()
+                            .map(|cell| T::from_bytes(*cell))
+                            .position(|cell| test.keeps(cell) && cell == best)
                     {
                         let found = first + at as u64;
                         if beats(best, *number, is_greatest) || is_before(found, *cell) {
@@ -133,7 +135,7 @@ fn add_extremes<T: Cell, K: Test<T>>(
                     let numbers = &mut states.numbers[place..][..len];
                     let cells = &mut states.cells[place..][..len];
                     for at in 0..len {
-                        let (new, number, cell) = (row[at], numbers[at], cells[at]);
+                        let (new, number, cell) = (T::from_bytes(row[at]), numbers[at], cells[at]);
                         let found = first + at as u64;
                         let is_tie = (new == number) & is_before(found, cell);
                         let takes = test.keeps(new) & (beats(new, number, is_greatest) | is_tie);
@@ -143,12 +145,12 @@ fn add_extremes<T: Cell, K: Test<T>>(
                 }
                 places => {
                     for (at, new) in row.iter().enumerate() {
-                        let place = base + places.at(at);
+                        let (new, place) = (T::from_bytes(*new), base + places.at(at));
                         let (number, cell) = (&mut states.numbers[place], &mut states.cells[place]);
                         let found = first + at as u64;
-                        let is_tie = (*new == *number) & is_before(found, *cell);
-                        if test.keeps(*new) & (beats(*new, *number, is_greatest) | is_tie) {
-                            (*number, *cell) = (*new, found);
+                        let is_tie = (new == *number) & is_before(found, *cell);
+                        if test.keeps(new) & (beats(new, *number, is_greatest) | is_tie) {
+                            (*number, *cell) = (new, found);
                         }
                     }
                 }
@@ -160,7 +162,7 @@ fn add_extremes<T: Cell, K: Test<T>>(
 /// Returns the best of `number` and the cells of a run that pass the test.
 #[inline(always)]
 fn best_of_run<T: Cell, K: Test<T>>(
-    row: &[T],
+    row: &[T::Bytes],
     number: T,
     is_greatest: bool,
     test: K,
@@ -174,10 +176,10 @@ fn best_of_run<T: Cell, K: Test<T>>(
     for block in blocks {
         let block = &block[..width];
         for at in 0..width {
-            lanes[at] = better(lanes[at], block[at]);
+            lanes[at] = better(lanes[at], T::from_bytes(block[at]));
         }
     }
-    let best = rest.iter().fold(number, |best, cell| better(best, *cell));
+    let best = rest.iter().fold(number, |best, cell| better(best, T::from_bytes(*cell)));
     // Lanes hold numbers that passed, or the state.
     lanes
         .iter()
@@ -195,7 +197,7 @@ fn add_nulls<T: Cell, K: Test<T>>(nulls: &mut [u64], batch: Batch<'_, T>, first:
                 GroupPlaces::Fixed(place) => {
                     let null = &mut nulls[base + place];
                     if is_before(first, *null)
-                        && let Some(at) = first_failing(row, test)
+                        && let Some(at) = first_failing::<T, K>(row, test)
                         && is_before(first + at as u64, *null)
                     {
                         *null = first + at as u64;
@@ -206,14 +208,14 @@ fn add_nulls<T: Cell, K: Test<T>>(nulls: &mut [u64], batch: Batch<'_, T>, first:
                     let nulls = &mut nulls[place..][..len];
                     for at in 0..len {
                         let (found, null) = (first + at as u64, nulls[at]);
-                        let takes = !test.keeps(row[at]) & is_before(found, null);
+                        let takes = !test.keeps(T::from_bytes(row[at])) & is_before(found, null);
                         nulls[at] = if takes { found } else { null };
                     }
                 }
                 places => {
                     for (at, cell) in row.iter().enumerate() {
                         let null = &mut nulls[base + places.at(at)];
-                        if !test.keeps(*cell) & is_before(first + at as u64, *null) {
+                        if !test.keeps(T::from_bytes(*cell)) & is_before(first + at as u64, *null) {
                             *null = first + at as u64;
                         }
                     }
@@ -225,11 +227,13 @@ fn add_nulls<T: Cell, K: Test<T>>(nulls: &mut [u64], batch: Batch<'_, T>, first:
 
 /// Returns the first cell that fails the test.
 #[inline(always)]
-fn first_failing<T: Cell, K: Test<T>>(row: &[T], test: K) -> Option<usize> {
+fn first_failing<T: Cell, K: Test<T>>(row: &[T::Bytes], test: K) -> Option<usize> {
     /// The cells that are tested together, without a branch.
     const BLOCK: usize = 64;
-    let fails = |block: &&[T]| block.iter().fold(false, |any, cell| any | !test.keeps(*cell));
-    let block = row.chunks(BLOCK).position(|block| fails(&block))?;
+    let fails = |cell: &T::Bytes| !test.keeps(T::from_bytes(*cell));
+    let block = row
+        .chunks(BLOCK)
+        .position(|block| block.iter().fold(false, |any, cell| any | fails(cell)))?;
     let from = block * BLOCK;
-    Some(from + row[from..].iter().position(|cell| !test.keeps(*cell))?)
+    Some(from + row[from..].iter().position(fails)?)
 }

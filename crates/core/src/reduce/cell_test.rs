@@ -122,7 +122,7 @@ where
 {
     fn of_tile<'a>(&'a mut self, tile: &'a Tile, may_hold_nulls: bool) -> Box<dyn TileTest + 'a> {
         let cells = self.elements.of_tile(tile, may_hold_nulls);
-        Box::new(OfCells { cells, keep: self.keep })
+        Box::new(OfCells::<T::Native> { cells, keep: self.keep })
     }
 
     fn scratch_bytes(&self) -> usize {
@@ -130,8 +130,8 @@ where
     }
 }
 
-struct OfCells<'a, T> {
-    cells: &'a [T],
+struct OfCells<'a, T: Cell> {
+    cells: &'a [T::Bytes],
     keep: Keep<T>,
 }
 

@@ -106,7 +106,8 @@ where
         if tile.is_repeated()
             && let [cell] = self.elements.of_tile(tile, may_hold_nulls)
         {
-            Self::add_repeated(&mut self.members, *cell, &chunk.axes(), may_hold_nulls);
+            let cell = T::Native::from_bytes(*cell);
+            Self::add_repeated(&mut self.members, cell, &chunk.axes(), may_hold_nulls);
             return Ok(());
         }
         let cells = self.elements.open(tile, may_hold_nulls);

@@ -62,17 +62,20 @@ impl Stored<Float32Type> {
 }
 
 /// Reads the elements of tiles in the type that is reduced.
-pub(super) struct Elements<T: Element> {
+pub(super) struct Elements<T: Element>
+where
+    T::Native: Cell,
+{
     is_half: bool,
     /// Scratch memory for cells that are converted.
-    converted: Vec<T::Native>,
+    converted: Vec<<T::Native as Cell>::Bytes>,
 }
 
 /// The elements of a tile.
-pub(super) enum TileElements<'a, T> {
+pub(super) enum TileElements<'a, T: Cell> {
     /// As the tile holds them.
-    Stored(&'a [T]),
-    /// Not in the type that is reduced, not aligned, or without NaN for the cells of which a validity byte is 0.
+    Stored(&'a [T::Bytes]),
+    /// Not in the type that is reduced, or without NaN for the cells of which a validity byte is 0.
     Converted(ConvertedElements<'a>),
 }
 
@@ -105,10 +108,15 @@ where
     ) -> TileElements<'a, T::Native> {
         let (bytes, is_half) = (tile.bytes(), self.is_half);
         let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
-        match bytemuck::try_cast_slice(bytes) {
-            Ok(cells) if !is_half && missing.is_none() => TileElements::Stored(cells),
-            _ => TileElements::Converted(ConvertedElements { is_half, bytes, validity: missing }),
+        if is_half || missing.is_some() {
+            return TileElements::Converted(ConvertedElements {
+                is_half,
+                bytes,
+                validity: missing,
+            });
         }
+        let whole = bytes.len() - bytes.len() % size_of::<T::Native>();
+        TileElements::Stored(bytemuck::cast_slice(&bytes[..whole]))
     }
 
     /// Returns all elements of a tile. They are converted into memory that the next tile reuses.
@@ -116,7 +124,7 @@ where
         &'a mut self,
         tile: &'a Tile,
         may_hold_nulls: bool,
-    ) -> &'a [T::Native] {
+    ) -> &'a [<T::Native as Cell>::Bytes] {
         match self.open(tile, may_hold_nulls) {
             TileElements::Stored(cells) => cells,
             TileElements::Converted(tile) => {
@@ -149,7 +157,7 @@ where
         Batch { cells, base, rows, inner }
     }
 
-    fn scratch(&mut self, cells: usize) -> &mut [T::Native] {
+    fn scratch(&mut self, cells: usize) -> &mut [<T::Native as Cell>::Bytes] {
         if self.converted.len() < cells {
             self.converted.resize(cells, bytemuck::Zeroable::zeroed());
         }
@@ -157,7 +165,7 @@ where
     }
 }
 
-impl<T> TileElements<'_, T> {
+impl<T: Cell> TileElements<'_, T> {
     /// Returns the number of cells.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -173,7 +181,7 @@ impl ConvertedElements<'_> {
     }
 
     /// Converts `cells` of the tile.
-    fn convert<T: Element>(&self, cells: Range<usize>, to: &mut [T::Native])
+    fn convert<T: Element>(&self, cells: Range<usize>, to: &mut [<T::Native as Cell>::Bytes])
     where
         T::Native: Cell,
     {
@@ -181,7 +189,9 @@ impl ConvertedElements<'_> {
             let single =
                 |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
             let halves = &self.bytes.as_chunks::<2>().0[cells.clone()];
-            to.iter_mut().zip(halves).for_each(|(cell, half)| *cell = T::from_bound(single(half)));
+            to.iter_mut()
+                .zip(halves)
+                .for_each(|(cell, half)| *cell = T::from_bound(single(half)).to_bytes());
         } else {
             let size = size_of::<T::Native>();
             let bytes = &self.bytes[cells.start * size..cells.end * size];
@@ -190,7 +200,9 @@ impl ConvertedElements<'_> {
         if let Some(validity) = self.validity {
             // Only columns of floats where NaN is NULL get here: `Stored` refuses the others.
             let cells = to.iter_mut().zip(&validity[cells]);
-            cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| *cell = T::Native::NAN);
+            cells
+                .filter(|(_, valid)| **valid == 0)
+                .for_each(|(cell, _)| *cell = T::Native::NAN.to_bytes());
         }
     }
 }

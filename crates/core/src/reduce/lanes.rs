@@ -55,7 +55,7 @@ macro_rules! columns {
         for $at in 0..len {
             let (mut $lane, mut $kept) = (S::NEUTRAL, 0_u32);
             $(
-                let (other, is_kept) = tested::<T, S, K>($row[$at], test);
+                let (other, is_kept) = tested::<T, S, K>(T::from_bytes($row[$at]), test);
                 $lane = S::fold($lane, other);
                 $kept = $kept.wrapping_add(is_kept);
             )+
@@ -102,7 +102,8 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
             places => {
                 for (start, base) in batch.rows.each() {
                     for (at, cell) in batch.row(&cells, start).iter().enumerate() {
-                        let (lane, kept) = tested::<T, S, K>(*cell, test);
+                        let cell = T::from_bytes(*cell);
+                        let (lane, kept) = tested::<T, S, K>(cell, test);
                         add::<T, S, K>(states, counts, base + places.at(at), lane, kept);
                     }
                 }
@@ -203,7 +204,7 @@ fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T, test: K) -> (S::Lane, u
 /// lanes ([`opaque_lanes`]).
 #[inline(always)]
 pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
-    cells: &[T],
+    cells: &[T::Bytes],
     test: K,
     width: usize,
 ) -> (S::Lane, u32) {

@@ -98,7 +98,7 @@ pub(super) fn cells<T: Cell, K: Test<T>>(
     "x86_64+avx2+bmi1+bmi2"
 ))]
 pub(super) fn tested<T: Cell, K: Test<T>>(
-    cells: &[T],
+    cells: &[T::Bytes],
     rows: Rows,
     columns: &Range<usize>,
     test: K,
@@ -117,7 +117,7 @@ pub(super) fn masked<T: Cell>(
     columns: &Range<usize>,
     mask: &[u8],
     failing: T,
-    masked: &mut [T],
+    masked: &mut [T::Bytes],
 ) {
     mask_rows::<T>(batch, columns, mask, failing, masked);
 }
@@ -209,7 +209,8 @@ mod tests {
         S::State: Debug,
     {
         let (rows, inner, groups) = batches(rng);
-        let batch = Batch { cells, base: 0, rows, inner: &inner };
+        let cells: Vec<T::Bytes> = cells.iter().map(|cell| cell.to_bytes()).collect();
+        let batch = Batch { cells: &cells, base: 0, rows, inner: &inner };
         let results = [fold_batch::<T, S, K>, pass_avx2::<T, S, K>, pass::<T, S, K>].map(|pass| {
             let (mut states, mut counts) = (vec![S::EMPTY; groups], vec![0; groups]);
             pass(&mut states, &mut counts, batch, test);
@@ -223,7 +224,8 @@ mod tests {
     /// Does the same with moments, with weighted sums and with cells.
     fn others_agree<T: Cell + Debug, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K) {
         let (rows, inner, groups) = batches(rng);
-        let batch = Batch { cells, base: 0, rows, inner: &inner };
+        let cells: Vec<T::Bytes> = cells.iter().map(|cell| cell.to_bytes()).collect();
+        let batch = Batch { cells: &cells, base: 0, rows, inner: &inner };
         let all = [add_moments::<T, K>, moments_avx2::<T, K>, moments::<T, K>].map(|pass| {
             let mut states = vec![Moments::default(); groups];
             pass(&mut states, batch, test);

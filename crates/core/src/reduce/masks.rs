@@ -10,13 +10,13 @@ use super::loops;
 
 /// The masks of a batch: scratch memory, which the next batch reuses.
 #[derive(Debug)]
-pub(super) struct MaskedCells<T> {
+pub(super) struct MaskedCells<T: Cell> {
     /// The tests and the failing element of the masked cells; `None` before the first member of a batch.
     of: Option<(Vec<usize>, T)>,
     /// A byte per cell, 1 if it passes all tests, row after row.
     bytes: Vec<u8>,
     /// The cells, as far apart as in the tile, so that a row is found alike.
-    cells: Vec<T>,
+    cells: Vec<T::Bytes>,
 }
 
 impl<T: Cell> MaskedCells<T> {
@@ -50,7 +50,7 @@ impl<T: Cell> MaskedCells<T> {
             self.test(rows, &columns, tests, tiles);
             let needed = rows.count.saturating_sub(1) * rows.stride + columns.len();
             if self.cells.len() < needed {
-                self.cells.resize(needed, failing);
+                self.cells.resize(needed, failing.to_bytes());
             }
             loops::masked(&batch, &columns, &self.bytes, failing, &mut self.cells);
             self.of = Some((tests.to_vec(), failing));
@@ -82,7 +82,7 @@ impl<T: Cell> MaskedCells<T> {
                 let bytes = &bytes[segment.start - columns.start..];
                 let row = batch.row(&segment.cells(), start).iter().zip(bytes);
                 for (at, (other, passes)) in row.enumerate() {
-                    if *passes != 0 && other.same_bits(cell) {
+                    if *passes != 0 && T::from_bytes(*other).same_bits(cell) {
                         visit(base + segment.places.at(at));
                     }
                 }
@@ -112,7 +112,7 @@ pub(super) fn runs(rows: Rows, columns: &Range<usize>) -> (usize, impl Iterator<
 /// Clears the bytes of the cells that fail `test`.
 #[inline(always)]
 pub(super) fn test_rows<T: Cell, K: Test<T>>(
-    cells: &[T],
+    cells: &[T::Bytes],
     rows: Rows,
     columns: &Range<usize>,
     test: K,
@@ -122,7 +122,7 @@ pub(super) fn test_rows<T: Cell, K: Test<T>>(
     for (mask, start) in mask.chunks_exact_mut(len).zip(starts) {
         let cells = &cells[start..][..mask.len()];
         for (passes, cell) in mask.iter_mut().zip(cells) {
-            *passes &= u8::from(test.keeps(*cell));
+            *passes &= u8::from(test.keeps(T::from_bytes(*cell)));
         }
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn mask_rows<T: Cell>(
     columns: &Range<usize>,
     mask: &[u8],
     failing: T,
-    masked: &mut [T],
+    masked: &mut [T::Bytes],
 ) {
     let first = batch.rows.start + columns.start;
     let (len, starts) = runs(batch.rows, columns);
@@ -142,7 +142,7 @@ pub(super) fn mask_rows<T: Cell>(
         let cells = &batch.cells[start - batch.base..][..len];
         let masked = &mut masked[start - first..][..len];
         for ((masked, cell), passes) in masked.iter_mut().zip(cells).zip(mask) {
-            *masked = if *passes != 0 { *cell } else { failing };
+            *masked = if *passes != 0 { *cell } else { failing.to_bytes() };
         }
     }
 }

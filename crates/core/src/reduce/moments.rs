@@ -86,7 +86,8 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
                 continue;
             }
             for (at, cell) in row.iter().enumerate() {
-                if test.keeps(*cell) {
+                let cell = T::from_bytes(*cell);
+                if test.keeps(cell) {
                     moments[base + segment.places.at(at)].add(cell.to_f64());
                 }
             }
@@ -96,7 +97,7 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
 
 /// Adds a run: squares the distances from the mean of the run, and merges the result.
 #[inline(always)]
-fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, width: usize) {
+fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T::Bytes], test: K, width: usize) {
     let (sum, kept) = fold_run::<T, Sum, K>(cells, test, width);
     let count = if K::MAY_FAIL { u64::from(kept) } else { cells.len() as u64 };
     if count == 0 {
@@ -105,7 +106,7 @@ fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, wid
     let mean = sum.to_f64() / count as f64;
     if !mean.is_finite() {
         // The sum overflowed, or a cell is infinite: add the cells one by one, as DataFusion does.
-        let kept = cells.iter().filter(|cell| test.keeps(**cell));
+        let kept = cells.iter().map(|cell| T::from_bytes(*cell)).filter(|cell| test.keeps(*cell));
         kept.for_each(|cell| moments.add(cell.to_f64()));
         return;
     }
@@ -114,8 +115,9 @@ fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, wid
     for cells in cells.chunks(width) {
         let lanes = &mut lanes[..cells.len()];
         for at in 0..cells.len() {
-            let keeps = test.keeps(cells[at]);
-            let distance = (cells[at].to_f64() - mean).zero_unless(keeps);
+            let cell = T::from_bytes(cells[at]);
+            let keeps = test.keeps(cell);
+            let distance = (cell.to_f64() - mean).zero_unless(keeps);
             lanes[at] += distance * distance;
         }
     }

@@ -82,7 +82,7 @@ impl PairStates {
 
     /// Makes the first pair of each column that has none yet, from rows that have a number.
     #[inline(always)]
-    fn begin<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T])], test: K) {
+    fn begin<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T::Bytes])], test: K) {
         let Some((_, row)) = rows.first() else { return };
         let len = row.len();
         let counts = &self.counts[at..][..len];
@@ -91,16 +91,17 @@ impl PairStates {
         for (x, row) in rows.iter().rev() {
             let row = &row[..len];
             for at in 0..len {
-                let begins = test.keeps(row[at]) & (counts[at] == 0.0);
+                let cell = T::from_bytes(row[at]);
+                let begins = test.keeps(cell) & (counts[at] == 0.0);
                 first_x[at] = if begins { *x } else { first_x[at] };
-                first_y[at] = if begins { finite(row[at].to_f64()) } else { first_y[at] };
+                first_y[at] = if begins { finite(cell.to_f64()) } else { first_y[at] };
             }
         }
     }
 
     /// Adds rows again to the columns that had no first pair when they were added, which is seldom.
     #[inline(never)]
-    fn add_again<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T])], test: K) {
+    fn add_again<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T::Bytes])], test: K) {
         let Some((_, row)) = rows.first() else { return };
         let columns = at..at + row.len();
         let Self { counts, x, y, xx, yy, xy, first_x, .. } = &mut *self;
@@ -109,11 +110,11 @@ impl PairStates {
                 *sum = sum.zero_unless(!first_x.is_nan());
             }
         }
-        self.begin(at, rows, test);
+        self.begin::<T, K>(at, rows, test);
         let began = |place: &usize| self.counts[*place] == 0.0 && !self.first_x[*place].is_nan();
         for place in columns.filter(began).collect::<Vec<_>>() {
             for (x, row) in rows {
-                let cell = row[place - at];
+                let cell = T::from_bytes(row[place - at]);
                 if test.keeps(cell) {
                     self.add(place, *x, cell.to_f64());
                 }
@@ -137,9 +138,10 @@ macro_rules! add_columns {
             let (mut count, mut sum_x, mut sum_y) = (0.0, 0.0, 0.0);
             let (mut sum_xx, mut sum_yy, mut sum_xy) = (0.0, 0.0, 0.0);
             $(
-                let keeps = test.keeps($row[at]);
+                let cell = T::from_bytes($row[at]);
+                let keeps = test.keeps(cell);
                 let dx = ($x - first_x[at]).zero_unless(keeps);
-                let dy = ($row[at].to_f64() - first_y[at]).zero_unless(keeps);
+                let dy = (cell.to_f64() - first_y[at]).zero_unless(keeps);
                 count += 1.0.zero_unless(keeps);
                 sum_x += dx;
                 sum_y += dy;
@@ -176,7 +178,7 @@ pub(super) fn add_pairs<T: Cell, K: Test<T>>(
                 for (start, base) in batch.rows.each() {
                     let row = batch.row(&segment.cells(), start);
                     let x = numbers.of_row(start);
-                    add_run(states, base + place, row, (x, inner), test, width);
+                    add_run::<T, K>(states, base + place, row, (x, inner), test, width);
                 }
             }
             GroupPlaces::Steps { first, step: 1 } if inner.is_none() => {
@@ -185,8 +187,8 @@ pub(super) fn add_pairs<T: Cell, K: Test<T>>(
                     let rows = rows.each().map(|(start, _)| {
                         (numbers.of_row(start), batch.row(&segment.cells(), start))
                     });
-                    let rows: Vec<(f64, &[T])> = rows.filter(|(x, _)| !x.is_nan()).collect();
-                    add_rows(states, place + first, &rows, test);
+                    let rows: Vec<(f64, &[T::Bytes])> = rows.filter(|(x, _)| !x.is_nan()).collect();
+                    add_rows::<T, K>(states, place + first, &rows, test);
                 }
             }
             places => {
@@ -194,7 +196,8 @@ pub(super) fn add_pairs<T: Cell, K: Test<T>>(
                     let of_row = numbers.of_row(start);
                     for (at, cell) in batch.row(&segment.cells(), start).iter().enumerate() {
                         let x = inner.map_or(of_row, |inner| of_row * inner[at]);
-                        if test.keeps(*cell) && !x.is_nan() {
+                        let cell = T::from_bytes(*cell);
+                        if test.keeps(cell) && !x.is_nan() {
                             states.add(base + places.at(at), x, cell.to_f64());
                         }
                     }
@@ -209,12 +212,12 @@ pub(super) fn add_pairs<T: Cell, K: Test<T>>(
 fn add_rows<T: Cell, K: Test<T>>(
     states: &mut PairStates,
     at: usize,
-    rows: &[(f64, &[T])],
+    rows: &[(f64, &[T::Bytes])],
     test: K,
 ) {
     let Some((_, row)) = rows.first() else { return };
     if states.counts[at..][..row.len()].iter().all(|count| *count == 0.0) {
-        states.begin(at, rows, test);
+        states.begin::<T, K>(at, rows, test);
     }
     let len = row.len();
     // The more rows share a pass over the sums, the less often these are loaded and stored.
@@ -229,19 +232,19 @@ fn add_rows<T: Cell, K: Test<T>>(
             [(xa, a), (xb, b), (xc, c), (xd, d), (xe, e), (xf, f), (xg, g), (xh, h)]
         );
         if has_new {
-            states.add_again(at, eight, test);
+            states.add_again::<T, K>(at, eight, test);
         }
     }
     let (fours, rest) = rest.as_chunks::<ROWS>();
     for four in fours {
         let &[(xa, a), (xb, b), (xc, c), (xd, d)] = four;
         if add_columns!(&mut *states, at, len, test, [(xa, a), (xb, b), (xc, c), (xd, d)]) {
-            states.add_again(at, four, test);
+            states.add_again::<T, K>(at, four, test);
         }
     }
     for &(xa, a) in rest {
         if add_columns!(&mut *states, at, len, test, [(xa, a)]) {
-            states.add_again(at, &[(xa, a)], test);
+            states.add_again::<T, K>(at, &[(xa, a)], test);
         }
     }
 }
@@ -251,16 +254,17 @@ fn add_rows<T: Cell, K: Test<T>>(
 fn add_run<T: Cell, K: Test<T>>(
     states: &mut PairStates,
     place: usize,
-    row: &[T],
+    row: &[T::Bytes],
     (x, inner): (f64, Option<&[f64]>),
     test: K,
     width: usize,
 ) {
     let number = |at: usize| inner.map_or(x, |inner| x * inner[at]);
     if states.counts[place] == 0.0 {
-        let begins = |at: &usize| test.keeps(row[*at]) && !number(*at).is_nan();
+        let begins = |at: &usize| test.keeps(T::from_bytes(row[*at])) && !number(*at).is_nan();
         let Some(at) = (0..row.len()).find(begins) else { return };
-        (states.first_x[place], states.first_y[place]) = (number(at), finite(row[at].to_f64()));
+        (states.first_x[place], states.first_y[place]) =
+            (number(at), finite(T::from_bytes(row[at]).to_f64()));
     }
     let (first_x, first_y) = (states.first_x[place], states.first_y[place]);
     // Independent sums, so that additions need not wait for each other.
@@ -279,9 +283,10 @@ fn add_run<T: Cell, K: Test<T>>(
         let (count, sum_x, sum_y) = (&mut count[..len], &mut sum_x[..len], &mut sum_y[..len]);
         let (xx, yy, xy) = (&mut xx[..len], &mut yy[..len], &mut xy[..len]);
         for at in 0..len {
-            let keeps = test.keeps(cells[at]) & !numbers[at].is_nan();
+            let cell = T::from_bytes(cells[at]);
+            let keeps = test.keeps(cell) & !numbers[at].is_nan();
             let dx = (numbers[at] - first_x).zero_unless(keeps);
-            let dy = (cells[at].to_f64() - first_y).zero_unless(keeps);
+            let dy = (cell.to_f64() - first_y).zero_unless(keeps);
             count[at] += 1.0.zero_unless(keeps);
             sum_x[at] += dx;
             sum_y[at] += dy;
@@ -310,14 +315,15 @@ mod tests {
 
     /// Adds the numbers of rows of two columns, a group each.
     fn columns(rows: &[(f64, [f64; 2])]) -> Vec<Pairs> {
-        let cells: Vec<f64> = rows.iter().flat_map(|(_, row)| *row).collect();
+        let cells = rows.iter().flat_map(|(_, row)| *row);
+        let cells: Vec<_> = cells.map(f64::to_bytes).collect();
         let numbers: Vec<f64> = rows.iter().map(|(x, _)| *x).collect();
         let rows = Rows { start: 0, stride: 2, place: 0, step: 0, count: rows.len() };
         let places = GroupPlaces::Steps { first: 0, step: 1 };
         let inner = [Segment { start: 0, len: 2, places }];
         let numbers = RowWeights::of_rows_of(2, &numbers);
         let mut states = PairStates::new(2);
-        add_pairs(
+        add_pairs::<f64, _>(
             &mut states,
             Batch { cells: &cells, base: 0, rows, inner: &inner },
             &numbers,
@@ -338,6 +344,7 @@ mod tests {
                 false => f64::from(rng.random_range(-20..20)) + 1e6,
             };
             let cells: Vec<f64> = (0..count * width).map(|_| cell(&mut rng)).collect();
+            let bytes: Vec<_> = cells.iter().map(|cell| cell.to_bytes()).collect();
             let x = |row: usize| 7e5 + row as f64;
             let numbers: Vec<f64> = (0..count).map(x).collect();
             let numbers = RowWeights::of_rows_of(width, &numbers);
@@ -349,8 +356,8 @@ mod tests {
                 let rows = rng.random_range(1..=count - start);
                 let rows =
                     Rows { start: start * width, stride: width, place: 0, step: 0, count: rows };
-                let batch = Batch { cells: &cells, base: 0, rows, inner: &inner };
-                add_pairs(&mut states, batch, &numbers, Numbers);
+                let batch = Batch { cells: &bytes, base: 0, rows, inner: &inner };
+                add_pairs::<f64, _>(&mut states, batch, &numbers, Numbers);
                 start += rows.count;
             }
             for (column, found) in states.finish().into_iter().enumerate() {

@@ -169,18 +169,20 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
                     if !counts.is_empty() {
                         let counts = &mut counts[place..][..row.len()];
                         for (count, cell) in counts.iter_mut().zip(row) {
-                            *count = count.wrapping_add(u64::from(test.keeps(*cell)));
+                            *count =
+                                count.wrapping_add(u64::from(test.keeps(T::from_bytes(*cell))));
                         }
                     }
                 }
                 (places, _) => {
                     for (at, cell) in row.iter().enumerate() {
                         let weight = inner.map_or(of_row, |inner| of_row * inner[at]);
-                        let (product, weight) = weigh::<T, K>(*cell, weight, test);
+                        let cell = T::from_bytes(*cell);
+                        let (product, weight) = weigh::<T, K>(cell, weight, test);
                         states.sums[base + places.at(at)] += product;
                         states.weights[base + places.at(at)] += weight;
                         if !counts.is_empty() {
-                            counts[base + places.at(at)] += u64::from(test.keeps(*cell));
+                            counts[base + places.at(at)] += u64::from(test.keeps(cell));
                         }
                     }
                 }
@@ -201,7 +203,7 @@ fn weigh<T: Cell, K: Test<T>>(cell: T, weight: f64, test: K) -> (f64, f64) {
 fn weigh_columns<T: Cell, K: Test<T>>(
     sums: &mut [f64],
     totals: &mut [f64],
-    row: &[T],
+    row: &[T::Bytes],
     inner: Option<&[f64]>,
     of_row: f64,
     test: K,
@@ -211,14 +213,15 @@ fn weigh_columns<T: Cell, K: Test<T>>(
     match inner.map(|inner| &inner[..len]) {
         Some(inner) => {
             for at in 0..len {
-                let (product, weight) = weigh::<T, K>(row[at], of_row * inner[at], test);
+                let (product, weight) =
+                    weigh::<T, K>(T::from_bytes(row[at]), of_row * inner[at], test);
                 sums[at] += product;
                 totals[at] += weight;
             }
         }
         None => {
             for at in 0..len {
-                let (product, weight) = weigh::<T, K>(row[at], of_row, test);
+                let (product, weight) = weigh::<T, K>(T::from_bytes(row[at]), of_row, test);
                 sums[at] += product;
                 totals[at] += weight;
             }
@@ -230,7 +233,7 @@ fn weigh_columns<T: Cell, K: Test<T>>(
 /// weights, and the number of these cells. `width` is the number of lanes.
 #[inline(always)]
 fn weigh_run<T: Cell, K: Test<T>>(
-    cells: &[T],
+    cells: &[T::Bytes],
     weights: &[f64],
     test: K,
     width: usize,
@@ -249,10 +252,11 @@ fn weigh_run<T: Cell, K: Test<T>>(
             for at in 0..len {
                 let (mut sum, mut total, mut count) = (0.0, 0.0, 0_u32);
                 $(
-                    let (product, weight) = weigh::<T, K>($cells[at], $weights[at], test);
+                    let cell = T::from_bytes($cells[at]);
+                    let (product, weight) = weigh::<T, K>(cell, $weights[at], test);
                     sum += product;
                     total += weight;
-                    count = count.wrapping_add(u32::from(test.keeps($cells[at])));
+                    count = count.wrapping_add(u32::from(test.keeps(cell)));
                 )+
                 sums[at] += sum;
                 totals[at] += total;
