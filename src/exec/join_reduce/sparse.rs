@@ -76,8 +76,15 @@ pub(super) async fn aggregate(
     let has_keys = !part.reduction.keys.is_empty();
     let places = if has_keys { part.places() } else { 1 };
     part.reservation.try_grow(places * size_of::<usize>())?;
-    let states = |requested: &RequestedStats| SparseSums::new(places).with(*requested);
-    let mut sums: Vec<SparseSums> = plan.requested.iter().map(states).collect();
+    let states = |product: usize| {
+        let requested = plan.requested[product];
+        let sums = match requested.sum || is_weighted(plan, product) {
+            true => SparseSums::new(places),
+            false => SparseSums::counts(places),
+        };
+        sums.with(requested)
+    };
+    let mut sums: Vec<SparseSums> = (0..plan.products.len()).map(states).collect();
     let mut matrices = Matrices::new(part, places);
     let mut readers = TermReaders::new(part, plan);
     let needs_columns = readers.need_columns(plan);
@@ -244,17 +251,22 @@ impl Chunk<'_> {
 }
 
 /// Returns the columns of the aggregates of the groups that have pairs.
-fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Result<Aggregated> {
+fn finish(
+    part: &JoinPart<'_>,
+    plan: &ProductPlan,
+    mut sums: Vec<SparseSums>,
+) -> Result<Aggregated> {
     let has_keys = !part.reduction.keys.is_empty();
-    let pairs = &sums[0].counts;
+    let is_used = plan.calls.iter().any(|(_, product)| *product == 0);
+    let pairs = if is_used { sums[0].counts.clone() } else { std::mem::take(&mut sums[0].counts) };
     let places: Vec<usize> =
         (0..pairs.len()).filter(|place| !has_keys || pairs[*place] > 0).collect();
-    let pairs = kept(pairs.clone(), &places);
-    let is_weighted = |product: usize| plan.calls.contains(&(Call::WeightedAverage, product));
-    let sums = sums.into_iter().enumerate();
-    let mut stats: Vec<GroupStats> = sums
-        .map(|(product, sums)| stats(sums, &places, plan.requested[product], is_weighted(product)))
-        .collect();
+    let pairs = kept(pairs, &places);
+    let stats = |(product, sums): (usize, SparseSums)| match product > 0 || is_used {
+        true => stats(sums, &places, plan.requested[product], is_weighted(plan, product)),
+        false => GroupStats::default(),
+    };
+    let mut stats: Vec<GroupStats> = sums.into_iter().enumerate().map(stats).collect();
     let mut columns = vec![];
     for (call, product) in &plan.calls {
         let stats = &mut stats[*product];
@@ -271,6 +283,11 @@ fn finish(part: &JoinPart<'_>, plan: &ProductPlan, sums: Vec<SparseSums>) -> Res
     Ok((columns, places))
 }
 
+/// Whether the weights of a product are added, too.
+fn is_weighted(plan: &ProductPlan, product: usize) -> bool {
+    plan.calls.contains(&(Call::WeightedAverage, product))
+}
+
 /// Returns the statistics of a product of the groups at these places.
 fn stats(
     of_product: SparseSums,
@@ -281,12 +298,14 @@ fn stats(
     let extremes = |is_requested: bool, numbers: Vec<f64>| -> Option<ArrayRef> {
         is_requested.then(|| Arc::new(Float64Array::from(kept(numbers, places))) as _)
     };
-    let sums = kept(of_product.sums, places);
-    let weighted = is_weighted
-        .then(|| WeightedStates { sums: sums.clone(), weights: kept(of_product.weights, places) });
+    let mut sums = kept(of_product.sums, places);
+    let weighted = is_weighted.then(|| WeightedStates {
+        sums: if requested.sum { sums.clone() } else { std::mem::take(&mut sums) },
+        weights: kept(of_product.weights, places),
+    });
     GroupStats {
         counts: kept(of_product.counts, places),
-        sums: Some(sums),
+        sums: requested.sum.then_some(sums),
         mins: extremes(requested.min, of_product.mins),
         maxs: extremes(requested.max, of_product.maxs),
         spreads: requested.spread.then(|| kept(of_product.spreads, places)),

@@ -20,6 +20,7 @@ use crate::exec::batches::stream_of;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::reduce::is_exhausted;
+use crate::exec::yield_budget::shared;
 
 /// Returns the groups of a partition.
 pub(super) fn reduce(
@@ -60,7 +61,7 @@ async fn reduced(
     counters: (ScanMetrics, Count),
     context: &Arc<TaskContext>,
 ) -> Result<Option<SendableRecordBatchStream>> {
-    let held = groups.await.map_err(DataFusionError::Shared)?;
+    let held = shared(groups).await.map_err(DataFusionError::Shared)?;
     let Some(built) = held.get() else { return Ok(None) };
     let reduced = match is_worthwhile(reduction, &built, context) {
         true => {

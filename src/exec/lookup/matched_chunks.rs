@@ -6,7 +6,7 @@
 //!                                                    · d     all four
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::build_side::BuildSide;
 use super::grid_lookup::GridLookup;
@@ -23,72 +23,87 @@ pub(in crate::exec) fn matched_tasks(
     built: &BuildSide,
     plan: &ScanPlan,
 ) -> Vec<TaskNumber> {
-    let Some(chunks) = matched_chunks(lookup, built) else { return plan.tasks(0).collect() };
-    let axes: Vec<usize> = lookup.keys.iter().map(|keys| keys.axis).collect();
-    let is_matched = |task: &TaskNumber| {
-        let coordinates = plan.task(*task).coordinates;
-        chunks.contains(&axes.iter().map(|axis| coordinates[*axis]).collect::<Vec<u64>>())
-    };
-    plan.tasks(0).filter(is_matched).collect()
+    let Some(matched) = MatchedChunks::find(lookup, built) else { return plan.tasks(0).collect() };
+    plan.tasks(0).filter(|task| matched.contains(&plan.task(*task).coordinates)).collect()
 }
 
-/// Returns the coordinates of the chunks with a match along the axes of the join. `None` if the labels of single axes tell as much,
-/// or there are too many.
-fn matched_chunks(lookup: &GridLookup, built: &BuildSide) -> Option<HashSet<Vec<u64>>> {
-    if lookup.keys.len() < 2 {
-        return None;
-    }
-    let of_axes: Vec<HashMap<u32, Vec<u64>>> = (0..lookup.keys.len())
-        .map(|at| chunks_of_numbers(lookup, built, at))
-        .collect::<Option<_>>()?;
-    let (mut found, mut work) = (HashSet::new(), 0);
-    'rows: for row in 0..built.rows.num_rows() {
-        let mut combinations = vec![vec![]];
-        for (chunks, numbers) in of_axes.iter().zip(&built.numbers) {
-            let Some(chunks) = numbers[row].and_then(|number| chunks.get(&number)) else {
-                continue 'rows;
-            };
-            work += combinations.len() * chunks.len();
-            if work > MOST {
-                return None;
-            }
-            let longer = combinations.iter().flat_map(|combination| {
-                chunks.iter().map(|chunk| [combination.as_slice(), &[*chunk]].concat())
-            });
-            combinations = longer.collect();
+/// The chunks with a match along the axes of the join.
+struct MatchedChunks {
+    /// The axes of the join, and the distance of neighbouring chunks along each.
+    axes: Vec<(usize, u64)>,
+    /// The sums of the distances to the chunks.
+    places: HashSet<u64>,
+}
+
+impl MatchedChunks {
+    /// Finds the chunks. `None` if the labels of single axes tell as much, or there are too many.
+    fn find(lookup: &GridLookup, built: &BuildSide) -> Option<Self> {
+        if lookup.keys.len() < 2 {
+            return None;
         }
-        found.extend(combinations);
+        let chunks_per_axis = lookup.scan.plan().grid().chunks_per_axis();
+        let (mut axes, mut stride) = (vec![], 1_u64);
+        for keys in &lookup.keys {
+            axes.push((keys.axis, stride));
+            stride = stride.checked_mul(chunks_per_axis[keys.axis])?;
+        }
+        let of_axes: Vec<Vec<Vec<u64>>> = (0..axes.len())
+            .map(|at| chunks_of_numbers(lookup, built, at))
+            .collect::<Option<_>>()?;
+        let (mut places, mut work, mut before) = (HashSet::new(), 0, vec![]);
+        for row in 0..built.rows.num_rows() {
+            let mut of_row = vec![0];
+            for ((of_numbers, numbers), (_, stride)) in
+                of_axes.iter().zip(&built.numbers).zip(&axes)
+            {
+                let chunks = numbers[row].map_or(&[][..], |number| &of_numbers[number as usize]);
+                work += of_row.len() * chunks.len();
+                if work > MOST {
+                    return None;
+                }
+                let places = |place: u64| chunks.iter().map(move |chunk| place + chunk * stride);
+                of_row = of_row.into_iter().flat_map(places).collect();
+            }
+            // Neighbouring rows are often in the same chunks.
+            if of_row != before {
+                places.extend(of_row.iter().copied());
+                before = of_row;
+            }
+        }
+        Some(Self { axes, places })
     }
-    Some(found)
+
+    /// Whether the chunk with these coordinates has a match.
+    fn contains(&self, coordinates: &[u64]) -> bool {
+        self.places
+            .contains(&self.axes.iter().map(|(axis, stride)| coordinates[*axis] * stride).sum())
+    }
 }
 
 /// Returns the chunks along an axis that have labels of each number in the rows; `None` if the axis is long.
-fn chunks_of_numbers(
-    lookup: &GridLookup,
-    built: &BuildSide,
-    at: usize,
-) -> Option<HashMap<u32, Vec<u64>>> {
+fn chunks_of_numbers(lookup: &GridLookup, built: &BuildSide, at: usize) -> Option<Vec<Vec<u64>>> {
     let axis = lookup.keys[at].axis;
     let plan = lookup.scan.plan();
     let selection = &plan.selection().axes()[axis];
     if selection.count() > MOST as u64 {
         return None;
     }
-    let mut chunks: HashMap<u32, Vec<u64>> = HashMap::new();
-    for number in built.numbers[at].iter().flatten() {
-        chunks.entry(*number).or_default();
-    }
+    let numbers = lookup.groups[axis].count(selection.count()) as usize;
+    let mut is_needed = vec![false; numbers];
+    built.numbers[at].iter().flatten().for_each(|number| is_needed[*number as usize] = true);
+    let mut chunks = vec![vec![]; numbers];
     let indices = selection.ranges().iter().cloned().flatten();
     for (rank, index) in indices.enumerate() {
         let number = match &lookup.groups[axis] {
             AxisGroups::One => 0,
-            AxisGroups::Each => rank as u32,
-            AxisGroups::Numbered { numbers, .. } => numbers[rank],
+            AxisGroups::Each => rank,
+            AxisGroups::Numbered { numbers, .. } => numbers[rank] as usize,
         };
-        let Some(chunks) = chunks.get_mut(&number) else { continue };
-        let chunk = plan.grid().chunk_of(axis, index);
-        if chunks.last() != Some(&chunk) {
-            chunks.push(chunk);
+        if is_needed[number] {
+            let (chunks, chunk) = (&mut chunks[number], plan.grid().chunk_of(axis, index));
+            if chunks.last() != Some(&chunk) {
+                chunks.push(chunk);
+            }
         }
     }
     Some(chunks)

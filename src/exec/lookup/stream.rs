@@ -20,6 +20,7 @@ use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::pruning::DynamicFilters;
 use crate::exec::reads::Reads;
+use crate::exec::yield_budget::shared;
 
 /// Returns the joined rows of a partition of the scan. `rows` are those of the other side.
 pub(super) fn joined(
@@ -35,7 +36,7 @@ pub(super) fn joined(
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), pruned);
     let schema = Arc::clone(&joined.schema);
     let opened = async move {
-        let built = rows.await.map_err(DataFusionError::Shared)?;
+        let built = shared(rows).await.map_err(DataFusionError::Shared)?;
         let stream = stream(joined, built, partition, metrics, &context)?;
         Ok::<_, DataFusionError>(stream.into_stream())
     };

@@ -71,9 +71,9 @@ struct Run {
 pub struct SparseSums {
     /// The number of entries at positions with a value.
     pub counts: Vec<u64>,
-    /// The sums of value × weight.
+    /// The sums of value × weight; empty unless wanted.
     pub sums: Vec<f64>,
-    /// The sums of the weights of entries at positions with a value.
+    /// The sums of the weights of entries at positions with a value; empty unless wanted.
     pub weights: Vec<f64>,
     /// The least values, of which NaN is the greatest; empty unless wanted. NaN without a value.
     pub mins: Vec<f64>,
@@ -86,10 +86,12 @@ pub struct SparseSums {
 impl SparseSums {
     /// Makes the states of so many groups without a value.
     pub fn new(groups: usize) -> Self {
-        let zeros = vec![0.0; groups];
-        let (sums, weights) = (zeros.clone(), zeros);
-        let counts = vec![0; groups];
-        Self { counts, sums, weights, ..Self::default() }
+        Self { sums: vec![0.0; groups], weights: vec![0.0; groups], ..Self::counts(groups) }
+    }
+
+    /// Makes the states of so many groups without a value, which only count.
+    pub fn counts(groups: usize) -> Self {
+        Self { counts: vec![0; groups], ..Self::default() }
     }
 
     /// Adds the least values, the greatest values and the spreads that are requested.
@@ -106,8 +108,10 @@ impl SparseSums {
 
     fn add(&mut self, place: usize, count: u64, sum: f64, weights: f64) {
         self.counts[place] += count;
-        self.sums[place] += sum;
-        self.weights[place] += weights;
+        if !self.sums.is_empty() {
+            self.sums[place] += sum;
+            self.weights[place] += weights;
+        }
     }
 }
 
