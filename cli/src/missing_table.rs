@@ -61,6 +61,8 @@ fn folder(name: &str, ctx: &SessionContext) -> Option<String> {
     let names: Vec<String> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
     let opener = ArrayOpener::from_session(&ctx.state());
     let endings = opener.formats().iter().flat_map(|format| format.endings());
+    // Others may have an ending that does not identify a format.
+    let endings = endings.filter(|it| it.what.is_some());
     let count = |it: &&Ending| names.iter().filter(|name| name.ends_with(it.ending)).count();
     let most = endings.max_by_key(count).filter(|it| count(it) > 0);
     let folder = folder.trim_end_matches('/');

@@ -44,6 +44,8 @@ impl ArrayFormat for Zarr {
             Ending::new(".zarr.zip", false, Some("a zipped Zarr store")),
             // Most archives hold something else.
             Ending::new(".zip", false, None),
+            // Folders of references, but most of that name are Parquet files of rows.
+            Ending::new(".parq", true, None),
         ];
         ENDINGS
     }
@@ -56,8 +58,11 @@ impl ArrayFormat for Zarr {
         is_references(head) || is_zipped_zarr(head)
     }
 
-    /// The metadata in an archive may lie behind many chunks.
+    /// The metadata in an archive may lie behind many chunks. References in Parquet are recognised by their documents.
     async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> Result<bool> {
+        if head.is_none() && kind(place) == Kind::Folder {
+            return are_reference_tables(place).await;
+        }
         Ok(head.is_none_or(is_zip) && is_zipped_store(place).await?)
     }
 

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use gridfusion::GridfusionSessionContextExt;
+use gridfusion::{GridfusionSessionContextExt, RemoteLimits};
 use serde_json::Value;
 
 use crate::codec::sent::{bytes, plan, received};
+use crate::io::remote::{Link, files};
+use crate::support::object_server::ObjectServer;
 use crate::support::{cell, query, reducing, rows_from, shipped, sorted_rows_from};
 
 fn session() -> SessionContext {
@@ -258,4 +260,30 @@ async fn references_in_parquet_are_tables() {
     let error =
         query(&ctx, &format!("SELECT * FROM read_zarr('{part}')")).await.unwrap_err().to_string();
     assert!(error.contains("name the folder above it"), "{error}");
+}
+
+/// In a bucket, the ending leads to a listing. A plain web server lists nothing, so there the documents tell.
+#[tokio::test]
+async fn references_in_parquet_need_no_function_in_stores() {
+    let shipped = shipped("tests/data/references");
+    let link = Link::new(ObjectServer::start(files(Path::new(&shipped), "bucket/references")));
+    let ctx = link.session(RemoteLimits::default());
+    ctx.enable_gridfusion_urls();
+    let web = format!("{}/bucket/references", link.server.url());
+    for base in ["s3://bucket/references", &web] {
+        for folder in ["fastparquet.parq", "pyarrow.parq", "virtualizarr.parq"] {
+            let sql = format!("SELECT count(value), sum(value) FROM '{base}/{folder}#y'");
+            assert_eq!(rows_from(&ctx, &sql).await, [["10", "550.0"]], "{sql}");
+        }
+        // Folders of rows may have the ending, too.
+        let error = query(&ctx, &format!("SELECT * FROM '{base}/rows.parq'")).await.unwrap_err();
+        assert!(error.to_string().contains("not found"), "{error}");
+    }
+    // Opened anew: two listings, the documents of a store, and a table of references and a chunk for each array of labels.
+    let ctx = link.session(RemoteLimits::default());
+    link.server.take_requests();
+    let sql = "SELECT count(*) FROM read_zarr('s3://bucket/references/pyarrow.parq', 't')";
+    assert_eq!(cell(&ctx, sql).await, "70");
+    let requests = link.server.take_requests();
+    assert!(requests.len() <= 8, "{requests:#?}");
 }

@@ -156,10 +156,11 @@ pub trait ArrayFormat: Debug + Send + Sync {
     }
 
     /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a
-    /// head, the file has an ending of the format that others share. By default, the first bytes always show it.
+    /// head, the file has an ending of the format that others share, or is a folder with one on a web server, which lists no
+    /// folders. By default, the first bytes always show it.
     ///
     /// # Errors
-    /// Fails in any kind if the file may be of this format, and cannot be read.
+    /// Fails in any kind if the place may be of this format, and cannot be read.
     async fn probe_place(&self, place: &Place, head: Option<&[u8]>) -> Result<bool> {
         let _ = (place, head);
         Ok(false)

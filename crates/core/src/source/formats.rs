@@ -128,7 +128,7 @@ impl Formats {
                     Box::pin(self.of_file(place, &head)).await
                 }
                 (None, None) => {
-                    let formats = self.sharing_ending(&path);
+                    let formats = self.sharing_ending(&path, false);
                     Some(Box::pin(Self::of_contents(&formats, place, None)).await?.0)
                 }
                 (named, _) => named,
@@ -136,8 +136,13 @@ impl Formats {
         }
         let by_name = by_name.map(|(found, _)| found);
         // Plain web servers have no listings, and answer the request for one slowly.
-        if by_name.is_some() && is_on_the_web(place.location()) {
-            return by_name;
+        if is_on_the_web(place.location()) {
+            let formats = self.sharing_ending(&path, true);
+            match by_name {
+                None if formats.is_empty() => {}
+                None => return Some(Box::pin(Self::of_contents(&formats, place, None)).await?.0),
+                found => return found,
+            }
         }
         let first = by_name.as_ref().map_or(&[][..], |found| found.format.first_documents());
         let (entries, ()) = futures::join!(place.entries(), place.read_ahead(first));
@@ -188,7 +193,7 @@ impl Formats {
         Some(Self::of_contents(&formats, place, Some(head)).await?.0)
     }
 
-    /// Recognises a file by what [`ArrayFormat::probe_place`] reads. If no format recognises it, returns the first that
+    /// Recognises a place by what [`ArrayFormat::probe_place`] reads. If no format recognises it, returns the first that
     /// cannot tell, with its error.
     async fn of_contents(
         formats: &[&Arc<dyn ArrayFormat>],
@@ -321,7 +326,7 @@ impl Formats {
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
             None if entry.size.is_some() => {
-                let formats = self.sharing_ending(&entry.name);
+                let formats = self.sharing_ending(&entry.name, false);
                 if formats.is_empty() {
                     return Ok(None);
                 }
@@ -335,12 +340,14 @@ impl Formats {
         }
     }
 
-    /// Returns the formats that have the ending of a file, which they share with others.
-    fn sharing_ending(&self, name: &str) -> Vec<&Arc<dyn ArrayFormat>> {
+    /// Returns the formats that have the ending of a file or a `folder`, which they share with others.
+    fn sharing_ending(&self, name: &str, folder: bool) -> Vec<&Arc<dyn ArrayFormat>> {
         if self.of_name(name).is_some() {
             return vec![];
         }
-        let is_shared = |it: &Ending| !it.folder && it.what.is_none() && ends_with(name, it.ending);
+        let name = name.trim_end_matches('/');
+        let is_shared =
+            |it: &Ending| it.folder == folder && it.what.is_none() && ends_with(name, it.ending);
         self.iter().filter(|it| it.endings().iter().any(is_shared)).collect()
     }
 
