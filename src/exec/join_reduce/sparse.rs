@@ -314,9 +314,9 @@ fn stats(
     }
 }
 
-/// Returns the elements at ascending places.
+/// Returns the elements at ascending places; none if there are no elements.
 fn kept<T: Copy>(elements: Vec<T>, places: &[usize]) -> Vec<T> {
-    match places.len() == elements.len() {
+    match elements.is_empty() || places.len() == elements.len() {
         true => elements,
         false => places.iter().map(|place| elements[*place]).collect(),
     }

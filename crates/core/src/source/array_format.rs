@@ -156,8 +156,8 @@ pub trait ArrayFormat: Debug + Send + Sync {
     }
 
     /// Whether a file is of this format, if its first bytes `head` do not show it. Catalogs do not read them: without a
-    /// head, the file has an ending of the format that others share, or is a folder with one on a web server, which lists no
-    /// folders. By default, the first bytes always show it.
+    /// head, the file has an ending of the format that others share. On a web server, which lists nothing, it may be a folder with such
+    /// an ending. By default, the first bytes always show it.
     ///
     /// # Errors
     /// Fails in any kind if the place may be of this format, and cannot be read.
