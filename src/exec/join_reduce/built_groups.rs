@@ -115,8 +115,8 @@ impl BuiltGroups {
     }
 
     /// Returns the values of a key of the groups with these numbers.
-    pub(super) fn key(&self, key: usize, numbers: &UInt32Array) -> Result<ArrayRef> {
-        Ok(take(&self.values[key], numbers, None)?)
+    pub(super) fn key(&self, key: usize, numbers: Vec<u32>) -> Result<ArrayRef> {
+        Ok(take(&self.values[key], &UInt32Array::from(numbers), None)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -135,33 +135,19 @@ fn groups(part: &JoinPart<'_>, aggregates: Vec<ArrayRef>, places: &[usize]) -> R
     if places.is_empty() {
         return Ok(RecordBatch::new_empty(Arc::clone(&reduction.schema)));
     }
-    let (of_rows, of_axes) = taken_apart(places, table.len());
     let mut arrays = Vec::with_capacity(reduction.schema.fields().len());
     for key in &reduction.keys {
         arrays.push(match key {
-            KeyColumn::Built(key) => built.key(*key, &of_rows)?,
+            KeyColumn::Built(key) => built
+                .key(*key, places.iter().map(|place| (place / table.len()) as u32).collect())?,
             KeyColumn::Axis { axis, values } => {
-                let numbers = table.numbers_of(*axis, 0..table.len());
-                let numbers = of_axes.iter().map(|place| numbers[*place]);
-                take(values, &UInt64Array::from_iter_values(numbers), None)?
+                let on_axes = places.iter().map(|place| place % table.len());
+                let numbers = UInt64Array::from(table.numbers_of(*axis, on_axes));
+                take(values, &numbers, None)?
             }
         });
     }
     arrays.extend(aggregates);
     let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(&reduction.schema), arrays, &options)?)
-}
-
-/// Returns the number of the rows' keys and the place in the table of each of some ascending places. Nothing is divided, because that
-/// takes longer than all the rest of a place.
-fn taken_apart(places: &[usize], len: usize) -> (UInt32Array, Vec<usize>) {
-    let (mut number, mut start) = (0, 0);
-    let mut of_place = |place: &usize| {
-        while *place - start >= len.max(1) {
-            (number, start) = (number + 1, start + len);
-        }
-        (number, *place - start)
-    };
-    let (numbers, of_axes): (Vec<u32>, Vec<usize>) = places.iter().map(&mut of_place).unzip();
-    (numbers.into(), of_axes)
 }
