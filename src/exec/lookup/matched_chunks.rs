@@ -6,7 +6,7 @@
 //!                                                    · d     all four
 //! ```
 
-use std::collections::HashSet;
+use datafusion::common::{HashMap, HashSet};
 
 use super::build_side::BuildSide;
 use super::grid_lookup::GridLookup;
@@ -47,7 +47,7 @@ impl MatchedChunks {
             axes.push((keys.axis, stride));
             stride = stride.checked_mul(chunks_per_axis[keys.axis])?;
         }
-        let of_axes: Vec<Vec<Vec<u64>>> = (0..axes.len())
+        let of_axes: Vec<HashMap<u32, Vec<u64>>> = (0..axes.len())
             .map(|at| chunks_of_numbers(lookup, built, at))
             .collect::<Option<_>>()?;
         let (mut places, mut work, mut before) = (HashSet::new(), 0, vec![]);
@@ -56,7 +56,8 @@ impl MatchedChunks {
             for ((of_numbers, numbers), (_, stride)) in
                 of_axes.iter().zip(&built.numbers).zip(&axes)
             {
-                let chunks = numbers[row].map_or(&[][..], |number| &of_numbers[number as usize]);
+                let chunks = numbers[row].and_then(|number| of_numbers.get(&number));
+                let chunks = chunks.map_or(&[][..], Vec::as_slice);
                 work += of_row.len() * chunks.len();
                 if work > MOST {
                     return None;
@@ -75,35 +76,38 @@ impl MatchedChunks {
 
     /// Whether the chunk with these coordinates has a match.
     fn contains(&self, coordinates: &[u64]) -> bool {
-        self.places
-            .contains(&self.axes.iter().map(|(axis, stride)| coordinates[*axis] * stride).sum())
+        let place = self.axes.iter().map(|(axis, stride)| coordinates[*axis] * stride);
+        self.places.contains(&place.sum::<u64>())
     }
 }
 
 /// Returns the chunks along an axis that have labels of each number in the rows; `None` if the axis is long.
-fn chunks_of_numbers(lookup: &GridLookup, built: &BuildSide, at: usize) -> Option<Vec<Vec<u64>>> {
+fn chunks_of_numbers(
+    lookup: &GridLookup,
+    built: &BuildSide,
+    at: usize,
+) -> Option<HashMap<u32, Vec<u64>>> {
     let axis = lookup.keys[at].axis;
     let plan = lookup.scan.plan();
     let selection = &plan.selection().axes()[axis];
     if selection.count() > MOST as u64 {
         return None;
     }
-    let numbers = lookup.groups[axis].count(selection.count()) as usize;
-    let mut is_needed = vec![false; numbers];
-    built.numbers[at].iter().flatten().for_each(|number| is_needed[*number as usize] = true);
-    let mut chunks = vec![vec![]; numbers];
+    let mut chunks: HashMap<u32, Vec<u64>> = HashMap::new();
+    for number in built.numbers[at].iter().flatten() {
+        chunks.entry(*number).or_default();
+    }
     let indices = selection.ranges().iter().cloned().flatten();
     for (rank, index) in indices.enumerate() {
         let number = match &lookup.groups[axis] {
             AxisGroups::One => 0,
-            AxisGroups::Each => rank,
-            AxisGroups::Numbered { numbers, .. } => numbers[rank] as usize,
+            AxisGroups::Each => rank as u32,
+            AxisGroups::Numbered { numbers, .. } => numbers[rank],
         };
-        if is_needed[number] {
-            let (chunks, chunk) = (&mut chunks[number], plan.grid().chunk_of(axis, index));
-            if chunks.last() != Some(&chunk) {
-                chunks.push(chunk);
-            }
+        let Some(chunks) = chunks.get_mut(&number) else { continue };
+        let chunk = plan.grid().chunk_of(axis, index);
+        if chunks.last() != Some(&chunk) {
+            chunks.push(chunk);
         }
     }
     Some(chunks)
