@@ -1,4 +1,4 @@
-//! [`YieldBudget`]: interrupts long CPU work so that other tasks of the thread run.
+//! [`YieldBudget`]: interrupts long CPU work so that other tasks of the thread run. [`shared`] lets them begin on another thread.
 //!
 //! A stream that always has a batch ready never yields its thread. Tasks that it has woken then keep
 //! waiting, such as another partition that needs the same build side of a join.
@@ -40,5 +40,37 @@ impl YieldBudget {
             self.spent = 0;
             tokio::task::yield_now().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    /// Each task blocks its thread until the other one has begun, too.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn tasks_begin_on_two_threads() {
+        let made = async {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let made = made.boxed().shared();
+        let task = |begins: Sender<()>, other: Receiver<()>| {
+            let made = made.clone();
+            tokio::spawn(async move {
+                shared(made).await;
+                begins.send(()).unwrap();
+                other.recv_timeout(Duration::from_secs(60)).is_ok()
+            })
+        };
+        let ((to_b, of_a), (to_a, of_b)) = (channel(), channel());
+        let (a, b) = (task(to_b, of_b), task(to_a, of_a));
+        assert!(a.await.unwrap() && b.await.unwrap());
     }
 }
