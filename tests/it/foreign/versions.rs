@@ -285,5 +285,6 @@ async fn references_in_parquet_need_no_function_in_stores() {
     let sql = "SELECT count(*) FROM read_zarr('s3://bucket/references/pyarrow.parq', 't')";
     assert_eq!(cell(&ctx, sql).await, "70");
     let requests = link.server.take_requests();
-    assert!(requests.len() <= 8, "{requests:#?}");
+    let listings = requests.iter().filter(|request| request.listing.is_some()).count();
+    assert_eq!((listings, requests.len()), (2, 8), "{requests:#?}");
 }
