@@ -97,8 +97,8 @@ pub(super) fn selected_columns(inner: &[Segment]) -> Range<usize> {
     start..inner.last().map_or(start, Segment::end)
 }
 
-/// Returns the length of runs of cells that follow one another in the tile and in the mask, and where each begins. Runs are rows, or
-/// all rows together where no cell lies between them.
+/// Returns the length of runs of cells that follow one another in the tile, and where each begins. Runs are rows, or all rows together
+/// where no cell lies between them: also in a mask or a copy of the rows.
 #[inline(always)]
 pub(super) fn runs(rows: Rows, columns: &Range<usize>) -> (usize, impl Iterator<Item = usize>) {
     let (first, len) = (rows.start + columns.start, columns.len());

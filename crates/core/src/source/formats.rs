@@ -138,10 +138,11 @@ impl Formats {
         // Plain web servers have no listings, and answer the request for one slowly.
         if is_on_the_web(place.location()) {
             let formats = self.sharing_ending(&path, true);
-            match by_name {
-                None if formats.is_empty() => {}
-                None => return Some(Box::pin(Self::of_contents(&formats, place, None)).await?.0),
-                found => return found,
+            if by_name.is_some() {
+                return by_name;
+            }
+            if !formats.is_empty() {
+                return Some(Box::pin(Self::of_contents(&formats, place, None)).await?.0);
             }
         }
         let first = by_name.as_ref().map_or(&[][..], |found| found.format.first_documents());
