@@ -80,9 +80,8 @@ impl PairStates {
         self.xy[place] += x * y;
     }
 
-    /// Makes the first pair of each column that has none yet, from rows that have a number. Most columns begin once, so this is
-    /// compiled once and not for each processor.
-    #[inline(never)]
+    /// Makes the first pair of each column that has none yet, from rows that have a number.
+    #[inline(always)]
     fn begin<T: Cell, K: Test<T>>(&mut self, at: usize, rows: &[(f64, &[T::Bytes])], test: K) {
         let Some((_, row)) = rows.first() else { return };
         let len = row.len();
