@@ -56,8 +56,10 @@ impl GridfusionDataFrameExt for DataFrame {
         let format = options.remove("format").unwrap_or(ending).to_lowercase();
         let named = |it: &ArrayFormatFactory| it.get_ext() == format;
         let Some(factory) = ArrayFormatFactory::all().into_iter().find(named) else {
-            let known: Vec<String> =
+            let mut known: Vec<String> =
                 ArrayFormatFactory::all().iter().map(|it| it.get_ext()).collect();
+            // The last part of an ending is none that a name could have alone.
+            known.retain(|it| it != "d");
             return plan_err!(
                 "'{location}' names no format of arrays, which are {}; set the option 'format'",
                 known.join(", ")

@@ -31,7 +31,7 @@ pub use index_scan::IndexScan;
 pub use info::{DatasetInfo, DimensionInfo, StoredCodec, StoredInfo, dataset_info, dimension_info};
 pub use reader::TetReader;
 pub use verify::verify;
-pub use write::{TetEncoding, TetWriter};
+pub use write::{TetEncoding, TetPackageTarget, TetPackageWriter, TetWriter};
 
 /// Opens a `.tet` file or package, and reads its metadata.
 ///

@@ -13,6 +13,7 @@ mod netcdf;
 mod overwrite;
 mod rows_in_order;
 mod tet;
+mod tet_packages;
 #[cfg(feature = "tiledb")]
 mod tiledb;
 mod zarr;

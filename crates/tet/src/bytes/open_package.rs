@@ -22,22 +22,17 @@ use serde::Deserialize;
 use gridfusion_core::format::{Entry, Location, Machine, Replies, Step};
 use gridfusion_core::{Error, Result};
 
-const PROTOCOL: &str = "PROTOCOL";
+use super::package_names::{
+    CURRENT, GENERATIONS, PACKED_FILE, PROTOCOL, PROTOCOL_VERSION, ZONE_FILE, folder_of,
+};
+
+/// The most bytes of `PROTOCOL` and of `CURRENT`, which have less than a hundred in a valid package.
+const MAX_TEXT_LEN: u64 = 1 << 16;
 
 /// Whether a folder with these `entries` is a package.
 pub fn is_package(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.name == PROTOCOL && entry.size.is_some())
 }
-
-const CURRENT: &str = "CURRENT";
-const GENERATIONS: &str = "generations";
-const PACKED_FILE: &str = "packed.tet";
-const ZONE_FILE: &str = "ZONE.json";
-
-/// The version of the package rules that this reader supports.
-const PROTOCOL_VERSION: u64 = 2;
-/// The most bytes of `PROTOCOL` and of `CURRENT`, which have less than a hundred in a valid package.
-const MAX_TEXT_LEN: u64 = 1 << 16;
 
 /// One generation of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,11 +178,6 @@ impl Machine for OpenPackage {
     }
 }
 
-/// Returns the folder of a generation: `generations/00000007`, with more digits for a longer number.
-fn folder_of(generation: u64) -> String {
-    format!("{GENERATIONS}/{generation:08}")
-}
-
 /// Returns the location of all bytes of an object.
 fn whole(object: String, size: u64) -> Location {
     Location::new(object, 0..size)
@@ -205,7 +195,8 @@ fn text_file(root: &[Entry], name: &'static str) -> Result<Option<Location>> {
     }
 }
 
-fn check_protocol(text: &[u8]) -> Result<()> {
+/// Fails for a package of other rules.
+pub(crate) fn check_protocol(text: &[u8]) -> Result<()> {
     #[derive(Deserialize)]
     struct Protocol {
         protocol_version: u64,
@@ -222,7 +213,7 @@ fn check_protocol(text: &[u8]) -> Result<()> {
 }
 
 /// Parses the number of a generation from `CURRENT`: decimal digits or JSON.
-fn parse_current(text: &[u8]) -> Result<u64> {
+pub(crate) fn parse_current(text: &[u8]) -> Result<u64> {
     #[derive(Deserialize)]
     struct Current {
         generation: u64,

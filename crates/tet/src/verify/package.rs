@@ -5,11 +5,11 @@
 //!   x.tet.d ─┬─ PROTOCOL, CURRENT                  opening has checked both
 //!            ├─ generations ─┬─ 00000001           verify_other, for each that is not open
 //!            │               └─ 00000002           verify_generation: the open one
-//!            │                    MANIFEST.json      current_manifest
+//!            │                    MANIFEST_FILE.json      current_manifest
 //!            │                    packed.tet         manifest_sha256
 //!            │                    ZONE.json          zone_file
 //!            │                    INDEX.json         secondary_indexes
-//!            │                    SEMANTICS.json     semantics
+//!            │                    SEMANTICS_FILE.json     semantics
 //!            └─ publishing, staging                left_behind
 //! ```
 //!
@@ -22,6 +22,10 @@ use serde_json::Value;
 use super::checks::verify_file;
 use super::sidecars::Sidecars;
 use super::zones::FoundZones;
+use crate::bytes::package_names::{
+    GENERATIONS, INDEX_FILE, MANIFEST_FILE, PACKED_FILE, PROTOCOL_VERSION, PUBLISHING,
+    SEMANTICS_FILE, STAGING, ZONE_FILE,
+};
 use crate::package::Package;
 use crate::reader::TetReader;
 use gridfusion_core::Error;
@@ -29,14 +33,6 @@ use gridfusion_core::format::Entry;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::verify::{Check, Depth, Finding, Progress, Report, Severity, counted};
 
-// The files of a generation.
-const MANIFEST: &str = "MANIFEST.json";
-const ZONES: &str = "ZONE.json";
-const INDEXES: &str = "INDEX.json";
-const SEMANTICS: &str = "SEMANTICS.json";
-const PACKED: &str = "packed.tet";
-/// The version of the package rules, which opening has checked in `PROTOCOL`.
-const PROTOCOL_VERSION: u64 = 2;
 /// The version of `INDEX.json`. Another one is a warning, because queries do not use that file.
 const INDEX_VERSION: u64 = 1;
 
@@ -63,7 +59,7 @@ pub(super) async fn verify_package(
     report.add(Check::new("current").with_detail(format!("generation {number} is open")));
     let generation = verify_generation(file, package, &objects, depth, zones).await;
     report.append(generation);
-    let folders = ["generations", "publishing", "staging"].map(str::to_owned).to_vec();
+    let folders = [GENERATIONS, PUBLISHING, STAGING].map(str::to_owned).to_vec();
     let listings = match objects.list(folders).await.map(<[_; 3]>::try_from) {
         Ok(Ok([generations, publishing, staging])) => Listings { generations, publishing, staging },
         Ok(Err(_)) => return report,
@@ -74,8 +70,8 @@ pub(super) async fn verify_package(
     };
     let others = verify_others(package, &listings.generations, depth, progress).await;
     others.into_iter().for_each(|check| report.add(check));
-    report.add(left_behind("publishing", &listings.publishing, "an unfinished publication"));
-    report.add(left_behind("staging", &listings.staging, "leftover parts that no generation uses"));
+    report.add(left_behind(PUBLISHING, &listings.publishing, "an unfinished publication"));
+    report.add(left_behind(STAGING, &listings.staging, "leftover parts that no generation uses"));
     report
 }
 
@@ -170,9 +166,9 @@ async fn verify_generation(
     let mut sidecars = Sidecars { objects, folder, entries, manifest: Value::Null };
     let mut report = Report::new(depth);
     let mut manifest = Check::new("current_manifest");
-    match sidecars.json(MANIFEST).await {
+    match sidecars.json(MANIFEST_FILE).await {
         Ok(Some(json)) => sidecars.manifest = json,
-        Ok(None) => manifest.add(Finding::failure(format!("there is no {MANIFEST}"))),
+        Ok(None) => manifest.add(Finding::failure(format!("there is no {MANIFEST_FILE}"))),
         Err(error) => manifest.add(Finding::from_error(&error)),
     }
     // All further checks compare with the manifest.
@@ -199,7 +195,7 @@ fn check_manifest(file: &TetReader, number: u64, sidecars: &Sidecars<'_>, check:
         let found = &sidecars.manifest[key];
         if found.as_u64() != Some(expected) {
             let message = format!("\"{key}\" is {found}, {what} {expected}");
-            check.add(Finding::failure(message).in_file(MANIFEST));
+            check.add(Finding::failure(message).in_file(MANIFEST_FILE));
         }
     }
 }
@@ -217,7 +213,7 @@ async fn packed_hash(file: &TetReader, sidecars: &Sidecars<'_>, depth: Depth) ->
     if depth == Depth::Structure {
         return check.with_detail("not computed");
     }
-    sidecars.check_hash(PACKED, "packed_sha256", &mut check).await;
+    sidecars.check_hash(PACKED_FILE, "packed_sha256", &mut check).await;
     check
 }
 
@@ -240,12 +236,12 @@ async fn zone_file(
     match (sidecars.manifest["zone_maps"].as_str(), package.zone_file()) {
         (None, None) => return Check::new(name).with(Finding::warning("no zone maps")),
         (Some("required"), None) => {
-            return Check::new(name).with(Finding::failure(format!("there is no {ZONES}")));
+            return Check::new(name).with(Finding::failure(format!("there is no {ZONE_FILE}")));
         }
         (Some("required") | None, _) => {}
         (Some(other), _) => {
             let message = format!("\"zone_maps\" is \"{other}\", expected \"required\"");
-            return Check::new(name).with(Finding::failure(message).in_file(MANIFEST));
+            return Check::new(name).with(Finding::failure(message).in_file(MANIFEST_FILE));
         }
     }
     let Some(mut zones) = FoundZones::beside(file, package).await else { return Check::new(name) };
@@ -255,9 +251,9 @@ async fn zone_file(
         zones.compare(file.tet(), &in_file.maps);
     }
     let mut check = zones.check.renamed(name);
-    sidecars.check_hash(ZONES, "zone_maps_sha256", &mut check).await;
-    match sidecars.json(ZONES).await {
-        Ok(Some(json)) => sidecars.check_about(ZONES, &json, number, &mut check),
+    sidecars.check_hash(ZONE_FILE, "zone_maps_sha256", &mut check).await;
+    match sidecars.json(ZONE_FILE).await {
+        Ok(Some(json)) => sidecars.check_about(ZONE_FILE, &json, number, &mut check),
         Ok(None) => {}
         Err(error) => check.add(Finding::from_error(&error)),
     }
@@ -267,12 +263,12 @@ async fn zone_file(
 /// Checks the index from values to chunks, which queries do not use.
 async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
     let mut check = Check::new("secondary_indexes");
-    match (sidecars.manifest["secondary_indexes"].as_str(), sidecars.size(INDEXES)) {
+    match (sidecars.manifest["secondary_indexes"].as_str(), sidecars.size(INDEX_FILE)) {
         (Some("present"), _) => {}
         (Some("omitted"), None) => return check.with_detail("omitted"),
         (Some("omitted"), Some(_)) => {
             let message = "the file exists, but the manifest lists it as omitted";
-            return check.with(Finding::failure(message).in_file(INDEXES));
+            return check.with(Finding::failure(message).in_file(INDEX_FILE));
         }
         (None, _) => {
             return check.with(Finding::warning("the manifest lacks \"secondary_indexes\""));
@@ -281,16 +277,16 @@ async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
             let message = format!(
                 "\"secondary_indexes\" is \"{other}\", expected \"present\" or \"omitted\""
             );
-            return check.with(Finding::failure(message).in_file(MANIFEST));
+            return check.with(Finding::failure(message).in_file(MANIFEST_FILE));
         }
     }
-    sidecars.check_hash(INDEXES, "secondary_indexes_sha256", &mut check).await;
-    match sidecars.json(INDEXES).await {
+    sidecars.check_hash(INDEX_FILE, "secondary_indexes_sha256", &mut check).await;
+    match sidecars.json(INDEX_FILE).await {
         Ok(Some(json)) if json["version"].as_u64() != Some(INDEX_VERSION) => {
             let message = format!("version {}, expected {INDEX_VERSION}", json["version"]);
-            check.add(Finding::warning(message).in_file(INDEXES));
+            check.add(Finding::warning(message).in_file(INDEX_FILE));
         }
-        Ok(Some(json)) => sidecars.check_about(INDEXES, &json, number, &mut check),
+        Ok(Some(json)) => sidecars.check_about(INDEX_FILE, &json, number, &mut check),
         Ok(None) => {}
         Err(error) => check.add(Finding::from_error(&error)),
     }
@@ -300,23 +296,23 @@ async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
 /// Checks the declarations about the meaning of the data, which queries do not use.
 async fn semantics(number: u64, sidecars: &Sidecars<'_>) -> Check {
     let mut check = Check::new("semantics");
-    match (sidecars.manifest["semantics"].as_str(), sidecars.size(SEMANTICS)) {
+    match (sidecars.manifest["semantics"].as_str(), sidecars.size(SEMANTICS_FILE)) {
         (Some("present"), _) => {
-            sidecars.check_hash(SEMANTICS, "semantics_sha256", &mut check).await;
+            sidecars.check_hash(SEMANTICS_FILE, "semantics_sha256", &mut check).await;
         }
         (None, None) => return check.with_detail("none"),
         (None, Some(_)) => {
             let message = "the file exists, but the manifest does not list it";
-            check.add(Finding::warning(message).in_file(SEMANTICS));
+            check.add(Finding::warning(message).in_file(SEMANTICS_FILE));
         }
         (Some(other), _) => {
             let message = format!("\"semantics\" is \"{other}\", expected \"present\"");
-            return check.with(Finding::failure(message).in_file(MANIFEST));
+            return check.with(Finding::failure(message).in_file(MANIFEST_FILE));
         }
     }
-    let found: Result<Option<Value>, Error> = sidecars.json(SEMANTICS).await;
+    let found: Result<Option<Value>, Error> = sidecars.json(SEMANTICS_FILE).await;
     match found {
-        Ok(Some(json)) => sidecars.check_about(SEMANTICS, &json, number, &mut check),
+        Ok(Some(json)) => sidecars.check_about(SEMANTICS_FILE, &json, number, &mut check),
         Ok(None) => {}
         Err(error) => check.add(Finding::from_error(&error)),
     }

@@ -6,6 +6,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::dataset::NewDataset;
+use super::image::hex;
 
 /// The most bytes of the JSON with inline metadata.
 const MOST_INLINE: usize = 64 << 10;
@@ -14,27 +15,19 @@ const MOST_METADATA: usize = 16 << 20;
 /// The version of footers with zone maps.
 const VERSION: u32 = 2;
 
-/// Returns the bytes behind the payloads, which end at `payload_end`. Each dataset has names of dimensions; `labels` has the labels of some
-/// dimensions as texts.
+/// Returns the bytes behind the payloads, which end at `payload_end`: zone maps, metadata and the tail.
 ///
 /// # Errors
 /// `Unsupported` if there is too much metadata.
-pub(super) fn footer(
-    datasets: &[NewDataset],
-    dimensions: &[Vec<String>],
-    labels: &BTreeMap<String, Vec<String>>,
-    payload_end: u64,
-) -> Result<Vec<u8>> {
-    let metadata = metadata(datasets, dimensions, labels);
-    let zones = bytes_of(&zone_maps(datasets))?;
+pub(super) fn footer(zones: &[u8], metadata: &Value, payload_end: u64) -> Result<Vec<u8>> {
     let reference = |offset: u64, bytes: &[u8]| json!({"offset": offset, "len": bytes.len()});
-    let zones_ref = reference(payload_end, &zones);
+    let zones_ref = reference(payload_end, zones);
     let inline =
         bytes_of(&json!({"history": [], "metadata": metadata, "zone_maps_ref": zones_ref}))?;
     let (spilled, footer) = match inline.len() <= MOST_INLINE {
         true => (vec![], inline),
         false => {
-            let spilled = bytes_of(&metadata)?;
+            let spilled = bytes_of(metadata)?;
             if spilled.len() > MOST_METADATA {
                 return Err(Error::unsupported(format!(
                     "{} bytes of attributes and labels, and a .tet file has at most {MOST_METADATA}",
@@ -47,7 +40,7 @@ pub(super) fn footer(
             (spilled, bytes_of(&footer)?)
         }
     };
-    let mut bytes = zones;
+    let mut bytes = zones.to_vec();
     bytes.extend(spilled);
     let json_len = footer.len() as u64;
     bytes.extend(footer);
@@ -57,7 +50,8 @@ pub(super) fn footer(
     Ok(bytes)
 }
 
-fn metadata(
+/// Returns the metadata of all datasets. Each has names of dimensions; `labels` has the labels of some dimensions as texts.
+pub(super) fn metadata(
     datasets: &[NewDataset],
     dimensions: &[Vec<String>],
     labels: &BTreeMap<String, Vec<String>>,
@@ -81,8 +75,8 @@ fn metadata(
     json!({"file": {"tool": "gridfusion"}, "datasets": all})
 }
 
-/// Returns the range of the values of each chunk.
-fn zone_maps(datasets: &[NewDataset]) -> Value {
+/// Returns the range of the values of each chunk, as JSON that names the generation of a package and the hash of the payloads.
+pub(super) fn zone_maps(datasets: &[NewDataset], generation: u64, sha256: &str) -> Result<Vec<u8>> {
     let mut zones = vec![];
     for (id, dataset) in datasets.iter().enumerate() {
         for (number, chunk) in &dataset.chunks {
@@ -98,16 +92,18 @@ fn zone_maps(datasets: &[NewDataset]) -> Value {
                 (chunk.statistics.bounds, zone.as_object_mut())
             {
                 let size = dataset.element.size() as usize;
-                let hex = |bytes: &[u8]| {
-                    bytes[..size].iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-                };
-                zone.insert("min_le".to_owned(), json!(hex(&least)));
-                zone.insert("max_le".to_owned(), json!(hex(&greatest)));
+                zone.insert("min_le".to_owned(), json!(hex(&least[..size])));
+                zone.insert("max_le".to_owned(), json!(hex(&greatest[..size])));
             }
             zones.push(zone);
         }
     }
-    json!({"version": 1, "generation": 0, "packed_sha256": "0".repeat(64), "chunks": zones})
+    bytes_of(&json!({
+        "version": 1,
+        "generation": generation,
+        "packed_sha256": sha256,
+        "chunks": zones,
+    }))
 }
 
 fn bytes_of(document: &Value) -> Result<Vec<u8>> {

@@ -11,12 +11,17 @@
 //! | `dataset` | a variable or the labels of a dimension, as a dataset |
 //! | `layout` | the bytes before the payloads |
 //! | `footer` | zone maps, metadata and the tail |
+//! | `image` | the bytes of a finished file |
+//! | `package` | a file as a generation of a package |
 //!
 //! Facts: `FORMAT.md` of this crate, section by section.
 
 mod dataset;
 mod footer;
+mod image;
 mod layout;
+mod package;
 mod writer;
 
+pub use package::{TetPackageTarget, TetPackageWriter};
 pub use writer::{TetEncoding, TetWriter};

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use gridfusion_core::array::{Labels, failed_to};
-use gridfusion_core::format::{Content, Publish, Write, Writer};
+use gridfusion_core::format::{Publish, Write, Writer};
 use gridfusion_core::grid::ChunkGrid;
 use gridfusion_core::write::{
     ArrayWriter, NewArray, NewChunk, NewDimension, NewVariable, StoredType, in_threads,
@@ -15,7 +15,8 @@ use gridfusion_core::write::{
 use gridfusion_core::{Error, Result};
 
 use super::dataset::{EncodedChunk, NewDataset, check_text};
-use super::footer::footer;
+use super::footer::{footer, metadata, zone_maps};
+use super::image::{Image, NO_SHA256, sha256_of};
 use super::layout::head;
 
 /// The most labels of a chunk of labels.
@@ -194,6 +195,43 @@ impl TetWriter {
         Ok(())
     }
 
+    /// Completes the array, and returns the file. `generation` is its number in a package.
+    ///
+    /// # Errors
+    /// `Unsupported` for labels and metadata that the format does not have, `Usage` for chunks that are missing.
+    pub(super) fn image(&mut self, generation: Option<u64>) -> Result<Image> {
+        self.complete()?;
+        let (mut of_labels, mut datasets, mut dimensions) = (BTreeMap::new(), vec![], vec![]);
+        for dimension in self.array.dimensions() {
+            match self.labels(dimension)? {
+                Some(dataset) => {
+                    dimensions.push(vec![dataset.name.clone()]);
+                    datasets.push(dataset);
+                }
+                None => {
+                    let texts = texts(&dimension.name, &dimension.labels)?;
+                    of_labels.insert(dimension.name.clone(), texts);
+                }
+            }
+        }
+        let names: Vec<String> = self.array.dimensions().iter().map(|it| it.name.clone()).collect();
+        datasets.append(&mut self.variables);
+        dimensions.resize(datasets.len(), names);
+        let head = head(&datasets);
+        let payloads = datasets.iter().flat_map(|it| it.chunks.values().map(|it| &it.payload));
+        let payload_end = head.len() + payloads.clone().map(Vec::len).sum::<usize>();
+        let sha256 = match generation {
+            Some(_) => sha256_of(std::iter::once(&head).chain(payloads)),
+            None => NO_SHA256.to_owned(),
+        };
+        let zones = zone_maps(&datasets, generation.unwrap_or_default(), &sha256)?;
+        let metadata = metadata(&datasets, &dimensions, &of_labels);
+        let footer = footer(&zones, &metadata, payload_end as u64)?;
+        let payloads = datasets.into_iter().flat_map(|it| it.chunks.into_values());
+        let parts = std::iter::once(head).chain(payloads.map(|it| it.payload)).chain([footer]);
+        Ok(Image { parts: parts.collect(), zones, sha256 })
+    }
+
     /// Returns the labels of a dimension as a dataset; `None` if they are texts.
     fn labels(&self, dimension: &NewDimension) -> Result<Option<NewDataset>> {
         let NewDimension { name, labels, .. } = dimension;
@@ -288,34 +326,8 @@ impl Writer for TetWriter {
     }
 
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
-        self.complete()?;
-        let (mut of_labels, mut datasets, mut dimensions) = (BTreeMap::new(), vec![], vec![]);
-        for dimension in self.array.dimensions() {
-            match self.labels(dimension)? {
-                Some(dataset) => {
-                    dimensions.push(vec![dataset.name.clone()]);
-                    datasets.push(dataset);
-                }
-                None => {
-                    let texts = texts(&dimension.name, &dimension.labels)?;
-                    of_labels.insert(dimension.name.clone(), texts);
-                }
-            }
-        }
-        let names: Vec<String> = self.array.dimensions().iter().map(|it| it.name.clone()).collect();
-        datasets.append(&mut self.variables);
-        dimensions.resize(datasets.len(), names);
-        let head = head(&datasets);
-        let payloads: u64 = datasets
-            .iter()
-            .flat_map(|it| it.chunks.values())
-            .map(|it| it.payload.len() as u64)
-            .sum();
-        let footer = footer(&datasets, &dimensions, &of_labels, head.len() as u64 + payloads)?;
-        let payloads = datasets.into_iter().flat_map(|it| it.chunks.into_values());
-        let parts = std::iter::once(head).chain(payloads.map(|it| it.payload)).chain([footer]);
         let object = Arc::clone(&self.object);
-        let writes = parts.map(|part| Write::Append(Content::new(Arc::clone(&object), part)));
-        Ok((writes.collect(), Publish::Complete { object: Arc::clone(&object), replace: false }))
+        let writes = self.image(None)?.writes(&object);
+        Ok((writes, Publish::Complete { object, replace: false }))
     }
 }

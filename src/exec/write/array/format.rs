@@ -29,7 +29,7 @@ use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
 use super::replacement::explained;
 use super::sink::ArraySink;
-use super::targets::{TargetFormat, targets};
+use super::targets::{TargetFormat, target_at, targets};
 
 /// Makes a format that `COPY (…) TO 'x.zarr'` and `COPY (…) TO 'x' STORED AS ZARR` write, by one of its names.
 ///
@@ -220,6 +220,7 @@ impl FileFormat for WrittenFormat {
                 config.original_url
             );
         }
+        let target = target_at(self.target, &config.original_url)?;
         let dimensions = match self.options.mode {
             WriteMode::Append => self.dimensions_of_array(&config, session).await?,
             _ => dimension_columns(&input, self.options.dimensions.as_deref())?,
@@ -230,7 +231,7 @@ impl FileFormat for WrittenFormat {
             PhysicalSortRequirement::new(column, Some(dimension.order))
         });
         let order = LexRequirement::new(order);
-        let sink = ArraySink::try_new(config, dimensions, self.options.clone(), self.target)?;
+        let sink = ArraySink::try_new(config, dimensions, self.options.clone(), target)?;
         let sink = sink.with_work_after(self.after.clone());
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }

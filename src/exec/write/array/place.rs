@@ -168,7 +168,7 @@ impl TargetPlace {
     }
 
     /// Fails if something is there already.
-    pub(super) async fn check_empty(&self) -> Result<()> {
+    pub(super) async fn check_empty(&self, target: &dyn TargetFormat) -> Result<()> {
         let Self { name, object, .. } = self;
         if let Some(old) = self.local.as_deref().and_then(left_beside) {
             return exec_err!(
@@ -180,6 +180,9 @@ impl TargetPlace {
             None => Ok(()),
             Some(_) if !object.is_empty() => exec_err!(
                 "'{name}' is there already; delete it first, or replace it: OPTIONS (mode 'overwrite')"
+            ),
+            Some(found) if target.keeps_versions() => exec_err!(
+                "'{name}' has '{found}' already; delete it first, or add a version: OPTIONS (mode 'overwrite')"
             ),
             Some(found) => exec_err!(
                 "'{name}' has '{found}' already; delete it first, or choose a 'mode': 'overwrite' replaces an array, and 'append' makes it longer"

@@ -133,7 +133,7 @@ impl ArraySink {
                 .and_then(|label| label.to_array())
                 .unwrap_or_else(|_| new_empty_array(data_type))
         });
-        sink.writer(any.collect(), "")?;
+        sink.target.writer(sink.new_array(any.collect())?, "", &sink.options)?;
         Ok(sink)
     }
 
@@ -182,14 +182,13 @@ impl ArraySink {
         self.variables.iter().map(variable).collect()
     }
 
-    /// Returns the writer of the array with these labels.
-    fn writer(&self, labels: Vec<ArrayRef>, object: &str) -> Result<Box<dyn ArrayWriter>> {
+    /// Returns the array with these labels.
+    fn new_array(&self, labels: Vec<ArrayRef>) -> Result<NewArray> {
         let (dimensions, variables) = (self.new_dimensions(labels)?, self.new_variables()?);
         let shape: Vec<u64> = dimensions.iter().map(|it| it.labels.len() as u64).collect();
         let chunk_shape = self.chunk_shape(&shape);
-        let array = NewArray::try_new(dimensions, variables, &chunk_shape)?
-            .with_attributes(self.options.attributes.of_array.clone());
-        self.target.writer(array, object, &self.options)
+        Ok(NewArray::try_new(dimensions, variables, &chunk_shape)?
+            .with_attributes(self.options.attributes.of_array.clone()))
     }
 
     /// Returns the shape of chunks: the lengths of the options, and otherwise whole inner dimensions up to some megabytes.
@@ -284,7 +283,11 @@ impl ArraySink {
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
-        if replaces && !self.target.is_one_file() {
+        if replaces && self.target.keeps_versions() {
+            if place.found().await?.is_some() {
+                return self.add_version(data, &place, context).await;
+            }
+        } else if replaces && !self.target.is_one_file() {
             place.check_no_store_above(self.target.marks()).await?;
             let unlocks = self.options.unlocks;
             let replacement = Replacement::begin(&place, self.target, unlocks).await?;
@@ -292,17 +295,52 @@ impl ArraySink {
                 return self.replace(data, replacement, context).await;
             }
         } else if !replaces {
-            place.check_empty().await?;
+            place.check_empty(self.target).await?;
         }
         self.create(data, place.folder, &place.object, context).await
     }
 
-    /// Writes rows as a new array.
+    /// Writes rows as a new array in a folder that has none.
     async fn create(
         &self,
         data: SendableRecordBatchStream,
         folder: Arc<StoreFolder>,
         object: &str,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let mut session = WriteSession::new(folder);
+        let writer = |array| self.target.writer(array, object, &self.options);
+        let written = self.write_array(data, writer, &mut session, context).await;
+        ended(written, session).await
+    }
+
+    /// Writes rows as another version of the array that is there.
+    async fn add_version(
+        &self,
+        data: SendableRecordBatchStream,
+        place: &TargetPlace,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (folder, writable) = place.existing()?;
+        let mut session = WriteSession::new(writable);
+        let written = async {
+            lock(&mut session, self.options.unlocks).await?;
+            let objects = Objects::many_rewritten(folder);
+            let mut versions = self.target.open_versions(&objects, &self.options).await?;
+            session.write(versions.repair()).await?;
+            let writer = |array| Ok(versions.writer(array)?);
+            self.write_array(data, writer, &mut session, context).await
+        };
+        let written = written.await;
+        ended(written, session).await
+    }
+
+    /// Writes rows with a writer, and publishes them. The caller aborts the session if that fails.
+    async fn write_array(
+        &self,
+        data: SendableRecordBatchStream,
+        writer: impl FnOnce(NewArray) -> Result<Box<dyn ArrayWriter>>,
+        session: &mut WriteSession,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let RowsAndLabels { labels, places, cells, rows, _reservation } =
@@ -311,15 +349,14 @@ impl ArraySink {
         if rows == 0 && self.after.is_some() {
             return Ok(0);
         }
-        let writer = self.writer(labels, object)?;
+        let writer = writer(self.new_array(labels)?)?;
         self.check_cells(writer.array(), rows)?;
-        let mut session = WriteSession::new(folder);
         // A folder has no array by now, and two writers may be making one.
         let replaces = self.options.mode == WriteMode::Overwrite && self.target.is_one_file();
         let cells = cells.in_order(places, context)?;
         let store = NewStore::new(writer, replaces, &self.metrics, context);
-        let written = store.write(cells, &mut session, context).await;
-        ended(written.map(|()| rows), session).await
+        store.write(cells, session, context).await?;
+        Ok(rows)
     }
 
     /// Writes rows as a new array beside one that is there, and then puts it into the place of that one.

@@ -3,6 +3,7 @@
 #[cfg(feature = "hdf5")]
 mod netcdf;
 mod tet;
+mod tet_package;
 #[cfg(feature = "tiledb")]
 mod tiledb;
 #[cfg(feature = "zarr")]
@@ -12,10 +13,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::common::not_impl_err;
+use datafusion::common::{not_impl_err, plan_err};
 use datafusion::error::Result;
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
+use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray, VersionTarget};
 
 use super::options::{WriteMode, WriteOptions};
 
@@ -69,6 +70,24 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         let _ = (objects, columns);
         not_impl_err!("an append to {}", self.name())
     }
+
+    /// Whether an array that is there stays when it is overwritten, and the new one becomes the current version.
+    fn keeps_versions(&self) -> bool {
+        false
+    }
+
+    /// Opens an array that gets another version.
+    ///
+    /// # Errors
+    /// If there is no such array, or another program writes to it.
+    async fn open_versions(
+        &self,
+        objects: &Objects,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn VersionTarget>> {
+        let _ = (objects, options);
+        not_impl_err!("versions of {}", self.name())
+    }
 }
 
 /// Returns all formats.
@@ -79,7 +98,26 @@ pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {
         #[cfg(feature = "hdf5")]
         &netcdf::NetcdfTarget,
         &tet::TetTarget,
+        &tet_package::TetPackageTarget,
         #[cfg(feature = "tiledb")]
         &tiledb::TileDbTarget,
     ]
+}
+
+/// Returns the format of a place: a name may tell more than the format that a statement names.
+///
+/// # Errors
+/// If the name does not have the ending that the format needs.
+pub(super) fn target_at(
+    named: &'static dyn TargetFormat,
+    place: &str,
+) -> Result<&'static dyn TargetFormat> {
+    let is_package = place.trim_end_matches('/').to_ascii_lowercase().ends_with(".tet.d");
+    match (named.name(), is_package) {
+        (tet::NAME, true) => Ok(&tet_package::TetPackageTarget),
+        (tet_package::NAME, false) => {
+            plan_err!("'{place}' names no format; a package of Tetration files ends with .tet.d")
+        }
+        _ => Ok(named),
+    }
 }

@@ -9,6 +9,26 @@ use gridfusion_tet::{TetEncoding, TetWriter};
 use super::TargetFormat;
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
 
+pub(super) const NAME: &str = "tet";
+
+/// The codecs of chunks with their levels.
+pub(super) const CODECS: &[(&str, Option<i32>)] = &[("zstd", Some(3)), ("none", None)];
+
+/// Returns the encoding that options choose.
+///
+/// # Errors
+/// For attributes of the whole array.
+pub(super) fn encoding(options: &WriteOptions) -> Result<TetEncoding> {
+    if let Some(name) = options.attributes.of_array.keys().next() {
+        return plan_err!(
+            "the attribute '{name}' of the whole array: a .tet file has attributes of columns only, as in '{{\"t2m\": {{\"{name}\": …}}}}'"
+        );
+    }
+    let (_, zstd) = options.codec(CODECS)?;
+    let max_bytes = options.max_bytes.unwrap_or(TetEncoding::default().max_bytes);
+    Ok(TetEncoding { zstd, max_bytes })
+}
+
 /// One file, whose payloads are held in memory.
 #[derive(Debug)]
 pub(super) struct TetTarget;
@@ -16,7 +36,7 @@ pub(super) struct TetTarget;
 #[async_trait]
 impl TargetFormat for TetTarget {
     fn name(&self) -> &'static str {
-        "tet"
+        NAME
     }
 
     fn names(&self) -> &'static [&'static str] {
@@ -32,11 +52,11 @@ impl TargetFormat for TetTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["max_bytes"]
+        &["max_bytes", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
-        &[("zstd", Some(3)), ("none", None)]
+        CODECS
     }
 
     fn writer(
@@ -45,13 +65,9 @@ impl TargetFormat for TetTarget {
         object: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
-        if let Some(name) = array.attributes().keys().next() {
-            return plan_err!(
-                "the attribute '{name}' of the whole array: a .tet file has attributes of columns only, as in '{{\"t2m\": {{\"{name}\": …}}}}'"
-            );
+        if options.unlocks {
+            return plan_err!("'unlock' takes the lock of a package, and this is one file");
         }
-        let (_, zstd) = options.codec(self.codecs())?;
-        let max_bytes = options.max_bytes.unwrap_or(TetEncoding::default().max_bytes);
-        Ok(Box::new(TetWriter::try_new(array, object, TetEncoding { zstd, max_bytes })?))
+        Ok(Box::new(TetWriter::try_new(array, object, encoding(options)?)?))
     }
 }

@@ -1,0 +1,276 @@
+//! [`TetPackageWriter`]: a generation of a `.tet.d` package, the first one or another one.
+//!
+//! ```text
+//!   publishing/00000003 ── HEARTBEAT, GRIDFUSION                        no other program publishes this number
+//!   generations/00000003 ─ packed.tet, ZONE.json, MANIFEST.json         sealed: they never change
+//!   CURRENT  2 ──▶ 3                                                    readers find them; generation 2 stays
+//! ```
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use gridfusion_core::format::{ByteRange, Content, Location, Publish, Write, Writer};
+use gridfusion_core::tile::Objects;
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, VersionTarget};
+use gridfusion_core::{Error, Result};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::image::hex;
+use super::writer::{TetEncoding, TetWriter};
+use crate::bytes::open_package::{check_protocol, parse_current};
+use crate::bytes::package_names::{
+    CURRENT, GENERATIONS, MANIFEST_FILE, PACKED_FILE, PROTOCOL, PROTOCOL_VERSION, PUBLISHING,
+    STAGING, ZONE_FILE, folder_of,
+};
+
+/// The object that claims a generation for one program: the time in seconds.
+const HEARTBEAT: &str = "HEARTBEAT";
+/// Tells that the program is gridfusion, which locks the package, too.
+const MARK: &str = "GRIDFUSION";
+/// Keeps a folder that other programs expect, and has no bytes.
+const KEEP: &str = ".keep";
+
+/// A package that gets another generation.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, Float32Array, Int32Array};
+/// use arrow::datatypes::DataType;
+/// use futures::stream;
+/// use gridfusion_core::io::LocalFolder;
+/// use gridfusion_core::tile::{Objects, WriteSession, write_all};
+/// use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable, VersionTarget};
+/// use gridfusion_tet::{TetEncoding, TetPackageTarget, TetPackageWriter, open};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion_core::Result<()> {
+/// let array = || {
+///     let labels = Arc::new(Int32Array::from(vec![10, 20, 30]));
+///     let x = NewDimension { name: "x".into(), labels, attributes: Default::default() };
+///     let v = NewVariable {
+///         name: "v".into(),
+///         data_type: DataType::Float32,
+///         fill: None,
+///         attributes: Default::default(),
+///     };
+///     NewArray::try_new(vec![x], vec![v], &[3])
+/// };
+/// let chunk = |cells: [f32; 3]| NewChunk {
+///     variable: 0,
+///     coordinates: vec![0],
+///     cells: Arc::new(Float32Array::from(cells.to_vec())) as ArrayRef,
+///     given: None,
+/// };
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("x.tet.d");
+/// # std::fs::create_dir(&path).unwrap();
+/// let folder = Arc::new(LocalFolder::open(&path, false)?);
+/// let writer = TetPackageWriter::try_new(array()?, TetEncoding::default())?;
+/// write_all(writer, stream::iter([Ok(chunk([0.5, 1.0, 1.5]))]), folder.clone()).await?;
+///
+/// let objects = Objects::many_rewritten(folder.clone());
+/// let target = TetPackageTarget::open(&objects, TetEncoding::default(), false).await?;
+/// let mut writer = Box::new(target).writer(array()?)?;
+/// let mut session = WriteSession::new(folder);
+/// session.write(writer.write(chunk([2.0, 2.5, 3.0]))?).await?;
+/// let (rest, publish) = writer.finish()?;
+/// session.write(rest).await?;
+/// session.publish(publish).await?; // readers find generation 2
+/// session.write(writer.afterwards()).await?;
+///
+/// assert_eq!(std::fs::read_to_string(path.join("CURRENT")).unwrap(), "2\n");
+/// assert!(open(path.to_str().unwrap()).await.is_ok());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TetPackageTarget {
+    encoding: TetEncoding,
+    /// The number of the new generation.
+    number: u64,
+    /// The bytes of `CURRENT`, if a generation is current.
+    current: Option<Bytes>,
+    /// The objects of programs that were stopped.
+    left: Vec<Arc<str>>,
+}
+
+impl TetPackageTarget {
+    /// Opens a package. The caller holds its lock. `takes_over` tells that no other program publishes a generation, although its claim is
+    /// there.
+    ///
+    /// # Errors
+    /// `Usage` if there is no package, or another program publishes a generation. `Corrupt` or `Unsupported` if it has other rules.
+    pub async fn open(objects: &Objects, encoding: TetEncoding, takes_over: bool) -> Result<Self> {
+        let opened = Self::find(objects, encoding, takes_over).await;
+        opened.map_err(|error| objects.named(error))
+    }
+
+    async fn find(objects: &Objects, encoding: TetEncoding, takes_over: bool) -> Result<Self> {
+        let texts = [PROTOCOL, CURRENT].map(|name| Location::new(name, ByteRange::Whole));
+        let mut texts = objects.read_if_present(&texts).await?.into_iter();
+        let (protocol, current) = (texts.next().flatten(), texts.next().flatten());
+        let Some(protocol) = protocol else {
+            return Err(Error::usage(format!("this is no .tet.d package: it has no {PROTOCOL}")));
+        };
+        check_protocol(&protocol).map_err(|error| error.in_file(PROTOCOL))?;
+        let number = current.as_deref().map(parse_current).transpose();
+        let number = number.map_err(|error| error.in_file(CURRENT))?;
+        let claimed = numbers_in(objects, PUBLISHING).await?;
+        let mut generations = numbers_in(objects, GENERATIONS).await?;
+        let (mut left, mut others) = (vec![], vec![]);
+        for claim in claimed {
+            let folder = claim_of(claim);
+            let own = objects_in(objects, &folder).await?;
+            if !takes_over && !own.iter().any(|it| it.ends_with(MARK)) {
+                others.push(claim);
+                continue;
+            }
+            left.extend(own);
+            // A generation that is claimed and not current was not published.
+            if Some(claim) != number {
+                left.extend(objects_in(objects, &folder_of(claim)).await?);
+                generations.retain(|it| *it != claim);
+            }
+        }
+        let last = generations.into_iter().chain(number).max().unwrap_or(0);
+        let next = last.checked_add(1).filter(|next| !others.contains(next));
+        let Some(number) = next else {
+            return Err(Error::usage(format!(
+                "another program publishes generation {}, or was stopped while it did; if none does, the option 'unlock' takes its place",
+                last.saturating_add(1)
+            ))
+            .in_file(&claim_of(last.saturating_add(1))));
+        };
+        Ok(Self { encoding, number, current, left })
+    }
+}
+
+impl VersionTarget for TetPackageTarget {
+    fn repair(&mut self) -> Vec<Write> {
+        match std::mem::take(&mut self.left) {
+            left if left.is_empty() => vec![],
+            left => vec![Write::Delete(left)],
+        }
+    }
+
+    fn writer(self: Box<Self>, array: NewArray) -> Result<Box<dyn ArrayWriter>> {
+        let Self { encoding, number, current, .. } = *self;
+        let file = TetWriter::try_new(array, PACKED_FILE, encoding)?;
+        Ok(Box::new(TetPackageWriter { file, number, current, is_new: false }))
+    }
+}
+
+/// Writes an array as the first generation of a package, or as another one of a [`TetPackageTarget`].
+#[derive(Debug)]
+pub struct TetPackageWriter {
+    file: TetWriter,
+    number: u64,
+    /// The bytes of `CURRENT`, if a generation is current.
+    current: Option<Bytes>,
+    /// Whether the package is not there yet.
+    is_new: bool,
+}
+
+impl TetPackageWriter {
+    /// Makes a writer of a new package.
+    ///
+    /// # Errors
+    /// As [`TetWriter::try_new`].
+    pub fn try_new(array: NewArray, encoding: TetEncoding) -> Result<Self> {
+        let file = TetWriter::try_new(array, PACKED_FILE, encoding)?;
+        Ok(Self { file, number: 1, current: None, is_new: true })
+    }
+
+    /// Returns the objects by which a program claims the generation.
+    fn claim(&self) -> [Arc<str>; 2] {
+        [HEARTBEAT, MARK].map(|name| format!("{}/{name}", claim_of(self.number)).into())
+    }
+}
+
+impl Writer for TetPackageWriter {
+    type Chunk = NewChunk;
+
+    fn write(&mut self, chunk: NewChunk) -> Result<Vec<Write>> {
+        self.file.write(chunk)
+    }
+
+    fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
+        let image = self.file.image(Some(self.number))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let folder = folder_of(self.number);
+        let zones = Bytes::from(image.zones.clone());
+        let manifest = json!({
+            "generation": self.number,
+            "protocol_version": PROTOCOL_VERSION,
+            "part_ids": [],
+            "packed_byte_len": image.len(),
+            "packed_sha256": image.sha256,
+            "zone_maps": "required",
+            "zone_maps_sha256": hex(&Sha256::digest(&zones)),
+            "secondary_indexes": "omitted",
+        });
+        let mut first = vec![];
+        if self.is_new {
+            let protocol = json!({"protocol_version": PROTOCOL_VERSION, "created_unix": now});
+            first.push(Content::new(PROTOCOL, format!("{protocol:#}\n")));
+            let folders = [PUBLISHING, STAGING];
+            first.extend(folders.map(|it| Content::new(format!("{it}/{KEEP}"), Bytes::new())));
+        }
+        let claim = self.claim().map(|it| Content::new(it, format!("{now}\n")));
+        let packed: Arc<str> = format!("{folder}/{PACKED_FILE}").into();
+        let mut writes = vec![Write::Put(first), Write::Put(claim.to_vec())];
+        writes.extend(image.writes(&packed));
+        writes.push(Write::Complete(packed));
+        writes.push(Write::Put(vec![
+            Content::new(format!("{folder}/{ZONE_FILE}"), zones),
+            Content::new(format!("{folder}/{MANIFEST_FILE}"), format!("{manifest:#}\n")),
+        ]));
+        let content = Content::new(CURRENT, format!("{}\n", self.number));
+        let publish = match self.current.clone() {
+            Some(old) => Publish::Update { content, old },
+            None => Publish::Create(content),
+        };
+        Ok((writes, publish))
+    }
+}
+
+impl ArrayWriter for TetPackageWriter {
+    fn array(&self) -> &NewArray {
+        self.file.array()
+    }
+
+    fn memory(&self) -> u64 {
+        self.file.memory()
+    }
+
+    fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
+        self.file.write_many(chunks, threads)
+    }
+
+    /// Gives up the claim.
+    fn afterwards(&mut self) -> Vec<Write> {
+        vec![Write::Delete(self.claim().to_vec())]
+    }
+}
+
+/// Returns the folder of the claim of a generation.
+fn claim_of(generation: u64) -> String {
+    format!("{PUBLISHING}/{generation:08}")
+}
+
+/// Returns the numbers of generations that name the folders in a folder.
+async fn numbers_in(objects: &Objects, folder: &str) -> Result<Vec<u64>> {
+    let listed = objects.list(vec![folder.to_owned()]).await?;
+    let folders = listed.into_iter().flatten().filter(|it| it.size.is_none());
+    Ok(folders.filter_map(|it| it.name.parse().ok()).collect())
+}
+
+/// Returns the objects in a folder.
+async fn objects_in(objects: &Objects, folder: &str) -> Result<Vec<Arc<str>>> {
+    let listed = objects.list(vec![folder.to_owned()]).await?;
+    let files = listed.into_iter().flatten().filter(|it| it.size.is_some());
+    Ok(files.map(|it| format!("{folder}/{}", it.name).into()).collect())
+}
