@@ -61,12 +61,20 @@ def dataset(number):
                           {"station": names, "lat": lat})
     if number == 4:
         return stations[["v"]], {"v": {"chunks": (6, 4)}}, "station"
+    if number == 6:
+        # Bounds of times, and coordinates with a part of the dimensions.
+        bounds = np.stack([time, time + np.timedelta64(6, "h")], axis=1)
+        area = rng.random((9, 7))
+        beside = {"month": ("time", time.month.to_numpy()), "area": (("lat", "lon"), area), "height": 2.0}
+        data = xr.Dataset({"t": t, "time_bnds": (("time", "bnds"), bounds)}, coordinates | beside)
+        data.time.attrs["bounds"] = "time_bnds"
+        return data, {"t": of_chunks, "time_bnds": {"chunks": (4, 1)}}, "time"
     # Along the second dimension.
     moved = xr.Dataset({"t": t}, coordinates).transpose("lat", "time", "lon")
     return moved, {"t": {"chunks": (4, 6, 7)}, "time": HOURS}, "time"
 
 
-CASES, BOUNDS = 6, [0, 11, 17, 18, 41]
+CASES, BOUNDS = 7, [0, 11, 17, 18, 41]
 
 
 def part(number, at):
@@ -86,8 +94,17 @@ def make(folder):
         write(whole, at / "whole.zarr", encoding)
         for of_part, name in [(0, "x"), (1, "1"), (3, "3")]:
             write(part(number, of_part)[0], at / f"{name}.zarr", encoding)
-        columns = [*whole.sizes, *whole.data_vars]
-        (at / "case.json").write_text(json.dumps({"columns": columns, "dimension": dimension}))
+        query = f"SELECT {', '.join([*whole.sizes, *whole.data_vars])} FROM read_array('PART')"
+        (at / "case.json").write_text(json.dumps({"query": WITH_BOUNDS if number == 6 else query}))
+
+
+WITH_BOUNDS = """
+    WITH bounds AS (
+        SELECT time, array_agg(time_bnds ORDER BY bnds) AS time_bnds FROM read_array('PART', dataset => 'time_bnds') GROUP BY time
+    )
+    SELECT a.time, lat, lon, t, month, area, height, time_bnds
+    FROM read_array('PART', dataset => 't') a JOIN bounds ON a.time = bounds.time
+"""
 
 
 def append(folder):

@@ -182,18 +182,47 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     );
     query(&case.ctx, "MERGE INTO t USING (VALUES (2)) s(day) ON t.day = s.day WHEN MATCHED THEN UPDATE SET t = 0").await.unwrap();
     assert_eq!(rows_from(&case.ctx, "SELECT sum(t) FROM t").await, [["15.0"]]);
+    // Values that are there may come along, and others do not.
+    query(&case.ctx, "INSERT INTO t SELECT * REPLACE (day + 1 AS day) FROM t WHERE day = 2")
+        .await
+        .unwrap();
     let before = files(&at);
-    let insert = "INSERT INTO t (day, site, t, height) VALUES (3, 's1', 7, 2)";
-    let error = query(&case.ctx, insert).await.unwrap_err().to_string();
-    assert!(error.contains("a value of \"height\", which has fewer dimensions"), "{error}");
-    assert!(files(&at) == before);
-    add_coordinate(&case, "week", &[3], &["day"], &[1.0, 1.0, 1.0]);
-    let before = files(&at);
+    for (insert, message) in [
+        (
+            "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 3)",
+            "the value of all rows of \"height\" is 2.0 in the array, and 3.0 in the rows",
+        ),
+        (
+            "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 2), (4, 's2', 7, 3)",
+            "rows of all rows have 2 and 3 for \"height\"",
+        ),
+        (
+            "INSERT INTO t (day, site, t, lon) VALUES (4, 's1', 7, 12)",
+            "the value of site=s1 of \"lon\" is 11.0 in the array, and 12.0 in the rows",
+        ),
+    ] {
+        let error = query(&case.ctx, insert).await.unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        assert!(files(&at) == before);
+    }
+    // A coordinate of days gets a value for each new one.
+    add_coordinate(&case, "week", &[4], &["day"], &[1.0, 1.0, 1.0, 1.0]);
     query(&case.ctx, &create.replace("TABLE t", "TABLE u")).await.unwrap();
-    let insert = "INSERT INTO u (day, site, t) VALUES (3, 's1', 7)";
+    let insert = "INSERT INTO u (day, site, t, week) VALUES (4, 's1', 7, 2), (4, 's2', 7, 2), (5, 's1', 7, 3)";
+    query(&case.ctx, insert).await.unwrap();
+    query(&case.ctx, "INSERT INTO u (day, site, t) VALUES (6, 's1', 7)").await.unwrap();
+    let before = files(&at);
+    let insert = "INSERT INTO u (day, site, t, week) VALUES (7, 's1', 7, 4), (7, 's2', 7, 5)";
     let error = query(&case.ctx, insert).await.unwrap_err().to_string();
-    assert!(error.contains("because \"week\" has this dimension"), "{error}");
+    assert!(error.contains("rows of day=7 have 4 and 5 for \"week\""), "{error}");
     assert!(files(&at) == before);
+    let weeks = "SELECT day, min(week), count(*) FROM u GROUP BY day ORDER BY day";
+    let weeks: Vec<String> =
+        rows_from(&case.ctx, weeks).await.into_iter().map(|row| row.join(" ")).collect();
+    assert_eq!(
+        weeks,
+        ["0 1.0 3", "1 1.0 3", "2 1.0 3", "3 1.0 3", "4 2.0 3", "5 3.0 3", "6 NULL 3"]
+    );
 }
 
 const GRID: &str = "SELECT x, y, CAST(x * y AS REAL) AS v FROM unnest(range(0, 30)) AS a(x), unnest(range(0, 20)) AS b(y)";

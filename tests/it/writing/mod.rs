@@ -12,6 +12,7 @@ mod merges;
 mod netcdf;
 mod overwrite;
 mod rows_in_order;
+mod sides;
 mod tet;
 mod tet_packages;
 #[cfg(feature = "tiledb")]

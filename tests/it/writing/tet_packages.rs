@@ -171,9 +171,7 @@ async fn each_call_may_fail() {
             let objects: Vec<_> = store.list(None).try_collect().await.unwrap();
             let objects: Vec<String> =
                 objects.into_iter().map(|it| it.location.to_string()).collect();
-            let leftovers = |it: &&String| {
-                it.contains("HEARTBEAT") || it.contains("GRIDFUSION") || it.contains("-lock")
-            };
+            let leftovers = |it: &&String| it.contains("HEARTBEAT") || it.contains(".gridfusion");
             assert_eq!(objects.iter().filter(leftovers).count(), 0, "{fails}: {objects:?}");
             let sealed = objects.iter().filter(|it| it.ends_with("packed.tet")).count();
             let manifests = objects.iter().filter(|it| it.ends_with("MANIFEST.json")).count();
@@ -195,11 +193,12 @@ async fn a_killed_program_leaves_what_the_next_one_removes() {
         fs::write(path, bytes).unwrap();
     };
     // It was killed before generation 2 was current, and another one after it was.
-    for name in ["publishing/00000002/GRIDFUSION", "publishing/00000002/HEARTBEAT"] {
-        put(name, "1700000000\n");
+    for name in [".gridfusion-1", ".gridfusion-2", "00000002/HEARTBEAT"] {
+        put(&format!("publishing/{name}"), "1700000000\n");
     }
     put("generations/00000002/packed.tet", "half");
-    put("publishing/00000001/GRIDFUSION", "1700000000\n");
+    // A call without an answer had an effect.
+    put("generations/00000003/MANIFEST.json", "{}");
     assert_eq!(sum(&case, &place, "").await, [["4", "9.0"]]);
     query(&case.ctx, &copy(2, 3, &place, OVERWRITE)).await.unwrap();
     assert_eq!(sum(&case, &place, "").await, [["3", "7.5"]]);

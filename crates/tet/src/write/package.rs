@@ -1,7 +1,8 @@
 //! [`TetPackageWriter`]: a generation of a `.tet.d` package, the first one or another one.
 //!
 //! ```text
-//!   publishing/00000003 ── HEARTBEAT, GRIDFUSION                        no other program publishes this number
+//!   publishing/.gridfusion-3                                            what a killed program leaves is found by it
+//!   publishing/00000003 ── HEARTBEAT                                    no other program publishes this number
 //!   generations/00000003 ─ packed.tet, ZONE.json, MANIFEST.json         sealed: they never change
 //!   CURRENT  2 ──▶ 3                                                    readers find them; generation 2 stays
 //! ```
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gridfusion_core::format::{ByteRange, Content, Location, Publish, Write, Writer};
+use gridfusion_core::format::{ByteRange, Content, Entry, Location, Publish, Write, Writer};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, VersionTarget};
 use gridfusion_core::{Error, Result};
@@ -27,8 +28,9 @@ use crate::bytes::package_names::{
 
 /// The object that claims a generation for one program: the time in seconds.
 const HEARTBEAT: &str = "HEARTBEAT";
-/// Tells that the program is gridfusion, which locks the package, too.
-const MARK: &str = "GRIDFUSION";
+/// The object in the folder of claims, with the number of a generation behind, that tells of a claim by gridfusion. It locks the package,
+/// too, so whoever has the lock knows that the program was stopped.
+const MARK: &str = ".gridfusion-";
 /// Keeps a folder that other programs expect, and has no bytes.
 const KEEP: &str = ".keep";
 
@@ -118,22 +120,31 @@ impl TetPackageTarget {
         check_protocol(&protocol).map_err(|error| error.in_file(PROTOCOL))?;
         let number = current.as_deref().map(parse_current).transpose();
         let number = number.map_err(|error| error.in_file(CURRENT))?;
-        let claimed = numbers_in(objects, PUBLISHING).await?;
-        let mut generations = numbers_in(objects, GENERATIONS).await?;
-        let (mut left, mut others) = (vec![], vec![]);
-        for claim in claimed {
-            let folder = claim_of(claim);
-            let own = objects_in(objects, &folder).await?;
-            if !takes_over && !own.iter().any(|it| it.ends_with(MARK)) {
+        let claims = entries_in(objects, PUBLISHING).await?;
+        let marks = claims.iter().filter_map(|it| it.name.strip_prefix(MARK)?.parse::<u64>().ok());
+        let marks: Vec<u64> = marks.collect();
+        let mut left: Vec<Arc<str>> = marks.iter().map(|it| mark_of(*it)).collect();
+        let (mut stopped, mut others) = (marks, vec![]);
+        for claim in numbers_of(&claims) {
+            if takes_over || stopped.contains(&claim) {
+                left.extend(objects_in(objects, &claim_of(claim)).await?);
+                stopped.push(claim);
+            } else {
                 others.push(claim);
-                continue;
             }
-            left.extend(own);
-            // A generation that is claimed and not current was not published.
-            if Some(claim) != number {
-                left.extend(objects_in(objects, &folder_of(claim)).await?);
-                generations.retain(|it| *it != claim);
+        }
+        let mut generations = vec![];
+        for generation in numbers_of(&entries_in(objects, GENERATIONS).await?) {
+            // A generation behind the current one may be complete: a program may have gone back to an older one.
+            if Some(generation) > number && !others.contains(&generation) {
+                let own = objects_in(objects, &folder_of(generation)).await?;
+                let is_complete = own.iter().any(|it| it.ends_with(PACKED_FILE));
+                if stopped.contains(&generation) || !is_complete {
+                    left.extend(own);
+                    continue;
+                }
             }
+            generations.push(generation);
         }
         let last = generations.into_iter().chain(number).max().unwrap_or(0);
         let next = last.checked_add(1).filter(|next| !others.contains(next));
@@ -184,9 +195,11 @@ impl TetPackageWriter {
         Ok(Self { file, number: 1, current: None, is_new: true })
     }
 
-    /// Returns the objects by which a program claims the generation.
-    fn claim(&self) -> [Arc<str>; 2] {
-        [HEARTBEAT, MARK].map(|name| format!("{}/{name}", claim_of(self.number)).into())
+    /// Returns the objects by which a program claims the generation. No other program knows a package that is new.
+    fn claim(&self) -> Vec<Arc<str>> {
+        let heartbeat = format!("{}/{HEARTBEAT}", claim_of(self.number)).into();
+        let heartbeat = (!self.is_new).then_some(heartbeat);
+        std::iter::once(mark_of(self.number)).chain(heartbeat).collect()
     }
 }
 
@@ -219,9 +232,9 @@ impl Writer for TetPackageWriter {
             let folders = [PUBLISHING, STAGING];
             first.extend(folders.map(|it| Content::new(format!("{it}/{KEEP}"), Bytes::new())));
         }
-        let claim = self.claim().map(|it| Content::new(it, format!("{now}\n")));
+        let claim = self.claim().into_iter().map(|it| Content::new(it, format!("{now}\n")));
         let packed: Arc<str> = format!("{folder}/{PACKED_FILE}").into();
-        let mut writes = vec![Write::Put(first), Write::Put(claim.to_vec())];
+        let mut writes = vec![Write::Put(first), Write::Put(claim.collect())];
         writes.extend(image.writes(&packed));
         writes.push(Write::Complete(packed));
         writes.push(Write::Put(vec![
@@ -252,7 +265,7 @@ impl ArrayWriter for TetPackageWriter {
 
     /// Gives up the claim.
     fn afterwards(&mut self) -> Vec<Write> {
-        vec![Write::Delete(self.claim().to_vec())]
+        vec![Write::Delete(self.claim())]
     }
 }
 
@@ -261,16 +274,22 @@ fn claim_of(generation: u64) -> String {
     format!("{PUBLISHING}/{generation:08}")
 }
 
-/// Returns the numbers of generations that name the folders in a folder.
-async fn numbers_in(objects: &Objects, folder: &str) -> Result<Vec<u64>> {
-    let listed = objects.list(vec![folder.to_owned()]).await?;
-    let folders = listed.into_iter().flatten().filter(|it| it.size.is_none());
-    Ok(folders.filter_map(|it| it.name.parse().ok()).collect())
+/// Returns the object that tells of a claim by gridfusion.
+fn mark_of(generation: u64) -> Arc<str> {
+    format!("{PUBLISHING}/{MARK}{generation}").into()
+}
+
+async fn entries_in(objects: &Objects, folder: &str) -> Result<Vec<Entry>> {
+    Ok(objects.list(vec![folder.to_owned()]).await?.into_iter().flatten().collect())
+}
+
+/// Returns the numbers of generations that name folders.
+fn numbers_of(entries: &[Entry]) -> impl Iterator<Item = u64> {
+    entries.iter().filter(|it| it.size.is_none()).filter_map(|it| it.name.parse().ok())
 }
 
 /// Returns the objects in a folder.
 async fn objects_in(objects: &Objects, folder: &str) -> Result<Vec<Arc<str>>> {
-    let listed = objects.list(vec![folder.to_owned()]).await?;
-    let files = listed.into_iter().flatten().filter(|it| it.size.is_some());
+    let files = entries_in(objects, folder).await?.into_iter().filter(|it| it.size.is_some());
     Ok(files.map(|it| format!("{folder}/{}", it.name).into()).collect())
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, UInt64Array, new_null_array};
@@ -16,9 +15,11 @@ use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewChunk, in_
 use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
+use super::change::{Change, Object, OldCells};
 use super::metadata::axis_of;
-use super::object_cells::{NewCells, Sources, for_each_row, lens};
+use super::object_cells::{NewCells, for_each_row};
 use super::shape_in_document::with_length;
+use super::sides::SideCells;
 use super::staged::StagedObjects;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
@@ -35,6 +36,8 @@ pub(super) struct ZarrAppender {
     existing: ExistingCells,
     /// Per dimension, which indices the rows have.
     named: Vec<BooleanBuffer>,
+    /// The values of each of the target's side arrays.
+    sides: Vec<SideCells>,
     /// The variables and coordinates of the chunks that were written.
     written: BTreeSet<(usize, Vec<u64>)>,
     /// Tells the staged objects from those of other writers.
@@ -52,29 +55,14 @@ fn new_id() -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// An object of a variable: its name, and its bytes if it is stored.
-struct Object {
-    name: Arc<str>,
-    bytes: Option<Vec<u8>>,
-    cells: OldCells,
-}
-
-/// The cells of an object that readers see already.
-#[derive(Clone, Copy)]
-enum OldCells {
-    None,
-    Kept,
-    Changed,
-}
-
 impl ZarrAppender {
-    pub(super) fn new(
+    pub(super) fn try_new(
         target: ZarrTarget,
         array: NewArray,
         longer: Option<(usize, Range<u64>)>,
         existing: ExistingCells,
         places: &[Vec<u64>],
-    ) -> Self {
+    ) -> Result<Self> {
         let named = |(places, len): (&Vec<u64>, &u64)| {
             let mut named = BooleanBufferBuilder::new(*len as usize);
             named.append_n(*len as usize, false);
@@ -85,25 +73,15 @@ impl ZarrAppender {
         let id = new_id();
         let staged = StagedObjects::new(id.clone());
         let written = BTreeSet::new();
-        Self { target, array, longer, existing, named, written, id, staged, has_begun: false }
+        let sides = target.sides.iter().map(|side| side.cells(&array)).collect::<Result<_>>()?;
+        let has_begun = false;
+        Ok(Self { target, array, longer, existing, named, sides, written, id, staged, has_begun })
     }
 
-    /// Whether a variable has a part of the dimensions only.
-    fn is_lesser(&self, variable: usize) -> bool {
-        self.target.lesser.contains(&self.array.variables()[variable].name)
-    }
-
-    /// Fails if rows have a value for an array that has fewer dimensions. `INSERT` makes NULL of columns that it leaves out.
-    fn check_left_out(&self, chunk: &NewChunk, ranges: &[Range<u64>]) -> Result<()> {
-        let name = &self.array.variables()[chunk.variable].name;
-        let cells = &chunk.cells;
-        match (0..cells.len()).find(|at| cells.is_valid(*at)) {
-            None => Ok(()),
-            Some(at) => Err(Error::usage(format!(
-                "the cell {} has a value of \"{name}\", which has fewer dimensions in the array, and stays as it is; leave the column out",
-                self.array.labels_of(ranges, at)
-            ))),
-        }
+    /// Returns the number of the side array that a variable is; `None` for other variables.
+    fn side(&self, variable: usize) -> Option<usize> {
+        let name = &self.array.variables()[variable].name;
+        self.target.sides.iter().position(|side| side.name() == name)
     }
 
     fn variable(&self, number: usize) -> Result<&TargetVariable> {
@@ -129,7 +107,8 @@ impl ZarrAppender {
         let of_axis = |(longer, _): &(usize, Range<u64>)| {
             let dimension = &self.target.dimensions[*longer].name;
             let labels = &self.target.labels[*longer];
-            let mut all: Vec<&TargetVariable> = self.target.variables.iter().collect();
+            let sides = self.target.sides.iter().map(|side| &side.variable);
+            let mut all: Vec<&TargetVariable> = self.target.variables.iter().chain(sides).collect();
             all.sort_by(|a, b| a.name().cmp(b.name()));
             all.push(labels);
             let axis = |variable: &TargetVariable| {
@@ -173,8 +152,8 @@ impl ZarrAppender {
     /// Returns the objects of a chunk.
     fn objects(&self, chunk: &NewChunk, runtime: &Handle) -> Result<Vec<Object>> {
         let ranges = self.array.ranges_of(chunk)?;
-        if self.is_lesser(chunk.variable) {
-            return self.check_left_out(chunk, &ranges).map(|()| vec![]);
+        if self.side(chunk.variable).is_some() {
+            return Ok(vec![]);
         }
         let variable = self.variable(chunk.variable)?;
         let numbers = self.numbers(&ranges, chunk.given.as_ref());
@@ -187,103 +166,33 @@ impl ZarrAppender {
             }
         };
         let number = |at: usize| numbers.as_ref().map_or(at, |numbers| numbers[at] as usize);
-        let cell = |at| format!("the cell {}", self.array.labels_of(&ranges, number(at)));
-        let stored = variable.stored(&cells, cell)?;
-        let new = NewCells::new(ranges, stored, numbers);
-        self.cut(variable, &new, self.array.grid().shape(), runtime)
+        let name =
+            |number: u64| format!("the cell {}", self.array.labels_of(&ranges, number as usize));
+        let stored = variable.stored(&cells, |at| name(number(at) as u64))?;
+        let cells = NewCells::new(ranges.clone(), stored, numbers);
+        let shape = self.array.grid().shape().to_vec();
+        let existing = self.existing;
+        Change { variable, cells, shape, existing, name: &name }.objects(runtime)
     }
 
-    /// Cuts new cells into the objects of a variable, whose shape is to be `shape`.
-    fn cut(
-        &self,
-        variable: &TargetVariable,
-        new: &NewCells,
-        shape: &[u64],
-        runtime: &Handle,
-    ) -> Result<Vec<Object>> {
-        let edges = variable.object_shape();
-        let numbers = new
-            .ranges()
-            .iter()
-            .zip(edges)
-            .map(|(range, edge)| range.start / edge..range.end.div_ceil(*edge));
-        let numbers: Vec<Range<u64>> = numbers.collect();
-        let counts = lens(&numbers);
+    /// Returns the objects of side arrays.
+    fn side_objects(&self, runtime: &Handle) -> Result<Vec<Object>> {
+        let existing = match self.existing {
+            ExistingCells::Refuse | ExistingCells::Same => ExistingCells::Same,
+            _ => ExistingCells::Overwrite,
+        };
         let mut objects = vec![];
-        for number in 0..counts.iter().product() {
-            let at = unravel(number, &counts);
-            let at: Vec<u64> =
-                at.iter().zip(&numbers).map(|(at, range)| at + range.start).collect();
-            objects.extend(self.object(variable, new, shape, &at, runtime)?);
+        for (side, told) in self.target.sides.iter().zip(&self.sides) {
+            let cells = side.new_cells(told, &self.array, self.longer.as_ref())?;
+            let Some(cells) = cells else { continue };
+            let ranges = cells.ranges().to_vec();
+            let name =
+                |number| format!("the value of {}", side.labels_of(&self.array, &ranges, number));
+            let (variable, shape) = (&side.variable, side.shape(&self.array));
+            let change = Change { variable, cells, shape, existing, name: &name };
+            objects.extend(change.objects(runtime)?);
         }
         Ok(objects)
-    }
-
-    /// Returns an object with new cells; `None` if it stays as it is.
-    fn object(
-        &self,
-        variable: &TargetVariable,
-        new: &NewCells,
-        shape: &[u64],
-        at: &[u64],
-        runtime: &Handle,
-    ) -> Result<Option<Object>> {
-        let range =
-            |((at, edge), len): ((&u64, &u64), &u64)| at * edge..((at + 1) * edge).min(*len);
-        let ranges: Vec<Range<u64>> =
-            at.iter().zip(variable.object_shape()).zip(shape).map(range).collect();
-        let old = ranges.iter().zip(variable.shape());
-        let old: Vec<u64> =
-            old.map(|(range, len)| len.min(range.end).saturating_sub(range.start)).collect();
-        let has_old = !old.contains(&0);
-        let is_compared = has_old && self.existing == ExistingCells::Same;
-        let object = |cells: &ArrayRef, of_old| {
-            let bytes = variable.object_bytes(cells, &lens(&ranges))?;
-            Ok(Some(Object { name: variable.object(at), bytes, cells: of_old }))
-        };
-        if !is_compared && new.has_all_of(&ranges) {
-            let of_old = if has_old { OldCells::Changed } else { OldCells::None };
-            return object(&new.cells_of(&ranges)?, of_old);
-        }
-        let sources = new.sources(&ranges, &old);
-        let of_old = match (has_old, is_compared || sources.both.is_empty()) {
-            (false, _) => OldCells::None,
-            (true, true) => OldCells::Kept,
-            (true, false) => OldCells::Changed,
-        };
-        if sources.both.is_empty() && sources.added == 0 {
-            return Ok(None);
-        }
-        let is_read = has_old && (is_compared || sources.keep_old());
-        let there = match is_read {
-            true => Some(runtime.block_on(variable.old_cells(at))?.0),
-            false => None,
-        };
-        if let Some(there) = there.as_ref().filter(|_| is_compared) {
-            self.check_same(variable, new, there, &sources)?;
-            if sources.added == 0 {
-                return Ok(None);
-            }
-        }
-        object(&sources.cells(there.as_ref(), new)?, of_old)
-    }
-
-    /// Fails for cells of rows that differ from those that are there.
-    fn check_same(
-        &self,
-        variable: &TargetVariable,
-        new: &NewCells,
-        there: &ArrayRef,
-        sources: &Sources,
-    ) -> Result<()> {
-        let failed = failed_to("compare cells");
-        let (of_old, of_new): (Vec<u64>, Vec<u64>) = sources.both.iter().copied().unzip();
-        let old = take(there, &UInt64Array::from(of_old), None).map_err(&failed)?;
-        let same = take(new.stored(), &UInt64Array::from(of_new.clone()), None).map_err(failed)?;
-        variable.check_same(&old, &same, |at| {
-            let number = new.number(of_new[at]);
-            format!("the cell {}", self.array.labels_of(new.ranges(), number as usize))
-        })
     }
 
     /// Returns the objects with the new labels.
@@ -293,21 +202,21 @@ impl ZarrAppender {
         let dimension = &self.array.dimensions()[*axis];
         let Range { start, end } = *added;
         let new = dimension.labels.slice(start as usize, (end - start) as usize);
-        let name = &dimension.name;
+        let name = |at: u64| format!("the label {}", start + at);
         let stored = variable
-            .stored(&new, |at| format!("the label {}", start + at as u64))
-            .map_err(|error| error.about(&format!("the labels of {name}")))?;
-        let new = NewCells::new(std::iter::once(start..end).collect(), stored, None);
-        self.cut(variable, &new, &[end], runtime)
+            .stored(&new, |at| name(at as u64))
+            .map_err(|error| error.about(&format!("the labels of {}", dimension.name)))?;
+        let cells = NewCells::new(std::iter::once(start..end).collect(), stored, None);
+        let existing = self.existing;
+        Change { variable, cells, shape: vec![end], existing, name: &name }.objects(runtime)
     }
-
     /// Returns the variables and coordinates of the chunks of the region that no row was in. A program that was stopped may have left cells
     /// there.
     fn left_out(&self) -> Vec<(usize, Vec<u64>)> {
         let numbers = self.array.chunks_of_region();
         let lens: Vec<u64> = numbers.iter().map(|range| range.end - range.start).collect();
         let all = (0..self.array.variables().len())
-            .filter(|variable| !self.is_lesser(*variable))
+            .filter(|variable| self.side(*variable).is_none())
             .flat_map(|variable| (0..lens.iter().product()).map(move |number| (variable, number)));
         let chunk = |(variable, number)| {
             let at = unravel(number, &lens).into_iter().zip(&numbers);
@@ -389,8 +298,12 @@ impl Writer for ZarrAppender {
         for (variable, coordinates) in self.left_out() {
             writes.extend(self.write(self.nulls(variable, coordinates))?);
         }
-        let labels = in_threads(&[Handle::current()], 1, |runtime| self.labels(runtime))?;
-        writes.extend(self.writes(labels.into_iter().flatten().collect())?);
+        let beside = in_threads(&[Handle::current()], 1, |runtime| {
+            let mut objects = self.side_objects(runtime)?;
+            objects.extend(self.labels(runtime)?);
+            Ok(objects)
+        })?;
+        writes.extend(self.writes(beside.into_iter().flatten().collect())?);
         let Some((_, added)) = &self.longer else {
             let (content, old) = (self.journal(true).content(), self.journal(false).content());
             return Ok((writes, Publish::Update { content, old: old.bytes }));
@@ -418,6 +331,10 @@ impl ArrayWriter for ZarrAppender {
         &self.array
     }
 
+    fn memory(&self) -> u64 {
+        self.sides.iter().map(SideCells::memory).sum()
+    }
+
     fn chunk_memory(&self) -> u64 {
         let of = |variable: &TargetVariable| {
             let boxes = self.array.grid().chunk_shape().zip(variable.object_shape());
@@ -428,6 +345,11 @@ impl ArrayWriter for ZarrAppender {
     }
 
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
+        for chunk in &chunks {
+            let Some(side) = self.side(chunk.variable) else { continue };
+            let ranges = self.array.ranges_of(chunk)?;
+            self.target.sides[side].add(&mut self.sides[side], &self.array, &ranges, chunk)?;
+        }
         let runtime = Handle::current();
         let objects = in_threads(&chunks, threads, |chunk| self.objects(chunk, &runtime))?;
         for NewChunk { variable, coordinates, .. } in chunks {

@@ -91,7 +91,7 @@ impl StoreDocuments {
     ///
     /// # Errors
     /// `Usage` for those of a store without consolidated metadata, which may change one by one.
-    pub(super) fn check_lengths(&self, names: &[String], dimensions: &[String]) -> Result<()> {
+    pub(super) fn check_lengths(&self, names: &[&String], dimensions: &[String]) -> Result<()> {
         let len = |name: &String, dimension: &String| {
             let metadata = self.metadata.get(name)?;
             metadata["shape"][axis_of(metadata, dimension)?].as_u64()
@@ -99,7 +99,7 @@ impl StoreDocuments {
         for dimension in dimensions.iter().filter(|_| self.root.is_none()) {
             let labels = len(dimension, dimension);
             let differs =
-                |name: &&String| len(name, dimension).is_some_and(|it| Some(it) != labels);
+                |name: &&&String| len(name, dimension).is_some_and(|it| Some(it) != labels);
             let Some(other) = names.iter().find(differs) else { continue };
             let (labels, other_len) = (labels.unwrap_or(0), len(other, dimension).unwrap_or(0));
             return Err(Error::usage(format!(

@@ -28,7 +28,7 @@ pub(super) fn without_members_of_groups(mut metadata: Value) -> Value {
     metadata
 }
 
-fn names_of(metadata: &Value) -> Option<Vec<String>> {
+pub(super) fn names_of(metadata: &Value) -> Option<Vec<String>> {
     let names = metadata["dimension_names"].as_array()?;
     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
@@ -43,8 +43,8 @@ pub(super) struct Roles {
     /// The dimensions of the variables, in their order.
     pub(super) dimensions: Vec<String>,
     pub(super) variables: Vec<String>,
-    /// Arrays over a part of the dimensions, which tables repeat for each cell.
-    pub(super) lesser: Vec<String>,
+    /// Arrays over a part of the dimensions, whose values rows repeat, with their dimensions. One more dimension may follow.
+    pub(super) sides: Vec<(String, Vec<String>)>,
 }
 
 /// Returns the arrays that columns are.
@@ -68,17 +68,25 @@ pub(super) fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Res
             found.push((*column, names));
         }
     }
-    let most = found.iter().map(|(_, names)| names.len()).max().filter(|most| *most > 0);
-    let whole = found.iter().find(|(_, names)| Some(names.len()) == most);
+    // A dimension without a column belongs to lists, such as that of the two bounds of a time.
+    let has_columns =
+        |names: &&Vec<String>| names.iter().all(|name| columns.contains(&name.as_str()));
+    let all_names = || found.iter().map(|(_, names)| names);
+    let most = all_names().filter(has_columns).map(Vec::len).max().filter(|most| *most > 0);
+    let most = most.or_else(|| all_names().map(Vec::len).max().filter(|most| *most > 0));
+    let is_whole = |names: &Vec<String>| {
+        Some(names.len()) == most
+            && (has_columns(&names) || !all_names().any(|it| has_columns(&it)))
+    };
+    let whole = found.iter().find(|(_, names)| is_whole(names));
     let dimensions = whole.map(|(_, names)| names.clone());
-    let (mut variables, mut lesser) = (vec![], vec![]);
+    let (mut variables, mut sides) = (vec![], vec![]);
     for (column, names) in &found {
         let Some((first, all)) = whole else { continue };
-        let mut rest = all.iter();
-        match (names == all, names.iter().all(|name| rest.any(|it| it == name))) {
-            (true, _) => variables.push((*column).to_owned()),
-            (false, true) => lesser.push((*column).to_owned()),
-            (false, false) => {
+        match names == all {
+            true => variables.push((*column).to_owned()),
+            false if is_side(names, all) => sides.push(((*column).to_owned(), names.clone())),
+            false => {
                 return Err(Error::usage(format!(
                     "\"{column}\" has the dimensions {}, and \"{first}\" has {}; append variables of the same dimensions",
                     names.join(", "),
@@ -100,12 +108,24 @@ pub(super) fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Res
             )));
         }
     }
-    let known = || variables.iter().chain(&dimensions).chain(&lesser);
+    let known = || variables.iter().chain(&dimensions).chain(sides.iter().map(|(name, _)| name));
     match columns.iter().find(|it| !known().any(|name| name == *it)) {
-        None => Ok(Roles { dimensions, variables, lesser }),
+        None => Ok(Roles { dimensions, variables, sides }),
         Some(other) => Err(Error::usage(format!(
             "the column \"{other}\" is a coordinate of another dimension than {}",
             dimensions.join(", ")
         ))),
+    }
+}
+
+/// Whether an array has a part of the dimensions of `all`, in their order, and at most one more behind them.
+pub(super) fn is_side(names: &[String], all: &[String]) -> bool {
+    let is_part = |names: &[String]| {
+        let mut rest = all.iter();
+        names.iter().all(|name| rest.any(|it| it == name))
+    };
+    match names {
+        [most @ .., last] if !all.contains(last) => !most.is_empty() && is_part(most),
+        names => is_part(names),
     }
 }

@@ -39,16 +39,20 @@
 //! | `documents` | the metadata of all arrays, from one document or from several |
 //! | `metadata` | the arrays that columns are |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
+//! | `sides` | arrays with a part of the dimensions, such as bounds |
 //! | `appender` | the writer |
+//! | `change` | new cells of an array as objects |
 //! | `object_cells` | old and new cells of an object |
 //! | `staged` | objects that are about to replace others |
 //! | `shape_in_document` | new lengths in documents, whose other bytes stay |
 
 mod appender;
+mod change;
 mod documents;
 mod metadata;
 mod object_cells;
 mod shape_in_document;
+mod sides;
 mod staged;
 mod target;
 mod variable;

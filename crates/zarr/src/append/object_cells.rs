@@ -89,16 +89,16 @@ impl NewCells {
             added: 0,
             old: of_old,
         };
-        let last = object.len() - 1;
+        let (along, along_new) = (along(object), along(&self.ranges));
+        let old_along = old.last().copied().unwrap_or(1);
         for_each_row(object, |outer| {
             let first_old = offset(outer, object, old);
             let first_new = offset(outer, &self.ranges, &lens(&self.ranges));
-            for at in object[last].clone() {
-                let is_old = first_old.filter(|_| at - object[last].start < old[last]);
-                let old = is_old.map(|first| first + at - object[last].start);
-                let is_new = first_new.filter(|_| self.ranges[last].contains(&at));
-                let new =
-                    is_new.and_then(|first| self.stored_at(first + at - self.ranges[last].start));
+            for at in along.clone() {
+                let is_old = first_old.filter(|_| at - along.start < old_along);
+                let old = is_old.map(|first| first + at - along.start);
+                let is_new = first_new.filter(|_| along_new.contains(&at));
+                let new = is_new.and_then(|first| self.stored_at(first + at - along_new.start));
                 match (old, new) {
                     (Some(old), Some(new)) => sources.both.push((old, new)),
                     (None, Some(_)) => sources.added += 1,
@@ -141,9 +141,14 @@ impl Sources {
     }
 }
 
+/// Returns the indices of a row of a box: those along the last axis. A single value is a row of one.
+pub(super) fn along(ranges: &[Range<u64>]) -> Range<u64> {
+    ranges.last().cloned().unwrap_or(0..1)
+}
+
 /// Calls `f` with the indices of each row of a box, along all axes but the last.
 pub(super) fn for_each_row(ranges: &[Range<u64>], mut f: impl FnMut(&[u64])) {
-    let outer = &ranges[..ranges.len() - 1];
+    let outer = &ranges[..ranges.len().saturating_sub(1)];
     let counts = lens(outer);
     for row in 0..counts.iter().product() {
         let mut at = unravel(row, &counts);
@@ -159,7 +164,7 @@ fn offset(outer: &[u64], ranges: &[Range<u64>], lens: &[u64]) -> Option<u64> {
         let at = at.checked_sub(range.start).filter(|at| at < len)?;
         number = number * len + at;
     }
-    Some(number * lens.last()?)
+    Some(number * lens.last().unwrap_or(&1))
 }
 
 /// Returns the lengths of ranges.

@@ -23,8 +23,9 @@ use serde_json::Value;
 
 use super::appender::ZarrAppender;
 use super::documents::StoreDocuments;
-use super::metadata::{Roles, axis_of, parse, roles, without_members_of_groups};
+use super::metadata::{Roles, axis_of, is_side, names_of, parse, roles, without_members_of_groups};
 use super::shape_in_document::with_length;
+use super::sides::SideArray;
 use super::staged::{STAGED, StagedObjects};
 use super::variable::{TargetVariable, plain};
 use crate::journal::{JOURNAL, Journal};
@@ -106,8 +107,8 @@ pub struct ZarrTarget {
     /// The variables with the labels of each dimension.
     pub(super) labels: Vec<TargetVariable>,
     pub(super) variables: Vec<TargetVariable>,
-    /// The columns that are arrays over a part of the dimensions. They stay as they are.
-    pub(super) lesser: Vec<String>,
+    /// The columns that are arrays over a part of the dimensions.
+    pub(super) sides: Vec<SideArray>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
     /// The objects that it has staged, and those of programs before.
@@ -136,9 +137,10 @@ impl ZarrTarget {
         let all = StoreDocuments::read(&objects, root, left.as_ref()).await;
         let all = all.map_err(|error| objects.named(error))?;
         let roles = roles(&all.metadata, columns).map_err(|error| objects.named(error))?;
-        let Roles { dimensions, variables, lesser } = roles;
-        all.check_lengths(&variables, &dimensions).map_err(|error| objects.named(error))?;
-        let names: Vec<&String> = dimensions.iter().chain(&variables).collect();
+        let Roles { dimensions, variables, sides } = roles;
+        let names: Vec<&String> =
+            dimensions.iter().chain(&variables).chain(sides.iter().map(|side| &side.0)).collect();
+        all.check_lengths(&names, &dimensions).map_err(|error| objects.named(error))?;
         let others = match &left {
             Some(left) => others(&all, &objects, left, &names).await?,
             None => vec![],
@@ -158,6 +160,10 @@ impl ZarrTarget {
         });
         let opened = opened.collect::<Result<Vec<_>>>();
         let mut labels = opened.map_err(|error| objects.named(error))?;
+        let of_sides = labels.split_off(dimensions.len() + variables.len()).into_iter();
+        let of_sides =
+            of_sides.zip(&sides).map(|(it, side)| SideArray::new(it, &side.1, &dimensions));
+        let sides: Vec<SideArray> = of_sides.collect();
         let variables = labels.split_off(dimensions.len());
         let dims = variables.iter().take(1).flat_map(TargetVariable::dims);
         let target = dimensions.into_iter().zip(dims).map(|(name, dimension)| {
@@ -170,18 +176,25 @@ impl ZarrTarget {
             })
         });
         let dimensions = target.collect::<Result<Vec<_>>>()?;
-        for variable in labels.iter().chain(&variables) {
+        let of_sides = sides.iter().map(|side| &side.variable);
+        for variable in labels.iter().chain(&variables).chain(of_sides) {
             variable.check_cells().map_err(|error| objects.named(error))?;
         }
         let target =
-            Self { root, metadata, dimensions, labels, variables, lesser, left, staged, others };
+            Self { root, metadata, dimensions, labels, variables, sides, left, staged, others };
         target.check_documents().map_err(|error| objects.named(error))?;
         Ok(target)
     }
 
+    /// Returns the arrays with labels, of variables, and those beside.
+    fn arrays(&self) -> impl Iterator<Item = &TargetVariable> {
+        let sides = self.sides.iter().map(|side| &side.variable);
+        self.labels.iter().chain(&self.variables).chain(sides)
+    }
+
     /// Fails if the document of an array differs from its copy in the root, unless a program was stopped between the two.
     fn check_documents(&self) -> Result<()> {
-        for variable in self.labels.iter().chain(&self.variables) {
+        for variable in self.arrays() {
             let name = variable.name();
             let (mut own, listed) = (parse(&variable.document)?, &self.metadata[name]);
             if let Some(left) = &self.left
@@ -203,8 +216,7 @@ impl ZarrTarget {
 
     /// Returns the documents of arrays that lack the length that the root has.
     fn documents_of(&self, left: &Journal) -> Result<Vec<Content>> {
-        let own = self.labels.iter().chain(&self.variables);
-        let own = own.map(|variable| (variable.name(), &variable.document));
+        let own = self.arrays().map(|variable| (variable.name(), &variable.document));
         let others = self.others.iter().map(|(name, document)| (name.as_str(), document));
         let mut documents = vec![];
         for (name, document) in own.chain(others) {
@@ -225,7 +237,7 @@ impl ZarrTarget {
     /// `Usage` if the journal names more of them than a program writes.
     fn objects_of(&self, left: &Journal) -> Result<Vec<Arc<str>>> {
         let mut objects = vec![];
-        for variable in self.labels.iter().chain(&self.variables) {
+        for variable in self.arrays() {
             let metadata = &self.metadata[variable.name()];
             let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
             let most = MOST_LEFT.saturating_sub(objects.len());
@@ -254,20 +266,26 @@ impl ZarrTarget {
 
     /// Fails if the store has other arrays over a dimension that becomes longer.
     fn check_others(&self, dimension: &str) -> Result<()> {
-        let is_known = |name: &str| {
-            name == dimension || self.variables.iter().any(|variable| variable.name() == name)
-        };
         let has_it = |(name, metadata): &(&String, &Value)| {
-            !is_known(name) && axis_of(metadata, dimension).is_some()
+            !self.arrays().any(|it| it.name() == *name) && axis_of(metadata, dimension).is_some()
         };
-        match self.metadata.iter().find(has_it) {
-            None => Ok(()),
-            Some((other, _)) if self.lesser.contains(other) => Err(Error::unsupported(format!(
-                "an append along {dimension}, because \"{other}\" has this dimension, and not all of the others"
+        let Some((other, metadata)) = self.metadata.iter().find(has_it) else { return Ok(()) };
+        let names = names_of(metadata).unwrap_or_default();
+        let rows: Vec<String> = self.dimensions.iter().map(|it| it.name.clone()).collect();
+        let missing = format!(
+            "the store has \"{other}\" over {dimension}, too, and the rows have no column for it"
+        );
+        match names.last() {
+            _ if !is_side(&names, &rows) => Err(Error::unsupported(format!(
+                "an append along {dimension}, because \"{other}\" has the dimensions {}, and rows have {}",
+                names.join(", "),
+                rows.join(", ")
             ))),
-            Some((other, _)) => Err(Error::usage(format!(
-                "the store has \"{other}\" over {dimension}, too, and the rows have no column for it; select it as well"
+            Some(last) if !rows.contains(last) => Err(Error::usage(format!(
+                "{missing}; select a list of {} values, one for each {last}, as in make_array(…) AS \"{other}\"",
+                metadata["shape"][names.len() - 1]
             ))),
+            _ => Err(Error::usage(format!("{missing}; select it as well"))),
         }
     }
 
@@ -351,7 +369,11 @@ impl AppendTarget for ZarrTarget {
         if let Some((axis, _)) = longer {
             self.check_others(&self.dimensions[axis].name)?;
         }
-        for new in variables.iter().filter(|new| !self.lesser.contains(&new.name)) {
+        for new in &variables {
+            if let Some(side) = self.sides.iter().find(|side| side.name() == new.name) {
+                side.check_column(new)?;
+                continue;
+            }
             let variable = self.variables.iter().find(|it| it.name() == new.name);
             let variable = variable.ok_or_else(|| Error::internal("a variable of another name"))?;
             variable.check_column(&new.data_type, new.attributes.get("units"))?;
@@ -368,7 +390,7 @@ impl AppendTarget for ZarrTarget {
         }
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
-        let writer = ZarrAppender::new(*self, array, longer, existing, &places);
+        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places)?;
         Ok((Box::new(writer), places))
     }
 }
