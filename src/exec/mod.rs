@@ -85,6 +85,7 @@ pub(crate) use counted_times::{CountedDatesRule, CountedTimesRule, ExtractPlanne
 pub use join_reduce::GridJoinReduceExec;
 pub use lookup::GridLookupExec;
 pub use matching::messages_lose_parts;
+pub(crate) use matching::{known_aggregate, known_scalar};
 pub use reduce::GridReduceExec;
 pub use rules::gridfusion_rules;
 pub use scan::GridScanExec;

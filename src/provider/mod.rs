@@ -40,6 +40,7 @@ mod files;
 mod grid_catalog;
 mod inserts;
 mod lazy_schema;
+mod magnitudes;
 mod merged_types;
 mod merges;
 mod named_arguments;

@@ -24,7 +24,7 @@ use crate::exec::functions::{OwnAggregate, OwnScalar};
 use crate::exec::own_functions::added_aggregates;
 
 /// Returns the name of an aggregate function of DataFusion or of this crate; `None` for all others.
-pub(in crate::exec) fn known_aggregate(function: &AggregateUDF) -> Option<&'static str> {
+pub(crate) fn known_aggregate(function: &AggregateUDF) -> Option<&'static str> {
     static KNOWN: LazyLock<HashMap<String, Arc<AggregateUDF>>> = LazyLock::new(|| {
         let functions = all_default_aggregate_functions().into_iter().chain(added_aggregates());
         functions.map(|function| (function.name().to_owned(), function)).collect()
@@ -48,7 +48,7 @@ pub(in crate::exec) fn known_window(function: &WindowUDF) -> Option<&'static str
 /// Returns the name of a scalar function of DataFusion or of this crate; `None` for all others.
 ///
 /// DataFusion has only those functions whose features are on. All others are unknown.
-pub(in crate::exec) fn known_scalar(function: &ScalarUDF) -> Option<&'static str> {
+pub(crate) fn known_scalar(function: &ScalarUDF) -> Option<&'static str> {
     static KNOWN: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         let functions = all_default_functions().into_iter();
         functions.map(|function| (function.name().to_owned(), function)).collect()

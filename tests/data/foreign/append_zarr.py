@@ -100,10 +100,10 @@ def make(folder):
 
 WITH_BOUNDS = """
     WITH bounds AS (
-        SELECT time, array_agg(time_bnds ORDER BY bnds) AS time_bnds FROM read_array('PART', dataset => 'time_bnds') GROUP BY time
+        SELECT time, array_agg(value ORDER BY bnds) AS time_bnds FROM read_array('PART', dataset => 'time_bnds') GROUP BY time
     )
     SELECT a.time, lat, lon, t, month, area, height, time_bnds
-    FROM read_array('PART', dataset => 't') a JOIN bounds ON a.time = bounds.time
+    FROM read_array('PART') a JOIN bounds ON a.time = bounds.time
 """
 
 

@@ -88,6 +88,10 @@ async fn arrays_are_reduced_below_joins() {
             true,
         ),
         (
+            "SELECT r.region, max(abs(t.value - r.rank * 0.5)) AS most FROM temperature t JOIN regions r USING (station) GROUP BY 1 HAVING max(abs(t.value - r.rank * 0.5)) > 1 ORDER BY most",
+            true,
+        ),
+        (
             "SELECT sum(t.value * (r.rank * 0.5)) / sum(r.rank), max(r.region) FROM temperature t JOIN regions r USING (station)",
             true,
         ),
@@ -121,6 +125,9 @@ async fn nan_and_infinity_are_those_of_rows() {
         ("max(s.w - t.value)", false),
         ("min(s.w - t.value)", false),
         ("max(s.w - t.value)", true),
+        ("max(abs(s.w - t.value))", false),
+        ("max(abs(t.value - s.w))", true),
+        ("max(abs(t.value * 2.0 - s.w / s.z))", true),
         ("avg((t.value - s.w) / s.z)", true),
         ("avg((t.value + 10.5 - s.w) / s.z)", true),
         ("sum((t.value - s.w) * (s.w / s.z))", false),

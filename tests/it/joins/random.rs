@@ -98,6 +98,8 @@ fn of_both(rng: &mut StdRng) -> String {
         format!("weighted_avg(value, s.w) FILTER (WHERE s.u > {number})"),
         "weighted_avg(s.w, value)".into(),
         "max(value - s.w)".into(),
+        "max(abs(value - s.w))".into(),
+        format!("max(abs(s.w - value * 0.5)) FILTER (WHERE s.u <= {number})"),
         "min(s.w - value)".into(),
         "max(value / -2.5 + s.w)".into(),
         "sum(s.w)".into(),

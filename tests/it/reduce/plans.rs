@@ -324,6 +324,34 @@ async fn aggregates_of_labels_are_dense() {
     }
 }
 
+/// A greatest magnitude follows from the extremes, under the name that the query gives it.
+#[tokio::test]
+async fn greatest_magnitudes_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    for sql in [
+        "SELECT station, max(abs(value)), max(value) FROM t GROUP BY station",
+        "SELECT max(abs(value)) FILTER (WHERE time_idx < 9) FROM t",
+        "SELECT station FROM t GROUP BY station HAVING max(abs(value)) > 3 ORDER BY max(abs(value))",
+        "SELECT station, (SELECT max(abs(value)) FROM t) FROM t GROUP BY station",
+    ] {
+        let plan = explain(&ctx, sql).await;
+        assert!(plan.contains("tier=dense") && !plan.contains("accumulators"), "{sql}\n{plan}");
+    }
+    let sql = "SELECT max(abs(value)), max(DISTINCT abs(value)) AS of_distinct FROM t";
+    let batches = query(&ctx, sql).await.unwrap();
+    let schema = batches[0].schema();
+    assert_eq!(schema.field(0).name(), "max(abs(t.value))");
+    assert_eq!(
+        rows_from(&ctx, sql).await,
+        rows_from(&ctx, "SELECT greatest(abs(min(value)), max(value)), max(abs(value)) FROM t")
+            .await
+    );
+    query(&ctx, "SET gridfusion.optimizer.enable_reduce = false").await.unwrap();
+    let plan = explain(&ctx, "SELECT max(abs(value)) FROM t").await;
+    assert!(plan.contains("aggr=[max(abs(t.value))]"), "{plan}");
+}
+
 /// Aggregates of dimensions alone read no chunk, also with weights and conditions.
 #[tokio::test]
 async fn sums_of_labels_read_nothing() {

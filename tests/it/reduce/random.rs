@@ -141,6 +141,8 @@ pub(crate) fn aggregate(case: &Case, rng: &mut StdRng) -> String {
         "bool_or(value > 2)".into(),
         "corr(value, value * value)".into(),
         "sum(value) FILTER (WHERE value > 1)".into(),
+        "max(abs(value))".into(),
+        format!("max(abs(value - 1.5)) FILTER (WHERE {predicate})"),
         format!("avg(value) FILTER (WHERE {predicate})"),
         format!("count(*) FILTER (WHERE {predicate})"),
         format!("min({dimension})"),

@@ -190,11 +190,11 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     for (insert, message) in [
         (
             "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 3)",
-            "the value of all rows of \"height\" is 2.0 in the array, and 3.0 in the rows",
+            "the value of \"height\" is 2.0 in the array, and 3.0 in the rows",
         ),
         (
             "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 2), (4, 's2', 7, 3)",
-            "rows of all rows have 2 and 3 for \"height\"",
+            "rows have 2.0 and 3.0 for \"height\"",
         ),
         (
             "INSERT INTO t (day, site, t, lon) VALUES (4, 's1', 7, 12)",
@@ -214,7 +214,7 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     let before = files(&at);
     let insert = "INSERT INTO u (day, site, t, week) VALUES (7, 's1', 7, 4), (7, 's2', 7, 5)";
     let error = query(&case.ctx, insert).await.unwrap_err().to_string();
-    assert!(error.contains("rows of day=7 have 4 and 5 for \"week\""), "{error}");
+    assert!(error.contains("rows of day=7 have 4.0 and 5.0 for \"week\""), "{error}");
     assert!(files(&at) == before);
     let weeks = "SELECT day, min(week), count(*) FROM u GROUP BY day ORDER BY day";
     let weeks: Vec<String> =

@@ -57,7 +57,7 @@ fn add_array(
 /// Returns the values of an array, in order.
 async fn values(case: &Case, name: &str, order: &str) -> Vec<String> {
     let sql = format!(
-        "SELECT {name} FROM read_array('{}', dataset => '{name}') ORDER BY {order}",
+        "SELECT value FROM read_array('{}', dataset => '{name}') ORDER BY {order}",
         case.at("x.zarr").display()
     );
     rows_from(&case.ctx, &sql).await.into_iter().map(|row| row.join(" ")).collect()

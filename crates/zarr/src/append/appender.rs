@@ -187,7 +187,7 @@ impl ZarrAppender {
             let Some(cells) = cells else { continue };
             let ranges = cells.ranges().to_vec();
             let name =
-                |number| format!("the value of {}", side.labels_of(&self.array, &ranges, number));
+                |number| format!("the value{}", side.labels_of(&self.array, &ranges, number));
             let (variable, shape) = (&side.variable, side.shape(&self.array));
             let change = Change { variable, cells, shape, existing, name: &name };
             objects.extend(change.objects(runtime)?);

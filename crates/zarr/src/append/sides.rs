@@ -121,7 +121,7 @@ impl SideArray {
         let Some(at) = given().find(differs) else { return Ok(()) };
         let text = |values: &ArrayRef, at| array_value_to_string(values, at).unwrap_or_default();
         Err(Error::usage(format!(
-            "rows of {} have {} and {} for \"{}\", of which the array has one value there",
+            "rows{} have {} and {} for \"{}\", of which the array has one value there",
             self.labels_of(array, &cells.region, places[at] as u64),
             text(&cells.values, places[at]),
             text(&new, at),
@@ -185,7 +185,7 @@ impl SideArray {
             }
         };
         let cell = |at: usize| self.labels_of(array, &ranges, numbers[at]);
-        let stored = self.variable.stored(&values, |at| format!("the value of {}", cell(at)))?;
+        let stored = self.variable.stored(&values, |at| format!("the value{}", cell(at)))?;
         Ok(Some(NewCells::new(ranges, stored, Some(numbers))))
     }
 
@@ -212,7 +212,7 @@ impl SideArray {
                 at.extend((first..first + len).map(Some));
             } else {
                 return Err(Error::usage(format!(
-                    "the list \"{}\" of {} has {found} values, and the array {len}",
+                    "the list \"{}\"{} has {found} values, and the array {len}",
                     self.name(),
                     name(row)
                 )));
@@ -221,7 +221,7 @@ impl SideArray {
         take(lists.values(), &UInt64Array::from(at), None).map_err(failed)
     }
 
-    /// Returns the labels of the value with a number in a box, and its position in a list.
+    /// Tells of which labels the value with a number in a box is, and its position in a list: ` of time=3`. Nothing for a single value.
     pub(super) fn labels_of(&self, array: &NewArray, ranges: &[Range<u64>], number: u64) -> String {
         let indices = unravel(number, &lens(ranges));
         let index = |axis: usize| ranges[axis].start + indices[axis];
@@ -231,10 +231,16 @@ impl SideArray {
             format!("{}={}", dimension.name, label.unwrap_or_default())
         };
         let labels: Vec<String> = self.axes.iter().enumerate().map(label).collect();
-        let labels = if labels.is_empty() { "all rows".to_owned() } else { labels.join(", ") };
-        match ranges.len() > self.axes.len() {
-            true => format!("{labels}, number {} of its list,", index(self.axes.len()) + 1),
-            false => labels,
+        match (labels.is_empty(), ranges.len() > self.axes.len()) {
+            (true, _) => String::new(),
+            (false, false) => format!(" of {}", labels.join(", ")),
+            (false, true) => {
+                format!(
+                    " of {}, number {} of its list,",
+                    labels.join(", "),
+                    index(self.axes.len()) + 1
+                )
+            }
         }
     }
 
