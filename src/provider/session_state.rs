@@ -8,8 +8,8 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 
 use super::ArrayTableFactory;
+use super::derived_extremes::DerivedExtremes;
 use super::inserts::InsertedTypesRule;
-use super::magnitudes::GreatestMagnitudes;
 use super::merged_types::MergedTypesRule;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
@@ -61,7 +61,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - rules and a planner for numbers that count time in a calendar that SQL lacks: they compare with dates, have their parts, and
     ///   become text, but no timestamps
     /// - rules that plan what DataFusion answers wrongly in another way; the book lists these faults
-    /// - a rule that computes `max(abs(x))` of arrays from the least and the greatest `x`
+    /// - a rule that computes extremes such as `max(value - 273.15)` and `max(abs(value))` of arrays from those of the variable
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - `COPY … TO 'x.tet'`, or `STORED AS TET`; with features, Zarr and NetCDF
     /// - rules by which `INSERT INTO` and `MERGE INTO` an array refuse values that the array cannot hold, instead of rounding them
@@ -90,7 +90,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         let formats = GridfusionConfig::from_options(config).formats.clone();
         let ours = GridfusionFunctions::new(&formats);
         add_functions(&mut self, &ours);
-        add_analyzer_rule(&mut self, Arc::new(GreatestMagnitudes));
+        add_analyzer_rule(&mut self, Arc::new(DerivedExtremes));
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(read_array().name()) {

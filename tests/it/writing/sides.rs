@@ -168,7 +168,57 @@ async fn rows_without_the_bounds_of_their_labels_change_nothing() {
     add_array(&case, "soil", &[4, 2, 2], &["day", "depth", "side"], 4, false);
     let before = files(&case.at("x.zarr"));
     let error = case.copy(&days(4, 5, BOUNDS), "x.zarr", "'mode' 'append'").await.unwrap_err();
-    let expected = "because \"soil\" has the dimensions day, depth, side, and rows have day, site";
+    let expected = "because \"soil\" has the dimensions day, depth, side, and rows have day, site; the option 'others' may be 'null'";
     assert!(error.contains(expected), "{error}");
+    let others = "'mode' 'append', 'others' 'null'";
+    for (rows, options, message) in [
+        (days(4, 5, BOUNDS), others, "a new cell of \"soil\" cannot be appended: it is NULL"),
+        (
+            days(4, 5, ""),
+            "'dimensions' 'day,site', 'others' 'null'",
+            "'others' needs mode 'append'",
+        ),
+        (days(4, 5, ""), "'mode' 'append', 'others' 'all'", "expected 'refuse' or 'null'"),
+    ] {
+        let error = case.copy(&rows, "x.zarr", options).await.unwrap_err();
+        assert!(error.contains(message), "{error}");
+    }
     assert!(files(&case.at("x.zarr")) == before);
+}
+
+/// Arrays of another grid get NULL, whatever lies behind their end, and then their own rows.
+#[tokio::test]
+async fn arrays_of_other_grids_get_null_and_then_their_rows() {
+    for chunk in 1..=6 {
+        for is_consolidated in [true, false] {
+            let case = Case::new(reducing(2, 16)).await;
+            case.copy(&days(0, 4, ""), "x.zarr", "'dimensions' 'day,site'").await.unwrap();
+            add_array(&case, "depth", &[3], &["depth"], 3, false);
+            add_array(&case, "soil", &[4, 3], &["day", "depth"], chunk, true);
+            if !is_consolidated {
+                let root = case.at("x.zarr/zarr.json");
+                let read = fs::read(&root).unwrap();
+                let mut metadata: Value = serde_json::from_slice(&read).unwrap();
+                metadata.as_object_mut().unwrap().remove("consolidated_metadata");
+                fs::write(root, metadata.to_string()).unwrap();
+            }
+            for (from, to) in [(4, 5), (5, 8)] {
+                let others = "'mode' 'append', 'others' 'null'";
+                case.copy(&days(from, to, ""), "x.zarr", others).await.unwrap();
+            }
+            let there = (0..4).flat_map(|day| [day, day + 1, day + 2]).map(|it| it.to_string());
+            let mut expected: Vec<String> = there.collect();
+            expected.extend((0..12).map(|_| "NULL".to_owned()));
+            assert_eq!(values(&case, "soil", "day, depth").await, expected, "{chunk}");
+            assert_eq!(case.read("x.zarr", "count(*), sum(t)").await, [["24", "864.0"]]);
+            let rows = "SELECT arrow_cast(day, 'Int32') AS day, depth, day * 5 AS soil FROM unnest(range(4, 8)) AS a(day), unnest([1, 2]) AS b(depth)";
+            let overwrite = "'mode' 'append', 'existing' 'overwrite'";
+            case.copy(rows, "x.zarr", overwrite).await.unwrap();
+            for day in 4..8 {
+                let row = (3 * day + 1)..(3 * day + 3);
+                expected[row].fill((day * 5).to_string());
+            }
+            assert_eq!(values(&case, "soil", "day, depth").await, expected, "{chunk}");
+        }
+    }
 }

@@ -21,11 +21,16 @@ pub(super) enum Keep<T> {
 
 /// A test of cells in the loops, which are compiled for each test.
 pub(super) trait Test<T>: Copy {
+    /// The test that large loops are compiled for instead, so that they take less of the program.
+    type Common: Test<T>;
+
     /// Whether a cell may fail the test. If not, no cell is counted: the extents of a chunk tell how many
     /// there are.
     const MAY_FAIL: bool;
     /// Whether the cell counts.
     fn keeps(self, cell: T) -> bool;
+    /// Returns the test that large loops have for this one.
+    fn common(self) -> Self::Common;
 }
 
 /// The test that every cell passes.
@@ -55,30 +60,46 @@ pub(super) struct Interval<T> {
 }
 
 impl<T> Test<T> for KeepAll {
+    type Common = Self;
     const MAY_FAIL: bool = false;
     #[inline(always)]
     fn keeps(self, _: T) -> bool {
         true
     }
+    fn common(self) -> Self {
+        self
+    }
 }
 
 impl<T: Cell> Test<T> for Numbers {
+    type Common = Self;
     const MAY_FAIL: bool = true;
     #[inline(always)]
     fn keeps(self, cell: T) -> bool {
         cell.is_number()
     }
+    fn common(self) -> Self {
+        self
+    }
 }
 
 impl<T: Cell> Test<T> for Between<T> {
+    type Common = Interval<T>;
     const MAY_FAIL: bool = true;
     #[inline(always)]
     fn keeps(self, cell: T) -> bool {
         (self.low <= cell) & (cell <= self.high)
     }
+    /// Returns an interval whose fill value is outside, so that it is no second test.
+    fn common(self) -> Interval<T> {
+        let Self { low, high } = self;
+        let fill = [T::NAN, T::LEAST].into_iter().find(|end| !self.keeps(*end));
+        Interval { low, high, fill: fill.unwrap_or(T::GREATEST), nan: false, zeros: false }
+    }
 }
 
 impl<T: Cell> Test<T> for Interval<T> {
+    type Common = Self;
     const MAY_FAIL: bool = true;
     /// Uses `&` and `|`, which do not branch, so that loops vectorise. Comparisons with NaN are false.
     #[inline(always)]
@@ -87,6 +108,9 @@ impl<T: Cell> Test<T> for Interval<T> {
         let nan = T::IS_FLOAT & self.nan & !cell.is_number();
         let is_fill = cell.same_bits(self.fill) | (T::IS_FLOAT & self.zeros & (cell == self.fill));
         (inside | nan) & !is_fill
+    }
+    fn common(self) -> Self {
+        self
     }
 }
 
@@ -204,7 +228,11 @@ mod tests {
     fn keeps<T: Cell + Bounds>(range: &ValueRange, element: T) -> bool {
         match Keep::new(true, None, range) {
             Keep::Interval(interval) => interval.keeps(element),
-            Keep::Between(between) => between.keeps(element),
+            Keep::Between(between) => {
+                let keeps = between.keeps(element);
+                assert_eq!(keeps, between.common().keeps(element));
+                keeps
+            }
             Keep::Nothing => false,
             Keep::All | Keep::Numbers => true,
         }

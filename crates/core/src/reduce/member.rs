@@ -214,7 +214,8 @@ where
         }
         if self.requested.spread {
             if batch.is_of_columns() {
-                loops::pairs::<T::Native, K>(&mut self.spreads, batch, &RowWeights::ONE, test);
+                let test = test.common();
+                loops::pairs::<T::Native, _>(&mut self.spreads, batch, &RowWeights::ONE, test);
             } else {
                 loops::moments::<T::Native, K>(&mut self.moments, batch, test);
             }
@@ -226,7 +227,7 @@ where
             loops::weighted::<T::Native, K>(&mut self.weighted, counts, batch, weights, test);
         }
         if let Some(numbers) = &labels.numbers {
-            loops::pairs::<T::Native, K>(&mut self.pairs, batch, numbers, test);
+            loops::pairs::<T::Native, _>(&mut self.pairs, batch, numbers, test.common());
         }
     }
 

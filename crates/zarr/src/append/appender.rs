@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 
 use super::change::{Change, Object, OldCells};
 use super::metadata::axis_of;
-use super::object_cells::{NewCells, for_each_row};
+use super::object_cells::{NewCells, for_each_row, lens};
 use super::shape_in_document::with_length;
 use super::sides::SideCells;
 use super::staged::StagedObjects;
@@ -36,6 +36,8 @@ pub(super) struct ZarrAppender {
     existing: ExistingCells,
     /// Per dimension, which indices the rows have.
     named: Vec<BooleanBuffer>,
+    /// The arrays without a column that become longer with NULL.
+    filled: Vec<TargetVariable>,
     /// The values of each of the target's side arrays.
     sides: Vec<SideCells>,
     /// The variables and coordinates of the chunks that were written.
@@ -62,6 +64,7 @@ impl ZarrAppender {
         longer: Option<(usize, Range<u64>)>,
         existing: ExistingCells,
         places: &[Vec<u64>],
+        filled: Vec<TargetVariable>,
     ) -> Result<Self> {
         let named = |(places, len): (&Vec<u64>, &u64)| {
             let mut named = BooleanBufferBuilder::new(*len as usize);
@@ -75,7 +78,19 @@ impl ZarrAppender {
         let written = BTreeSet::new();
         let sides = target.sides.iter().map(|side| side.cells(&array)).collect::<Result<_>>()?;
         let has_begun = false;
-        Ok(Self { target, array, longer, existing, named, sides, written, id, staged, has_begun })
+        Ok(Self {
+            target,
+            array,
+            longer,
+            existing,
+            named,
+            filled,
+            sides,
+            written,
+            id,
+            staged,
+            has_begun,
+        })
     }
 
     /// Returns the number of the side array that a variable is; `None` for other variables.
@@ -108,7 +123,8 @@ impl ZarrAppender {
             let dimension = &self.target.dimensions[*longer].name;
             let labels = &self.target.labels[*longer];
             let sides = self.target.sides.iter().map(|side| &side.variable);
-            let mut all: Vec<&TargetVariable> = self.target.variables.iter().chain(sides).collect();
+            let mut all: Vec<&TargetVariable> =
+                self.target.variables.iter().chain(sides).chain(&self.filled).collect();
             all.sort_by(|a, b| a.name().cmp(b.name()));
             all.push(labels);
             let axis = |variable: &TargetVariable| {
@@ -190,6 +206,51 @@ impl ZarrAppender {
                 |number| format!("the value{}", side.labels_of(&self.array, &ranges, number));
             let (variable, shape) = (&side.variable, side.shape(&self.array));
             let change = Change { variable, cells, shape, existing, name: &name };
+            objects.extend(change.objects(runtime)?);
+        }
+        Ok(objects)
+    }
+
+    /// Returns the objects of an array without a column, whose new cells are NULL.
+    fn filled_objects(&self, variable: &TargetVariable, runtime: &Handle) -> Result<Vec<Object>> {
+        let Some((longer, added)) = &self.longer else { return Ok(vec![]) };
+        let dimension = &self.target.dimensions[*longer].name;
+        let axis = axis_of(&self.target.metadata[variable.name()], dimension);
+        let axis = axis.ok_or_else(|| Error::internal("an array of other dimensions"))?;
+        let mut shape = variable.shape();
+        if shape[axis] != added.start {
+            return Err(Error::usage(format!(
+                "\"{}\" has {} places along {dimension}, which has {} labels",
+                variable.name(),
+                shape[axis],
+                added.start
+            )));
+        }
+        shape[axis] = added.end;
+        let edges = variable.object_shape();
+        let mut numbers: Vec<Range<u64>> =
+            shape.iter().zip(edges).map(|(len, edge)| 0..len.div_ceil(*edge)).collect();
+        numbers[axis].start = added.start / edges[axis];
+        let counts = lens(&numbers);
+        if counts.iter().product::<u64>() > MOST_LEFT as u64 {
+            return Err(Error::usage(format!(
+                "\"{}\" would get more than {MOST_LEFT} objects of NULL at once; append a part of the rows",
+                variable.name()
+            )));
+        }
+        let (name, existing) = (|_| "a new cell".to_owned(), ExistingCells::Refuse);
+        let mut objects = vec![];
+        for number in 0..counts.iter().product() {
+            let at = unravel(number, &counts).into_iter().zip(&numbers);
+            let at = at.map(|(at, range)| at + range.start).zip(edges).zip(&shape);
+            let mut ranges: Vec<Range<u64>> =
+                at.map(|((at, edge), len)| at * edge..((at + 1) * edge).min(*len)).collect();
+            ranges[axis].start = ranges[axis].start.max(added.start);
+            let cells = lens(&ranges).iter().product::<u64>() as usize;
+            let nulls = new_null_array(&variable.shown_type(), cells);
+            let stored = variable.stored(&nulls, |_| "a new cell".to_owned())?;
+            let cells = NewCells::new(ranges, stored, None);
+            let change = Change { variable, cells, shape: shape.clone(), existing, name: &name };
             objects.extend(change.objects(runtime)?);
         }
         Ok(objects)
@@ -300,6 +361,9 @@ impl Writer for ZarrAppender {
         }
         let beside = in_threads(&[Handle::current()], 1, |runtime| {
             let mut objects = self.side_objects(runtime)?;
+            for variable in &self.filled {
+                objects.extend(self.filled_objects(variable, runtime)?);
+            }
             objects.extend(self.labels(runtime)?);
             Ok(objects)
         })?;

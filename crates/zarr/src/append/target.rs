@@ -12,7 +12,7 @@ use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, VariableStore};
 use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
 use gridfusion_core::format::{ByteRange, Content, Location, Write};
 use gridfusion_core::options::ResolvedOptions;
-use gridfusion_core::source::ArrayGroup;
+use gridfusion_core::source::{ArrayGroup, OpenedArray};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
     AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
@@ -109,6 +109,8 @@ pub struct ZarrTarget {
     pub(super) variables: Vec<TargetVariable>,
     /// The columns that are arrays over a part of the dimensions.
     pub(super) sides: Vec<SideArray>,
+    /// The arrays without a column that become longer with NULL. Those that cannot be written are errors, if they do.
+    pub(super) filled: Vec<(String, Result<TargetVariable>)>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
     /// The objects that it has staged, and those of programs before.
@@ -125,6 +127,18 @@ impl ZarrTarget {
     /// `Usage` if the store does not have them, or its metadata is not all of one age. `Unsupported` for types and codecs that cannot be
     /// written.
     pub async fn open(objects: Arc<Objects>, columns: &[&str]) -> Result<Self> {
+        Self::opened(objects, columns, false).await
+    }
+
+    /// Opens a store whose other arrays become longer, too: they get NULL. Otherwise as [`ZarrTarget::open`].
+    ///
+    /// # Errors
+    /// As [`ZarrTarget::open`].
+    pub async fn open_filling_others(objects: Arc<Objects>, columns: &[&str]) -> Result<Self> {
+        Self::opened(objects, columns, true).await
+    }
+
+    async fn opened(objects: Arc<Objects>, columns: &[&str], fills_others: bool) -> Result<Self> {
         let at = |object: String| Location::new(object, ByteRange::Whole);
         let first = [at(DOCUMENT.to_owned()), at(JOURNAL.to_owned())];
         let found = objects.read_if_present(&first).await?;
@@ -146,19 +160,39 @@ impl ZarrTarget {
             None => vec![],
         };
         let documents = all.documents(&objects, &names).await?;
+        let is_filled = |(name, metadata): &(&String, &Value)| {
+            fills_others
+                && !names.contains(name)
+                && dimensions.iter().any(|dimension| axis_of(metadata, dimension).is_some())
+        };
+        let of_filled: Vec<&String> =
+            all.metadata.iter().filter(is_filled).map(|it| it.0).collect();
+        let filled_documents = all.documents(&objects, &of_filled).await?;
+        let filled_documents: Vec<(String, Bytes)> =
+            of_filled.into_iter().cloned().zip(filled_documents).collect();
         let StoreDocuments { root, metadata, reader, .. } = all;
         let arrays = reader.arrays().to_vec();
         let store: Arc<dyn VariableStore> = Arc::new(reader);
         let view = HierarchyView::new(&ResolvedOptions::default(), &ReadOptions::default());
         let group = HierarchyGroup::new(objects.name(), store, view)?;
         let paths: Vec<String> = names.iter().map(|name| (*name).clone()).collect();
-        let opened = names.into_iter().zip(group.arrays(&paths).await?).zip(documents);
-        let opened = opened.map(|((name, array), document)| {
+        let open = |name: &String, array: OpenedArray, document| {
             let zarr = arrays.iter().find(|it| it.variable().path == *name);
             let zarr = zarr.ok_or_else(|| Error::internal(format!("no array {name}")))?;
             TargetVariable::try_new(Arc::clone(zarr), array.into_grid()?, &metadata[name], document)
-        });
+        };
+        let opened = names.iter().zip(group.arrays(&paths).await?).zip(documents);
+        let opened = opened.map(|((name, array), document)| open(name, array, document));
         let opened = opened.collect::<Result<Vec<_>>>();
+        let mut filled = vec![];
+        for (name, document) in filled_documents {
+            let array = group.arrays(std::slice::from_ref(&name)).await;
+            let array =
+                array.and_then(|mut it| it.pop().ok_or_else(|| Error::internal("no array")));
+            let opened = array.and_then(|array| open(&name, array, document));
+            let opened = opened.and_then(|it| it.check_cells().map(|()| it));
+            filled.push((name, opened));
+        }
         let mut labels = opened.map_err(|error| objects.named(error))?;
         let of_sides = labels.split_off(dimensions.len() + variables.len()).into_iter();
         let of_sides =
@@ -180,16 +214,27 @@ impl ZarrTarget {
         for variable in labels.iter().chain(&variables).chain(of_sides) {
             variable.check_cells().map_err(|error| objects.named(error))?;
         }
-        let target =
-            Self { root, metadata, dimensions, labels, variables, sides, left, staged, others };
+        let target = Self {
+            root,
+            metadata,
+            dimensions,
+            labels,
+            variables,
+            sides,
+            filled,
+            left,
+            staged,
+            others,
+        };
         target.check_documents().map_err(|error| objects.named(error))?;
         Ok(target)
     }
 
-    /// Returns the arrays with labels, of variables, and those beside.
+    /// Returns the arrays with labels, of variables, those beside, and those that are filled.
     fn arrays(&self) -> impl Iterator<Item = &TargetVariable> {
         let sides = self.sides.iter().map(|side| &side.variable);
-        self.labels.iter().chain(&self.variables).chain(sides)
+        let filled = self.filled.iter().filter_map(|(_, opened)| opened.as_ref().ok());
+        self.labels.iter().chain(&self.variables).chain(sides).chain(filled)
     }
 
     /// Fails if the document of an array differs from its copy in the root, unless a program was stopped between the two.
@@ -277,7 +322,7 @@ impl ZarrTarget {
         );
         match names.last() {
             _ if !is_side(&names, &rows) => Err(Error::unsupported(format!(
-                "an append along {dimension}, because \"{other}\" has the dimensions {}, and rows have {}",
+                "an append along {dimension}, because \"{other}\" has the dimensions {}, and rows have {}; the option 'others' may be 'null'",
                 names.join(", "),
                 rows.join(", ")
             ))),
@@ -348,7 +393,7 @@ impl AppendTarget for ZarrTarget {
     }
 
     fn writer(
-        self: Box<Self>,
+        mut self: Box<Self>,
         dimensions: Vec<NewDimension>,
         variables: Vec<NewVariable>,
         existing: ExistingCells,
@@ -366,8 +411,18 @@ impl AppendTarget for ZarrTarget {
         let AppendedLabels { axis, labels, places, added } =
             AppendedLabels::try_new(&there, &new, existing)?;
         let longer = axis.map(|axis| (axis, added));
+        let filled = std::mem::take(&mut self.filled);
+        let mut become_longer = vec![];
         if let Some((axis, _)) = longer {
-            self.check_others(&self.dimensions[axis].name)?;
+            let dimension = self.dimensions[axis].name.as_str();
+            for (name, opened) in filled {
+                if axis_of(&self.metadata[&name], dimension).is_some() {
+                    become_longer.push(opened?);
+                }
+            }
+            if become_longer.is_empty() {
+                self.check_others(dimension)?;
+            }
         }
         for new in &variables {
             if let Some(side) = self.sides.iter().find(|side| side.name() == new.name) {
@@ -390,7 +445,7 @@ impl AppendTarget for ZarrTarget {
         }
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
-        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places)?;
+        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places, become_longer)?;
         Ok((Box::new(writer), places))
     }
 }

@@ -193,6 +193,11 @@ impl TargetVariable {
         self.array.value(0)
     }
 
+    /// Returns the type of the cells as queries show them.
+    pub(super) fn shown_type(&self) -> DataType {
+        self.column().data_type()
+    }
+
     /// Returns an attribute as text.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         self.variable().attributes.get(name).map(ToString::to_string)

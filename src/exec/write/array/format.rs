@@ -124,7 +124,7 @@ impl WrittenFormat {
             config.output_schema.fields().iter().map(|it| it.name().as_str()).collect();
         let (folder, _) = place.existing()?;
         let objects = Arc::new(Objects::many_rewritten(folder));
-        let array = match self.target.open(objects, &columns).await {
+        let array = match self.target.open(objects, &columns, &self.options).await {
             Ok(array) => array,
             Err(error) => return Err(explained(&place, error).await),
         };

@@ -20,7 +20,7 @@ const OF_DATAFUSION: &str = "execution.";
 const OF_ALL: [&str; 9] =
     ["attributes", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode", "units"];
 /// The options that hold for rows that are appended. The array has the others.
-const OF_APPENDS: [&str; 5] = ["dimensions", "existing", "max_cells", "mode", "unlock"];
+const OF_APPENDS: [&str; 6] = ["dimensions", "existing", "max_cells", "mode", "others", "unlock"];
 /// The words for cells that are there already.
 const EXISTING: [(&str, ExistingCells); 4] = [
     ("refuse", ExistingCells::Refuse),
@@ -85,6 +85,8 @@ pub(super) struct WriteOptions {
     pub(super) mode: WriteMode,
     /// The fate of cells that rows are appended to, and that are there already.
     pub(super) existing: ExistingCells,
+    /// Whether arrays without a column become longer, too, with NULL.
+    pub(super) fills_others: bool,
     /// Whether the lock of another program is taken from it.
     pub(super) unlocks: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
@@ -142,6 +144,7 @@ impl WriteOptions {
                 "max_bytes" => read.max_bytes = Some(number(name, value)?),
                 "mode" => read.mode = mode(value, target)?,
                 "existing" => read.existing = existing(value)?,
+                "others" => read.fills_others = fills_others(value)?,
                 "unlock" => read.unlocks = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
@@ -152,8 +155,9 @@ impl WriteOptions {
         }
         let names = options.keys().map(|key| key.strip_prefix(PREFIX).unwrap_or(key));
         let mut of_new_arrays = names.clone().filter(|name| !name.starts_with(OF_DATAFUSION));
-        if read.mode != WriteMode::Append && names.clone().any(|name| name == "existing") {
-            return plan_err!("the option 'existing' needs mode 'append'");
+        let mut of_appends = names.clone().filter(|name| ["existing", "others"].contains(name));
+        if let Some(name) = of_appends.next().filter(|_| read.mode != WriteMode::Append) {
+            return plan_err!("the option '{name}' needs mode 'append'");
         }
         if read.mode == WriteMode::Append
             && let Some(name) = of_new_arrays.find(|name| !OF_APPENDS.contains(name))
@@ -301,6 +305,14 @@ fn existing(name: &str) -> Result<ExistingCells> {
             let known = EXISTING.map(|it| it.0).join(", ");
             plan_err!("'existing' is '{name}', expected one of {known}")
         }
+    }
+}
+
+fn fills_others(word: &str) -> Result<bool> {
+    match word.trim().to_lowercase().as_str() {
+        "refuse" => Ok(false),
+        "null" => Ok(true),
+        _ => plan_err!("'others' is '{word}', expected 'refuse' or 'null'"),
     }
 }
 

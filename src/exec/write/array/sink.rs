@@ -390,7 +390,7 @@ impl ArraySink {
             || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));
         let columns: Vec<&str> =
             self.schema().fields().iter().map(|it| it.name().as_str()).collect();
-        let mut array = self.target.open(objects()?, &columns).await?;
+        let mut array = self.target.open(objects()?, &columns, &self.options).await?;
         let (repair, changes_cells) = array.repair()?;
         if !repair.is_empty() {
             session.write(repair).await?;
@@ -399,7 +399,7 @@ impl ArraySink {
                     "another program was stopped while it changed cells of the array; all of its cells are in place now, so run the statement again"
                 );
             }
-            array = self.target.open(objects()?, &columns).await?;
+            array = self.target.open(objects()?, &columns, &self.options).await?;
         }
         let planned =
             self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));

@@ -66,8 +66,13 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
     ///
     /// # Errors
     /// If there is no such array, or it cannot be appended to.
-    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
-        let _ = (objects, columns);
+    async fn open(
+        &self,
+        objects: Arc<Objects>,
+        columns: &[&str],
+        options: &WriteOptions,
+    ) -> Result<Box<dyn AppendTarget>> {
+        let _ = (objects, columns, options);
         not_impl_err!("an append to {}", self.name())
     }
 

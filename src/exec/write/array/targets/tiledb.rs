@@ -87,7 +87,12 @@ impl TargetFormat for TileDbTarget {
         Ok(Box::new(TileDbWriter::try_new(array, encoding)?))
     }
 
-    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
+    async fn open(
+        &self,
+        objects: Arc<Objects>,
+        columns: &[&str],
+        _: &WriteOptions,
+    ) -> Result<Box<dyn AppendTarget>> {
         Ok(Box::new(gridfusion_tiledb::TileDbTarget::open(objects, columns).await?))
     }
 }

@@ -44,7 +44,7 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "existing", "shards", "unlock"]
+        &["checksums", "existing", "others", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
@@ -68,8 +68,17 @@ impl TargetFormat for ZarrTarget {
         Ok(Box::new(self.new_writer(array, options)?))
     }
 
-    async fn open(&self, objects: Arc<Objects>, columns: &[&str]) -> Result<Box<dyn AppendTarget>> {
-        Ok(Box::new(gridfusion_zarr::ZarrTarget::open(objects, columns).await?))
+    async fn open(
+        &self,
+        objects: Arc<Objects>,
+        columns: &[&str],
+        options: &WriteOptions,
+    ) -> Result<Box<dyn AppendTarget>> {
+        use gridfusion_zarr::ZarrTarget;
+        Ok(Box::new(match options.fills_others {
+            false => ZarrTarget::open(objects, columns).await?,
+            true => ZarrTarget::open_filling_others(objects, columns).await?,
+        }))
     }
 }
 
