@@ -34,7 +34,7 @@ const BY_STATION: &str = "SELECT station, avg(value) FROM t GROUP BY station";
 const BY_VALUE: &str = "SELECT round(value) AS v, count(*) FROM t GROUP BY v";
 /// A join that looks up the normal of each cell, and is not reduced before.
 const ANOMALY: &str =
-    "SELECT max(abs(t.value - n.normal)) FROM t JOIN normals n ON t.station = n.station";
+    "SELECT avg(abs(t.value - n.normal)) FROM t JOIN normals n ON t.station = n.station";
 const NORMALS: &str =
     "CREATE TABLE normals AS SELECT station, avg(value) AS normal FROM t GROUP BY station";
 const BY_MONTH: &str = "SELECT date_trunc('month', time) AS m, max(value) FROM t GROUP BY m";
@@ -125,7 +125,7 @@ pub(crate) fn main() {
             (BY_STATION, "`GROUP BY station`"),
             (BY_MONTH, "`GROUP BY` month"),
             (BY_VALUE, "`GROUP BY round(value)`, over rows"),
-            (ANOMALY, "largest anomaly, a join with normals"),
+            (ANOMALY, "mean size of anomalies, a join with normals"),
         ] {
             let name = format!("{name}, {kind}, two workers");
             let one: Box<dyn FnMut()> = Box::new(|| run(&runtime, &sessions[0], sql));

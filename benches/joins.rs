@@ -68,6 +68,11 @@ const CASES: [Case; 12] = [
         plain: ("`max(value)`", "SELECT max(value) FROM t"),
     },
     Case {
+        name: "the same, the greatest in size, `max(abs(…))`",
+        join: "SELECT t.station, max(abs(t.value - c.mean)) FROM t JOIN (SELECT station, date_part('month', time) AS m, avg(value) AS mean FROM t GROUP BY station, m) c ON t.station = c.station AND date_part('month', t.time) = c.m GROUP BY t.station",
+        plain: ("`max(value)`", "SELECT max(value) FROM t"),
+    },
+    Case {
         name: "mean by region, weighted by the areas of stations",
         join: "SELECT s.region, sum(t.value * s.area) / sum(s.area) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region",
         plain: BY_STATION,
