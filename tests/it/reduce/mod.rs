@@ -6,6 +6,7 @@ mod absent;
 mod conditions;
 /// Random numbers of different values.
 mod distinct;
+mod extremes;
 /// Random functions of labels where a variable is least or greatest.
 mod firsts;
 /// Random aggregates of labels.
