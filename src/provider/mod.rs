@@ -13,6 +13,7 @@
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `array_info(…)` |
 //! | `spatial` | `grid_coverage(…)`, `grid_points(…)` |
 //! | `nearest_rule` | `nearest(dimension, …)` |
+//! | `derived_extremes` | `max(value - 273.15)` and `max(abs(value))` |
 //! | `inserts` | `INSERT INTO` |
 //! | `dataframe` | a method of a `DataFrame` that writes an array |
 //! | `declared_table`, `exact_cast` | tables of arrays that are yet to be made |
