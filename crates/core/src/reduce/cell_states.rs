@@ -63,7 +63,7 @@ impl<T: Cell> CellStates<T> {
             Keep::Nothing => {} // of a condition, which no NULL meets
             Keep::Numbers if T::IS_FLOAT => loops::cells(self, batch, first, Numbers),
             Keep::All | Keep::Numbers => loops::cells(self, batch, first, KeepAll),
-            Keep::Between(between) => loops::cells(self, batch, first, between.common()),
+            Keep::Between(between) => loops::cells(self, batch, first, between),
             Keep::Interval(interval) => loops::cells(self, batch, first, interval),
         }
     }
