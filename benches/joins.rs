@@ -25,7 +25,7 @@ const BY_STATION: (&str, &str) =
     ("`GROUP BY station`", "SELECT station, avg(value) FROM t GROUP BY station");
 const MEAN: (&str, &str) = ("`avg(value)`", "SELECT avg(value) FROM t");
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     Case {
         name: "stations, mean by region",
         join: "SELECT s.region, avg(t.value) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region",

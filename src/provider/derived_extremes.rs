@@ -40,7 +40,7 @@ impl AnalyzerRule for DerivedExtremes {
         if !(settings.enable_all && settings.enable_reduce && reads_array(&plan)?) {
             return Ok(plan);
         }
-        plan.transform_up_with_subqueries(rewritten).data()
+        everywhere(plan).data()
     }
 
     fn name(&self) -> &str {
@@ -59,6 +59,17 @@ fn reads_array(plan: &LogicalPlan) -> Result<bool> {
 
 fn is_array(scan: &TableScan) -> bool {
     source_as_provider(&scan.source).is_ok_and(|table| table.is::<GridTable>())
+}
+
+/// Replaces extremes in all of a plan. A subquery that refers to rows outside stays: DataFusion wants its aggregation in certain places.
+fn everywhere(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let in_subquery = |plan: LogicalPlan| match &plan {
+        LogicalPlan::Subquery(subquery) if subquery.outer_ref_columns.is_empty() => {
+            everywhere(plan)
+        }
+        _ => Ok(Transformed::no(plan)),
+    };
+    plan.transform_up(|node| node.map_subqueries(in_subquery)?.transform_data(rewritten))
 }
 
 /// Replaces the extremes of an aggregation.
@@ -112,6 +123,9 @@ impl Derived {
             expr => expr,
         };
         let Expr::AggregateFunction(call) = call else { return Ok(None) };
+        if expr.is_volatile() {
+            return Ok(None);
+        }
         let name = known_aggregate(&call.func).filter(|_| is_own_aggregate(&call.func));
         let ([arg], Some("min" | "max"), Some(min)) =
             (call.params.args.as_slice(), name, own_aggregate(&min_udaf()))
@@ -239,7 +253,7 @@ fn number(expr: &Expr) -> Option<f64> {
 /// Whether an expression has columns of an array and of a table, so that the array may be reduced before the join.
 fn joins_table(expr: &Expr, schema: &DFSchema, input: &LogicalPlan) -> Result<bool> {
     let data_type = expr.get_type(schema)?;
-    if expr.is_volatile() || !data_type.is_floating() {
+    if !data_type.is_floating() {
         return Ok(false);
     }
     let columns = expr.column_refs();

@@ -20,6 +20,9 @@ async fn derived_extremes_are_dense() {
         let plan = explain(&ctx, sql).await;
         assert!(plan.contains("tier=dense") && !plan.contains("accumulators"), "{sql}\n{plan}");
     }
+    // DataFusion wants the aggregation of a correlated subquery right below its condition.
+    let correlated = "SELECT count(*) FROM (VALUES ('S1', 9.0)) AS s(station, lim) WHERE s.lim < (SELECT max(t.value - 273.15) FROM t WHERE t.station = s.station GROUP BY t.station HAVING count(*) > 3)";
+    assert_eq!(rows_from(&ctx, correlated).await, [["1"]]);
     for sql in [
         // The order is not that of values, and NULL and NaN may be among them.
         "SELECT max(273.15 - value) FROM t",

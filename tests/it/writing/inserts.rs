@@ -182,22 +182,28 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     );
     query(&case.ctx, "MERGE INTO t USING (VALUES (2)) s(day) ON t.day = s.day WHEN MATCHED THEN UPDATE SET t = 0").await.unwrap();
     assert_eq!(rows_from(&case.ctx, "SELECT sum(t) FROM t").await, [["15.0"]]);
+    // Rows that are there have a height and a longitude, and new ones leave them out.
+    let merge = "MERGE INTO t USING (VALUES (2, 's1', 9.0), (3, 's1', 9.0)) s(day, site, t) ON t.day = s.day AND t.site = s.site
+        WHEN MATCHED THEN UPDATE SET t = CAST(s.t AS REAL) WHEN NOT MATCHED THEN INSERT (day, site, t) VALUES (s.day, s.site, s.t)";
+    query(&case.ctx, merge).await.unwrap();
+    let merged = "SELECT sum(t), count(*), sum(lon), sum(height) FROM t WHERE day > 1";
+    assert_eq!(rows_from(&case.ctx, merged).await, [["18.0", "6", "66.0", "12.0"]]);
     // Values that are there may come along, and others do not.
-    query(&case.ctx, "INSERT INTO t SELECT * REPLACE (day + 1 AS day) FROM t WHERE day = 2")
+    query(&case.ctx, "INSERT INTO t SELECT * REPLACE (day + 1 AS day) FROM t WHERE day = 3")
         .await
         .unwrap();
     let before = files(&at);
     for (insert, message) in [
         (
-            "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 3)",
+            "INSERT INTO t (day, site, t, height) VALUES (5, 's1', 7, 3)",
             "the value of \"height\" is 2.0 in the array, and 3.0 in the rows",
         ),
         (
-            "INSERT INTO t (day, site, t, height) VALUES (4, 's1', 7, 2), (4, 's2', 7, 3)",
+            "INSERT INTO t (day, site, t, height) VALUES (5, 's1', 7, 2), (5, 's2', 7, 3)",
             "rows have 2.0 and 3.0 for \"height\"",
         ),
         (
-            "INSERT INTO t (day, site, t, lon) VALUES (4, 's1', 7, 12)",
+            "INSERT INTO t (day, site, t, lon) VALUES (5, 's1', 7, 12)",
             "the value of site=s1 of \"lon\" is 11.0 in the array, and 12.0 in the rows",
         ),
     ] {
@@ -206,22 +212,22 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
         assert!(files(&at) == before);
     }
     // A coordinate of days gets a value for each new one.
-    add_coordinate(&case, "week", &[4], &["day"], &[1.0, 1.0, 1.0, 1.0]);
+    add_coordinate(&case, "week", &[5], &["day"], &[1.0; 5]);
     query(&case.ctx, &create.replace("TABLE t", "TABLE u")).await.unwrap();
-    let insert = "INSERT INTO u (day, site, t, week) VALUES (4, 's1', 7, 2), (4, 's2', 7, 2), (5, 's1', 7, 3)";
+    let insert = "INSERT INTO u (day, site, t, week) VALUES (5, 's1', 7, 2), (5, 's2', 7, 2), (6, 's1', 7, 3)";
     query(&case.ctx, insert).await.unwrap();
-    query(&case.ctx, "INSERT INTO u (day, site, t) VALUES (6, 's1', 7)").await.unwrap();
+    query(&case.ctx, "INSERT INTO u (day, site, t) VALUES (7, 's1', 7)").await.unwrap();
     let before = files(&at);
-    let insert = "INSERT INTO u (day, site, t, week) VALUES (7, 's1', 7, 4), (7, 's2', 7, 5)";
+    let insert = "INSERT INTO u (day, site, t, week) VALUES (8, 's1', 7, 4), (8, 's2', 7, 5)";
     let error = query(&case.ctx, insert).await.unwrap_err().to_string();
-    assert!(error.contains("rows of day=7 have 4.0 and 5.0 for \"week\""), "{error}");
+    assert!(error.contains("rows of day=8 have 4.0 and 5.0 for \"week\""), "{error}");
     assert!(files(&at) == before);
     let weeks = "SELECT day, min(week), count(*) FROM u GROUP BY day ORDER BY day";
     let weeks: Vec<String> =
         rows_from(&case.ctx, weeks).await.into_iter().map(|row| row.join(" ")).collect();
     assert_eq!(
         weeks,
-        ["0 1.0 3", "1 1.0 3", "2 1.0 3", "3 1.0 3", "4 2.0 3", "5 3.0 3", "6 NULL 3"]
+        ["0 1.0 3", "1 1.0 3", "2 1.0 3", "3 1.0 3", "4 1.0 3", "5 2.0 3", "6 3.0 3", "7 NULL 3"]
     );
 }
 

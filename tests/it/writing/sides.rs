@@ -185,6 +185,27 @@ async fn rows_without_the_bounds_of_their_labels_change_nothing() {
         assert!(error.contains(message), "{error}");
     }
     assert!(files(&case.at("x.zarr")) == before);
+    let mut metadata: Value =
+        serde_json::from_slice(&fs::read(case.at("x.zarr/zarr.json")).unwrap()).unwrap();
+    metadata["consolidated_metadata"]["metadata"].as_object_mut().unwrap().remove("soil");
+    fs::write(case.at("x.zarr/zarr.json"), metadata.to_string()).unwrap();
+    fs::remove_dir_all(case.at("x.zarr/soil")).unwrap();
+    for (name, dimensions, message) in [
+        ("covariance", ["day", "day"], "\"covariance\" has this dimension twice"),
+        ("inner/t", ["day", "side"], "\"inner/t\" of a group has a dimension of this name"),
+    ] {
+        add_array(&case, name, &[4, 4], &dimensions, 4, true);
+        let before = files(&case.at("x.zarr"));
+        let error = case.copy(&days(4, 5, BOUNDS), "x.zarr", others).await.unwrap_err();
+        assert!(error.contains(message), "{error}");
+        assert!(files(&case.at("x.zarr")) == before);
+        fs::remove_dir_all(case.at("x.zarr").join(name)).unwrap();
+        let root = case.at("x.zarr/zarr.json");
+        let mut metadata: Value = serde_json::from_slice(&fs::read(&root).unwrap()).unwrap();
+        let all = &mut metadata["consolidated_metadata"]["metadata"];
+        all.as_object_mut().unwrap().remove(name);
+        fs::write(&root, metadata.to_string()).unwrap();
+    }
 }
 
 /// Arrays of another grid get NULL, whatever lies behind their end, and then their own rows.

@@ -99,6 +99,9 @@ async fn generations_are_added_and_stay() {
     TetPackage::create(&reference).unwrap();
     query(&case.ctx, &copy(1, 3, reference.to_str().unwrap(), OVERWRITE)).await.unwrap();
     assert_sound(&reference).await;
+    publish_with_the_reference(&reference);
+    query(&case.ctx, &copy(1, 3, reference.to_str().unwrap(), OVERWRITE)).await.unwrap();
+    assert_sound(&reference).await;
 }
 
 #[tokio::test]
@@ -209,7 +212,7 @@ async fn a_killed_program_leaves_what_the_next_one_removes() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// Of two writers at the same time, each adds a generation, or is told.
+/// Each of two writers at the same time adds a generation, or is told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_writers_do_not_lose_a_generation() {
     let case = Case::new(reducing(2, 16)).await;

@@ -5,11 +5,11 @@
 //!   x.tet.d ─┬─ PROTOCOL, CURRENT                  opening has checked both
 //!            ├─ generations ─┬─ 00000001           verify_other, for each that is not open
 //!            │               └─ 00000002           verify_generation: the open one
-//!            │                    MANIFEST_FILE.json      current_manifest
+//!            │                    MANIFEST.json      current_manifest
 //!            │                    packed.tet         manifest_sha256
 //!            │                    ZONE.json          zone_file
 //!            │                    INDEX.json         secondary_indexes
-//!            │                    SEMANTICS_FILE.json     semantics
+//!            │                    SEMANTICS.json     semantics
 //!            └─ publishing, staging                left_behind
 //! ```
 //!

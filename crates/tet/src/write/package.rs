@@ -28,8 +28,8 @@ use crate::bytes::package_names::{
 
 /// The object that claims a generation for one program: the time in seconds.
 const HEARTBEAT: &str = "HEARTBEAT";
-/// The object in the folder of claims, with the number of a generation behind, that tells of a claim by gridfusion. It locks the package,
-/// too, so whoever has the lock knows that the program was stopped.
+/// The object in the folder of claims, with the number of a generation behind, that tells of a claim by gridfusion. gridfusion locks the
+/// package, too: with the lock, such a claim is that of a program that was stopped.
 const MARK: &str = ".gridfusion-";
 /// Keeps a folder that other programs expect, and has no bytes.
 const KEEP: &str = ".keep";
@@ -95,8 +95,12 @@ pub struct TetPackageTarget {
     number: u64,
     /// The bytes of `CURRENT`, if a generation is current.
     current: Option<Bytes>,
-    /// The objects of programs that were stopped.
+    /// The folders that would be gone without an object, as local ones are.
+    bare: Vec<&'static str>,
+    /// The generations and claims of programs that were stopped.
     left: Vec<Arc<str>>,
+    /// The marks of these claims, which are deleted last.
+    marks: Vec<Arc<str>>,
 }
 
 impl TetPackageTarget {
@@ -123,7 +127,7 @@ impl TetPackageTarget {
         let claims = entries_in(objects, PUBLISHING).await?;
         let marks = claims.iter().filter_map(|it| it.name.strip_prefix(MARK)?.parse::<u64>().ok());
         let marks: Vec<u64> = marks.collect();
-        let mut left: Vec<Arc<str>> = marks.iter().map(|it| mark_of(*it)).collect();
+        let (mut left, of_marks) = (vec![], marks.iter().map(|it| mark_of(*it)).collect());
         let (mut stopped, mut others) = (marks, vec![]);
         for claim in numbers_of(&claims) {
             if takes_over || stopped.contains(&claim) {
@@ -133,8 +137,13 @@ impl TetPackageTarget {
                 others.push(claim);
             }
         }
+        let of_generations = entries_in(objects, GENERATIONS).await?;
+        let is_bare = |entries: &[Entry]| !entries.iter().any(|it| it.name == KEEP);
+        let folders = [(PUBLISHING, &claims), (GENERATIONS, &of_generations)];
+        let bare = folders.into_iter().filter(|(_, entries)| is_bare(entries));
+        let bare = bare.map(|(folder, _)| folder).collect();
         let mut generations = vec![];
-        for generation in numbers_of(&entries_in(objects, GENERATIONS).await?) {
+        for generation in numbers_of(&of_generations) {
             // A generation behind the current one may be complete: a program may have gone back to an older one.
             if Some(generation) > number && !others.contains(&generation) {
                 let own = objects_in(objects, &folder_of(generation)).await?;
@@ -155,16 +164,15 @@ impl TetPackageTarget {
             ))
             .in_file(&claim_of(last.saturating_add(1))));
         };
-        Ok(Self { encoding, number, current, left })
+        Ok(Self { encoding, number, current, bare, left, marks: of_marks })
     }
 }
 
 impl VersionTarget for TetPackageTarget {
     fn repair(&mut self) -> Vec<Write> {
-        match std::mem::take(&mut self.left) {
-            left if left.is_empty() => vec![],
-            left => vec![Write::Delete(left)],
-        }
+        let keep = std::mem::take(&mut self.bare).into_iter().map(kept).collect();
+        let [left, marks] = [&mut self.left, &mut self.marks].map(std::mem::take);
+        vec![Write::Replace(keep), Write::Delete(left), Write::Delete(marks)]
     }
 
     fn writer(self: Box<Self>, array: NewArray) -> Result<Box<dyn ArrayWriter>> {
@@ -195,11 +203,9 @@ impl TetPackageWriter {
         Ok(Self { file, number: 1, current: None, is_new: true })
     }
 
-    /// Returns the objects by which a program claims the generation. No other program knows a package that is new.
-    fn claim(&self) -> Vec<Arc<str>> {
-        let heartbeat = format!("{}/{HEARTBEAT}", claim_of(self.number)).into();
-        let heartbeat = (!self.is_new).then_some(heartbeat);
-        std::iter::once(mark_of(self.number)).chain(heartbeat).collect()
+    /// Returns the object by which a program claims the generation.
+    fn heartbeat(&self) -> Arc<str> {
+        format!("{}/{HEARTBEAT}", claim_of(self.number)).into()
     }
 }
 
@@ -225,16 +231,15 @@ impl Writer for TetPackageWriter {
             "zone_maps_sha256": hex(&Sha256::digest(&zones)),
             "secondary_indexes": "omitted",
         });
-        let mut first = vec![];
+        let mut first = vec![Content::new(mark_of(self.number), format!("{now}\n"))];
         if self.is_new {
             let protocol = json!({"protocol_version": PROTOCOL_VERSION, "created_unix": now});
             first.push(Content::new(PROTOCOL, format!("{protocol:#}\n")));
-            let folders = [PUBLISHING, STAGING];
-            first.extend(folders.map(|it| Content::new(format!("{it}/{KEEP}"), Bytes::new())));
+            first.extend([PUBLISHING, STAGING, GENERATIONS].map(kept));
         }
-        let claim = self.claim().into_iter().map(|it| Content::new(it, format!("{now}\n")));
+        let heartbeat = Content::new(self.heartbeat(), format!("{now}\n"));
         let packed: Arc<str> = format!("{folder}/{PACKED_FILE}").into();
-        let mut writes = vec![Write::Put(first), Write::Put(claim.collect())];
+        let mut writes = vec![Write::Put(first), Write::Put(vec![heartbeat])];
         writes.extend(image.writes(&packed));
         writes.push(Write::Complete(packed));
         writes.push(Write::Put(vec![
@@ -265,13 +270,19 @@ impl ArrayWriter for TetPackageWriter {
 
     /// Gives up the claim.
     fn afterwards(&mut self) -> Vec<Write> {
-        vec![Write::Delete(self.claim())]
+        let (heartbeat, mark) = (self.heartbeat(), mark_of(self.number));
+        vec![Write::Delete(vec![heartbeat]), Write::Delete(vec![mark])]
     }
 }
 
 /// Returns the folder of the claim of a generation.
 fn claim_of(generation: u64) -> String {
     format!("{PUBLISHING}/{generation:08}")
+}
+
+/// Returns the object that keeps a folder.
+fn kept(folder: &str) -> Content {
+    Content::new(format!("{folder}/{KEEP}"), Bytes::new())
 }
 
 /// Returns the object that tells of a claim by gridfusion.

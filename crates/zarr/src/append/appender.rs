@@ -25,6 +25,9 @@ use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
 use crate::journal::{JOURNAL, Journal};
 
+/// The most bytes of NULL of an array without a column, which are held in memory.
+const MOST_NULLS: usize = 1 << 28;
+
 /// Writes rows of an array into the store that has it.
 #[derive(Debug)]
 pub(super) struct ZarrAppender {
@@ -252,6 +255,14 @@ impl ZarrAppender {
             let cells = NewCells::new(ranges, stored, None);
             let change = Change { variable, cells, shape: shape.clone(), existing, name: &name };
             objects.extend(change.objects(runtime)?);
+            let bytes: usize =
+                objects.iter().filter_map(|it: &Object| it.bytes.as_ref()).map(Vec::len).sum();
+            if bytes > MOST_NULLS {
+                return Err(Error::usage(format!(
+                    "\"{}\" would get more than {MOST_NULLS} bytes of NULL at once; append a part of the rows",
+                    variable.name()
+                )));
+            }
         }
         Ok(objects)
     }

@@ -39,9 +39,10 @@ pub(super) struct SideArray {
 pub(super) struct SideCells {
     /// The indices along each of its axes.
     region: Vec<Range<u64>>,
-    values: ArrayRef,
-    /// Which values rows have told.
-    is_told: Vec<bool>,
+    /// Values that rows have told; first a NULL.
+    pieces: Vec<ArrayRef>,
+    /// Per cell, its piece and the number there. The first piece stands for a cell that no row has told.
+    told: Vec<(u32, u32)>,
 }
 
 impl SideArray {
@@ -63,8 +64,6 @@ impl SideArray {
         match (self.list, element(&column.data_type)) {
             (None, None) => self.variable.check_column(&column.data_type, units),
             (Some(_), Some(field)) => self.variable.check_column(field.data_type(), units),
-            // INSERT makes NULL of columns that it leaves out.
-            (Some(_), None) if column.data_type == DataType::Null => Ok(()),
             (Some(len), None) => Err(Error::usage(format!(
                 "the column \"{0}\" is of type {1}, and the array has {len} values for each row; select a list of them, as in make_array(…) AS \"{0}\"",
                 self.name(),
@@ -83,8 +82,8 @@ impl SideArray {
         let column = array.variables().iter().find(|it| it.name == self.name());
         let column = column.ok_or_else(|| Error::internal("an array without a column"))?;
         let len = lens(&region).iter().product::<u64>() as usize;
-        let values = plain(&new_null_array(&column.data_type, len))?;
-        Ok(SideCells { region, values, is_told: vec![false; len] })
+        let none = plain(&new_null_array(&column.data_type, 1))?;
+        Ok(SideCells { region, pieces: vec![none], told: vec![(0, 0); len] })
     }
 
     /// Adds the values of a chunk's rows, whose indices are `ranges`.
@@ -101,30 +100,33 @@ impl SideArray {
         let failed = failed_to("compare values of rows");
         let new = plain(&chunk.cells)?;
         let places = self.places(cells, ranges);
-        let is_given = |at: &usize| chunk.given.as_ref().is_none_or(|given| given.is_valid(*at));
-        let given = || (0..places.len()).filter(is_given);
-        let mut sources = vec![];
-        for at in given() {
-            if !std::mem::replace(&mut cells.is_told[places[at]], true) {
-                sources.resize_with(cells.is_told.len(), || None);
-                sources[places[at]] = Some((1, at));
+        // A row without a value tells nothing: INSERT makes NULL of columns that it leaves out.
+        let is_told = |at: &usize| {
+            new.is_valid(*at) && chunk.given.as_ref().is_none_or(|given| given.is_valid(*at))
+        };
+        let rows: Vec<usize> = (0..places.len()).filter(is_told).collect();
+        let (piece, mut first) = (cells.pieces.len() as u32, vec![]);
+        for &row in &rows {
+            let told = &mut cells.told[places[row]];
+            if told.0 == 0 {
+                *told = (piece, first.len() as u32);
+                first.push(row as u64);
             }
         }
-        if !sources.is_empty() {
-            let sources = sources.into_iter().enumerate();
-            let sources: Vec<_> = sources.map(|(at, new)| new.unwrap_or((0, at))).collect();
-            cells.values = interleave(&[&cells.values, &new], &sources).map_err(&failed)?;
+        if !first.is_empty() {
+            cells.pieces.push(take(&new, &UInt64Array::from(first), None).map_err(&failed)?);
         }
-        let compared = make_comparator(&cells.values, &new, SortOptions::default());
+        let known = cells.values(rows.iter().map(|row| places[*row]))?;
+        let compared = make_comparator(&known, &new, SortOptions::default());
         let compared = compared.map_err(failed)?;
-        let differs = |at: &usize| compared(places[*at], *at) != Ordering::Equal;
-        let Some(at) = given().find(differs) else { return Ok(()) };
+        let differs = |at: &usize| compared(*at, rows[*at]) != Ordering::Equal;
+        let Some(at) = (0..rows.len()).find(differs) else { return Ok(()) };
         let text = |values: &ArrayRef, at| array_value_to_string(values, at).unwrap_or_default();
         Err(Error::usage(format!(
             "rows{} have {} and {} for \"{}\", of which the array has one value there",
-            self.labels_of(array, &cells.region, places[at] as u64),
-            text(&cells.values, places[at]),
-            text(&new, at),
+            self.labels_of(array, &cells.region, places[rows[at]] as u64),
+            text(&known, at),
+            text(&new, rows[at]),
             self.name()
         )))
     }
@@ -166,14 +168,13 @@ impl SideArray {
             let is_added = |(axis, added): &(usize, &Range<u64>)| {
                 added.contains(&(cells.region[*axis].start + unravel(*number, &shape)[*axis]))
             };
-            added.as_ref().is_some_and(is_added) || cells.values.is_valid(*number as usize)
+            cells.told[*number as usize].0 > 0 || added.as_ref().is_some_and(is_added)
         };
-        let numbers: Vec<u64> = (0..cells.is_told.len() as u64).filter(is_written).collect();
+        let numbers: Vec<u64> = (0..cells.told.len() as u64).filter(is_written).collect();
         if numbers.is_empty() {
             return Ok(None);
         }
-        let taken = take(&cells.values, &UInt64Array::from(numbers.clone()), None);
-        let taken = taken.map_err(failed_to("choose values"))?;
+        let taken = cells.values(numbers.iter().map(|number| *number as usize))?;
         let mut ranges = cells.region.clone();
         let (values, numbers) = match self.list {
             None => (taken, numbers),
@@ -254,7 +255,19 @@ impl SideArray {
 impl SideCells {
     /// The bytes of memory that it takes.
     pub(super) fn memory(&self) -> u64 {
-        (self.values.get_array_memory_size() + self.is_told.len()) as u64
+        /// The bytes of a cell when all of them are written: where it was told, its number, and its value.
+        const OF_CELL: usize = 32;
+        let pieces: usize = self.pieces.iter().map(|it| it.get_array_memory_size()).sum();
+        (pieces + OF_CELL * self.told.len()) as u64
+    }
+
+    /// Returns the values of cells with these numbers.
+    fn values(&self, numbers: impl Iterator<Item = usize>) -> Result<ArrayRef> {
+        let pieces: Vec<&dyn Array> = self.pieces.iter().map(|it| it.as_ref()).collect();
+        let at = numbers.map(|number| self.told[number]);
+        let at: Vec<(usize, usize)> =
+            at.map(|(piece, cell)| (piece as usize, cell as usize)).collect();
+        interleave(&pieces, &at).map_err(failed_to("choose values"))
     }
 }
 

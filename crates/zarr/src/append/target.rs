@@ -109,7 +109,7 @@ pub struct ZarrTarget {
     pub(super) variables: Vec<TargetVariable>,
     /// The columns that are arrays over a part of the dimensions.
     pub(super) sides: Vec<SideArray>,
-    /// The arrays without a column that become longer with NULL. Those that cannot be written are errors, if they do.
+    /// The arrays without a column that become longer with NULL, if they have the dimension. Errors are told only then.
     pub(super) filled: Vec<(String, Result<TargetVariable>)>,
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
@@ -416,8 +416,20 @@ impl AppendTarget for ZarrTarget {
         if let Some((axis, _)) = longer {
             let dimension = self.dimensions[axis].name.as_str();
             for (name, opened) in filled {
-                if axis_of(&self.metadata[&name], dimension).is_some() {
-                    become_longer.push(opened?);
+                let names = names_of(&self.metadata[&name]).unwrap_or_default();
+                match names.iter().filter(|name| *name == dimension).count() {
+                    0 => {}
+                    1 if !name.contains('/') => become_longer.push(opened?),
+                    1 => {
+                        return Err(Error::unsupported(format!(
+                            "an append along {dimension}, because \"{name}\" of a group has a dimension of this name"
+                        )));
+                    }
+                    _ => {
+                        return Err(Error::unsupported(format!(
+                            "an append along {dimension}, because \"{name}\" has this dimension twice"
+                        )));
+                    }
                 }
             }
             if become_longer.is_empty() {

@@ -20,7 +20,7 @@ use gridfusion_core::write::ExistingCells;
 use super::format::WrittenFormat;
 use super::options::{WriteMode, WriteOptions};
 use super::place::TargetPlace;
-use super::targets::{TargetFormat, targets};
+use super::targets::{TargetFormat, target_at, targets};
 
 /// Work that follows when rows have been written.
 #[async_trait]
@@ -106,6 +106,7 @@ impl NewArrayPlan {
                 "a table of the format {format} takes its columns from the stored arrays; leave the column list out"
             );
         };
+        let target = target_at(target, location)?;
         let options = WriteOptions::try_new(options, target)?;
         let (location, schema) = (location.to_owned(), Arc::clone(schema));
         Ok(Self { target, options, location, schema })

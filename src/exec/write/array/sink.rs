@@ -1,8 +1,8 @@
 //! [`ArraySink`]: writes the rows of a query as an array.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -283,11 +283,10 @@ impl ArraySink {
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
-        if replaces && self.target.keeps_versions() {
-            if place.found().await?.is_some() {
-                return self.add_version(data, &place, context).await;
-            }
-        } else if replaces && !self.target.is_one_file() {
+        if self.target.keeps_versions() {
+            return self.add_version(data, &place, context).await;
+        }
+        if replaces && !self.target.is_one_file() {
             place.check_no_store_above(self.target.marks()).await?;
             let unlocks = self.options.unlocks;
             let replacement = Replacement::begin(&place, self.target, unlocks).await?;
@@ -314,25 +313,40 @@ impl ArraySink {
         ended(written, session).await
     }
 
-    /// Writes rows as another version of the array that is there.
+    /// Writes rows as the first version of an array, or as another one. Both need the lock of its folder.
     async fn add_version(
         &self,
         data: SendableRecordBatchStream,
         place: &TargetPlace,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
+        let is_new = place.found().await?.is_none();
+        if !is_new && self.options.mode == WriteMode::Create {
+            place.check_empty(self.target).await?;
+        }
+        if let Some(path) = place.local.as_ref().filter(|_| is_new) {
+            fs::create_dir_all(path)?;
+        }
         let (folder, writable) = place.existing()?;
         let mut session = WriteSession::new(writable);
         let written = async {
             lock(&mut session, self.options.unlocks).await?;
+            if is_new {
+                let writer = |array| self.target.writer(array, "", &self.options);
+                return self.write_array(data, writer, &mut session, context).await;
+            }
             let objects = Objects::many_rewritten(folder);
             let mut versions = self.target.open_versions(&objects, &self.options).await?;
             session.write(versions.repair()).await?;
             let writer = |array| Ok(versions.writer(array)?);
             self.write_array(data, writer, &mut session, context).await
         };
-        let written = written.await;
-        ended(written, session).await
+        let written = ended(written.await, session).await;
+        if let Some(path) = place.local.as_ref().filter(|_| is_new && written.is_err()) {
+            // Nothing is in it by now, unless another program writes there.
+            drop(fs::remove_dir(path));
+        }
+        written
     }
 
     /// Writes rows with a writer, and publishes them. The caller aborts the session if that fails.
