@@ -189,6 +189,8 @@ async fn each_call_may_fail() {
 async fn a_killed_program_leaves_what_the_next_one_removes() {
     let case = Case::new(reducing(2, 16)).await;
     let place = case.at("x.tet.d").display().to_string();
+    fs::create_dir(&place).unwrap();
+    fs::write(case.at("x.tet.d/.gridfusion-lock"), "process 1 writes").unwrap();
     query(&case.ctx, &copy(1, 4, &place, "'dimensions' 'x'")).await.unwrap();
     let put = |name: &str, bytes: &str| {
         let path = case.at("x.tet.d").join(name);

@@ -17,7 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::io::StoreFolder;
+use gridfusion_core::io::{Folder, StoreFolder};
 use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable};
 
@@ -320,7 +320,8 @@ impl ArraySink {
         place: &TargetPlace,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let is_new = place.found().await?.is_none();
+        // A program that was stopped may have left its lock.
+        let is_new = place.folder.some_below("", 2).await?.iter().all(|it| it == LOCK);
         if !is_new && self.options.mode == WriteMode::Create {
             place.check_empty(self.target).await?;
         }
