@@ -192,8 +192,9 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     query(&case.ctx, "INSERT INTO t SELECT * REPLACE (day + 1 AS day) FROM t WHERE day = 3")
         .await
         .unwrap();
-    let all = "SELECT * FROM t ORDER BY day, site";
-    let before = rows_from(&case.ctx, all).await;
+    // Objects at the end may be written again, with the same cells.
+    let all = format!("SELECT * FROM read_array('{}') ORDER BY day, site", at.display());
+    let before = rows_from(&case.ctx, &all).await;
     for (insert, message) in [
         (
             "INSERT INTO t (day, site, t, height) VALUES (5, 's1', 7, 3)",
@@ -210,7 +211,7 @@ async fn stores_may_have_coordinates_of_fewer_dimensions() {
     ] {
         let error = query(&case.ctx, insert).await.unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
-        assert_eq!(rows_from(&case.ctx, all).await, before);
+        assert_eq!(rows_from(&case.ctx, &all).await, before);
     }
     // A coordinate of days gets a value for each new one.
     add_coordinate(&case, "week", &[5], &["day"], &[1.0; 5]);
