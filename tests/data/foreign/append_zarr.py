@@ -102,7 +102,7 @@ WITH_BOUNDS = """
     WITH bounds AS (
         SELECT time, array_agg(value ORDER BY bnds) AS time_bnds FROM read_array('PART', dataset => 'time_bnds') GROUP BY time
     )
-    SELECT a.time, lat, lon, t, month, height, time_bnds
+    SELECT a.time, lat, lon, t, month, time_bnds
     FROM read_array('PART') a JOIN bounds ON a.time = bounds.time
 """
 
