@@ -28,7 +28,11 @@ pub(super) fn without_members_of_groups(mut metadata: Value) -> Value {
     metadata
 }
 
+/// Returns the names of an array's dimensions; `None` if one has none. A single value has no dimension, and often no list of names.
 pub(super) fn names_of(metadata: &Value) -> Option<Vec<String>> {
+    if metadata["shape"].as_array().is_some_and(Vec::is_empty) {
+        return Some(vec![]);
+    }
     let names = metadata["dimension_names"].as_array()?;
     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
@@ -127,5 +131,34 @@ pub(super) fn is_side(names: &[String], all: &[String]) -> bool {
     match names {
         [most @ .., last] if !all.contains(last) => !most.is_empty() && is_part(most),
         names => is_part(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_dimensions_variables_and_those_beside() {
+        let array =
+            |shape: &[u64], names: &[&str]| json!({"shape": shape, "dimension_names": names});
+        let metadata = BTreeMap::from([
+            ("time".to_owned(), array(&[4], &["time"])),
+            ("lat".to_owned(), array(&[3], &["lat"])),
+            ("t".to_owned(), array(&[4, 3], &["time", "lat"])),
+            ("month".to_owned(), array(&[4], &["time"])),
+            ("time_bnds".to_owned(), array(&[4, 2], &["time", "bnds"])),
+            ("height".to_owned(), json!({"shape": []})),
+        ]);
+        let columns = ["time_bnds", "height", "t", "lat", "month", "time"];
+        let Ok(Roles { dimensions, variables, sides }) = roles(&metadata, &columns) else {
+            panic!("no roles");
+        };
+        assert_eq!((dimensions, variables), (vec!["time".into(), "lat".into()], vec!["t".into()]));
+        let names: Vec<(&str, usize)> =
+            sides.iter().map(|(name, names)| (name.as_str(), names.len())).collect();
+        assert_eq!(names, [("time_bnds", 2), ("height", 0), ("month", 1)]);
     }
 }
