@@ -264,16 +264,17 @@ fn joins_table(expr: &Expr, schema: &DFSchema, input: &LogicalPlan) -> Result<bo
     let mut arrays = 0;
     input.apply(|node| {
         let (scan, name) = match node {
-            LogicalPlan::TableScan(scan) => (scan, &scan.table_name),
+            LogicalPlan::TableScan(scan) => (Some(scan), &scan.table_name),
             LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
                 match input.as_ref() {
-                    LogicalPlan::TableScan(scan) => (scan, alias),
-                    _ => return Ok(TreeNodeRecursion::Continue),
+                    LogicalPlan::TableScan(scan) => (Some(scan), alias),
+                    _ => (None, alias),
                 }
             }
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        arrays += usize::from(is_array(scan) && relations.contains(&name));
+        arrays += usize::from(scan.is_some_and(is_array) && relations.contains(&name));
+        // Tables of a subquery have names of their own.
         Ok(TreeNodeRecursion::Jump)
     })?;
     Ok(arrays > 0 && arrays < relations.len())

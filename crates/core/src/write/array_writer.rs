@@ -17,6 +17,11 @@ pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
         0
     }
 
+    /// Returns what to do if that memory is refused, for the message.
+    fn instead_of_memory(&self) -> &'static str {
+        "write Zarr"
+    }
+
     /// Returns the bytes of memory that encoding one chunk takes at most, if that is more than the chunk itself; 0 if it is not.
     fn chunk_memory(&self) -> u64 {
         0

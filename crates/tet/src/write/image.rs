@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gridfusion_core::format::{Content, Write};
 use sha2::{Digest, Sha256};
 
@@ -14,7 +15,7 @@ pub(super) struct Image {
     /// The bytes, in parts that follow each other.
     pub(super) parts: Vec<Vec<u8>>,
     /// The zone maps, which are also among the parts.
-    pub(super) zones: Vec<u8>,
+    pub(super) zones: Bytes,
     /// The hash of the bytes before the zone maps.
     pub(super) sha256: String,
 }

@@ -220,7 +220,7 @@ impl Writer for TetPackageWriter {
         let image = self.file.image(Some(self.number))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let folder = folder_of(self.number);
-        let zones = Bytes::from(image.zones.clone());
+        let zones = image.zones.clone();
         let manifest = json!({
             "generation": self.number,
             "protocol_version": PROTOCOL_VERSION,

@@ -229,7 +229,7 @@ impl TetWriter {
         let footer = footer(&zones, &metadata, payload_end as u64)?;
         let payloads = datasets.into_iter().flat_map(|it| it.chunks.into_values());
         let parts = std::iter::once(head).chain(payloads.map(|it| it.payload)).chain([footer]);
-        Ok(Image { parts: parts.collect(), zones, sha256 })
+        Ok(Image { parts: parts.collect(), zones: zones.into(), sha256 })
     }
 
     /// Returns the labels of a dimension as a dataset; `None` if they are texts.

@@ -410,6 +410,11 @@ impl ArrayWriter for ZarrAppender {
         self.sides.iter().map(SideCells::memory).sum()
     }
 
+    /// Only columns with a part of the dimensions are held.
+    fn instead_of_memory(&self) -> &'static str {
+        "append a part of the rows, or leave out columns with fewer dimensions"
+    }
+
     fn chunk_memory(&self) -> u64 {
         let of = |variable: &TargetVariable| {
             let boxes = self.array.grid().chunk_shape().zip(variable.object_shape());

@@ -87,6 +87,24 @@ impl StoreDocuments {
         objects.read(&at.collect::<Vec<_>>()).await
     }
 
+    /// Returns the own documents of arrays over one of these dimensions, besides those that are known.
+    pub(super) async fn documents_beside(
+        &self,
+        objects: &Objects,
+        dimensions: &[&str],
+        known: &[&String],
+    ) -> Result<Vec<(String, Bytes)>> {
+        let is_beside = |(name, metadata): &(&String, &Value)| {
+            !known.contains(name) && dimensions.iter().any(|it| axis_of(metadata, it).is_some())
+        };
+        let names: Vec<&String> = self.metadata.iter().filter(is_beside).map(|it| it.0).collect();
+        if names.is_empty() {
+            return Ok(vec![]);
+        }
+        let documents = self.documents(objects, &names).await?;
+        Ok(names.into_iter().cloned().zip(documents).collect())
+    }
+
     /// Fails for arrays whose lengths along a dimension differ from that of its labels.
     ///
     /// # Errors

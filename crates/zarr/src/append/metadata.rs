@@ -51,6 +51,14 @@ pub(super) struct Roles {
     pub(super) sides: Vec<(String, Vec<String>)>,
 }
 
+impl Roles {
+    /// Returns the names of all arrays: of dimensions, of variables, and of those beside.
+    pub(super) fn arrays(&self) -> Vec<&String> {
+        let sides = self.sides.iter().map(|(name, _)| name);
+        self.dimensions.iter().chain(&self.variables).chain(sides).collect()
+    }
+}
+
 /// Returns the arrays that columns are.
 pub(super) fn roles(metadata: &BTreeMap<String, Value>, columns: &[&str]) -> Result<Roles> {
     let arrays = || metadata.keys().cloned().collect::<Vec<_>>().join(", ");

@@ -36,6 +36,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `target` | the store, its arrays, and what fits them |
+//! | `open` | opens them |
+//! | `repair` | ends an append that was stopped |
 //! | `documents` | the metadata of all arrays, from one document or from several |
 //! | `metadata` | the arrays that columns are |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
@@ -51,6 +53,8 @@ mod change;
 mod documents;
 mod metadata;
 mod object_cells;
+mod open;
+mod repair;
 mod shape_in_document;
 mod sides;
 mod staged;

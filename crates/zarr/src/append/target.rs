@@ -8,11 +8,8 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::util::display::array_value_to_string;
 use bytes::Bytes;
-use gridfusion_cf::conventions::{HierarchyGroup, HierarchyView, VariableStore};
-use gridfusion_core::array::{LabelOrder, ReadOptions, failed_to};
-use gridfusion_core::format::{ByteRange, Content, Location, Write};
-use gridfusion_core::options::ResolvedOptions;
-use gridfusion_core::source::{ArrayGroup, OpenedArray};
+use gridfusion_core::array::failed_to;
+use gridfusion_core::format::Write;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
     AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
@@ -22,11 +19,9 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::appender::ZarrAppender;
-use super::documents::StoreDocuments;
-use super::metadata::{Roles, axis_of, is_side, names_of, parse, roles, without_members_of_groups};
-use super::shape_in_document::with_length;
+use super::metadata::{axis_of, is_side, names_of};
 use super::sides::SideArray;
-use super::staged::{STAGED, StagedObjects};
+use super::staged::StagedObjects;
 use super::variable::{TargetVariable, plain};
 use crate::journal::{JOURNAL, Journal};
 
@@ -114,9 +109,9 @@ pub struct ZarrTarget {
     /// The append of a program that was stopped.
     pub(super) left: Option<Journal>,
     /// The objects that it has staged, and those of programs before.
-    staged: StagedObjects,
+    pub(super) staged: StagedObjects,
     /// The documents of other arrays over the dimension that it made longer.
-    others: Vec<(String, Bytes)>,
+    pub(super) others: Vec<(String, Bytes)>,
 }
 
 impl ZarrTarget {
@@ -138,174 +133,39 @@ impl ZarrTarget {
         Self::opened(objects, columns, true).await
     }
 
-    async fn opened(objects: Arc<Objects>, columns: &[&str], fills_others: bool) -> Result<Self> {
-        let at = |object: String| Location::new(object, ByteRange::Whole);
-        let first = [at(DOCUMENT.to_owned()), at(JOURNAL.to_owned())];
-        let found = objects.read_if_present(&first).await?;
-        let [Some(root), left] = <[Option<Bytes>; 2]>::try_from(found).unwrap_or_default() else {
-            let message = "there is no Zarr store of version 3 to append to: no zarr.json";
-            return Err(objects.named(Error::usage(message)));
-        };
-        let left = left.map(|bytes| Journal::parse(&bytes)).transpose()?;
-        let staged = staged(&objects, left.as_ref()).await?;
-        let all = StoreDocuments::read(&objects, root, left.as_ref()).await;
-        let all = all.map_err(|error| objects.named(error))?;
-        let roles = roles(&all.metadata, columns).map_err(|error| objects.named(error))?;
-        let Roles { dimensions, variables, sides } = roles;
-        let names: Vec<&String> =
-            dimensions.iter().chain(&variables).chain(sides.iter().map(|side| &side.0)).collect();
-        all.check_lengths(&names, &dimensions).map_err(|error| objects.named(error))?;
-        let others = match &left {
-            Some(left) => others(&all, &objects, left, &names).await?,
-            None => vec![],
-        };
-        let documents = all.documents(&objects, &names).await?;
-        let is_filled = |(name, metadata): &(&String, &Value)| {
-            fills_others
-                && !names.contains(name)
-                && dimensions.iter().any(|dimension| axis_of(metadata, dimension).is_some())
-        };
-        let of_filled: Vec<&String> =
-            all.metadata.iter().filter(is_filled).map(|it| it.0).collect();
-        let filled_documents = all.documents(&objects, &of_filled).await?;
-        let filled_documents: Vec<(String, Bytes)> =
-            of_filled.into_iter().cloned().zip(filled_documents).collect();
-        let StoreDocuments { root, metadata, reader, .. } = all;
-        let arrays = reader.arrays().to_vec();
-        let store: Arc<dyn VariableStore> = Arc::new(reader);
-        let view = HierarchyView::new(&ResolvedOptions::default(), &ReadOptions::default());
-        let group = HierarchyGroup::new(objects.name(), store, view)?;
-        let paths: Vec<String> = names.iter().map(|name| (*name).clone()).collect();
-        let open = |name: &String, array: OpenedArray, document| {
-            let zarr = arrays.iter().find(|it| it.variable().path == *name);
-            let zarr = zarr.ok_or_else(|| Error::internal(format!("no array {name}")))?;
-            TargetVariable::try_new(Arc::clone(zarr), array.into_grid()?, &metadata[name], document)
-        };
-        let opened = names.iter().zip(group.arrays(&paths).await?).zip(documents);
-        let opened = opened.map(|((name, array), document)| open(name, array, document));
-        let opened = opened.collect::<Result<Vec<_>>>();
-        let mut filled = vec![];
-        for (name, document) in filled_documents {
-            let array = group.arrays(std::slice::from_ref(&name)).await;
-            let array =
-                array.and_then(|mut it| it.pop().ok_or_else(|| Error::internal("no array")));
-            let opened = array.and_then(|array| open(&name, array, document));
-            let opened = opened.and_then(|it| it.check_cells().map(|()| it));
-            filled.push((name, opened));
-        }
-        let mut labels = opened.map_err(|error| objects.named(error))?;
-        let of_sides = labels.split_off(dimensions.len() + variables.len()).into_iter();
-        let of_sides =
-            of_sides.zip(&sides).map(|(it, side)| SideArray::new(it, &side.1, &dimensions));
-        let sides: Vec<SideArray> = of_sides.collect();
-        let variables = labels.split_off(dimensions.len());
-        let dims = variables.iter().take(1).flat_map(TargetVariable::dims);
-        let target = dimensions.into_iter().zip(dims).map(|(name, dimension)| {
-            let labels = dimension.labels();
-            Ok(TargetDimension {
-                name,
-                labels: labels.slice(0..labels.len())?,
-                descends: labels.order() == LabelOrder::Descending,
-                is_sorted: labels.order() != LabelOrder::Unsorted,
-            })
-        });
-        let dimensions = target.collect::<Result<Vec<_>>>()?;
-        let of_sides = sides.iter().map(|side| &side.variable);
-        for variable in labels.iter().chain(&variables).chain(of_sides) {
-            variable.check_cells().map_err(|error| objects.named(error))?;
-        }
-        let target = Self {
-            root,
-            metadata,
-            dimensions,
-            labels,
-            variables,
-            sides,
-            filled,
-            left,
-            staged,
-            others,
-        };
-        target.check_documents().map_err(|error| objects.named(error))?;
-        Ok(target)
-    }
-
     /// Returns the arrays with labels, of variables, those beside, and those that are filled.
-    fn arrays(&self) -> impl Iterator<Item = &TargetVariable> {
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &TargetVariable> {
         let sides = self.sides.iter().map(|side| &side.variable);
         let filled = self.filled.iter().filter_map(|(_, opened)| opened.as_ref().ok());
         self.labels.iter().chain(&self.variables).chain(sides).chain(filled)
     }
 
-    /// Fails if the document of an array differs from its copy in the root, unless a program was stopped between the two.
-    fn check_documents(&self) -> Result<()> {
-        for variable in self.arrays() {
-            let name = variable.name();
-            let (mut own, listed) = (parse(&variable.document)?, &self.metadata[name]);
-            if let Some(left) = &self.left
-                && let Some(axis) = axis_of(listed, &left.dimension)
-                && own["shape"][axis] == left.from
-                && listed["shape"][axis] == left.to
-            {
-                own["shape"][axis] = Value::from(left.to);
-            }
-            if without_members_of_groups(own) != without_members_of_groups(listed.clone()) {
-                return Err(Error::usage(format!(
-                    "the metadata of \"{name}\" in the root's zarr.json is not that of {name}/zarr.json: another program has written \
-                     without consolidating; run zarr.consolidate_metadata"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the documents of arrays that lack the length that the root has.
-    fn documents_of(&self, left: &Journal) -> Result<Vec<Content>> {
-        let own = self.arrays().map(|variable| (variable.name(), &variable.document));
-        let others = self.others.iter().map(|(name, document)| (name.as_str(), document));
-        let mut documents = vec![];
-        for (name, document) in own.chain(others) {
-            let metadata = &self.metadata[name];
-            let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
-            let len = metadata["shape"][axis].as_u64().unwrap_or_default();
-            if parse(document)?["shape"][axis].as_u64() != Some(len) {
-                let bytes = with_length(document, &[], axis, len)?;
-                documents.push(Content::new(format!("{name}/{DOCUMENT}"), bytes));
-            }
-        }
-        Ok(documents)
-    }
-
-    /// Returns the names of objects behind the array.
+    /// Returns the arrays without a column that get NULL along a dimension that becomes longer.
     ///
     /// # Errors
-    /// `Usage` if the journal names more of them than a program writes.
-    fn objects_of(&self, left: &Journal) -> Result<Vec<Arc<str>>> {
-        let mut objects = vec![];
-        for variable in self.arrays() {
-            let metadata = &self.metadata[variable.name()];
-            let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
-            let most = MOST_LEFT.saturating_sub(objects.len());
-            objects.extend(variable.objects_behind(axis, left.to, most).ok_or_else(|| {
-                let Journal { dimension, from, to, .. } = left;
-                Error::usage(format!(
-                    "it tells of {dimension} from {from} to {to}, which are too many objects; remove it if no program appends"
-                ))
-                .in_file(JOURNAL)
-            })?);
+    /// If there are such arrays, and they do not get NULL, or cannot.
+    fn take_filled(&mut self, longer: usize) -> Result<Vec<TargetVariable>> {
+        let opened = std::mem::take(&mut self.filled);
+        let dimension = self.dimensions[longer].name.as_str();
+        let mut filled = vec![];
+        for (name, opened) in opened {
+            let names = names_of(&self.metadata[&name]).unwrap_or_default();
+            let why = match names.iter().filter(|it| *it == dimension).count() {
+                0 => continue,
+                1 if name.contains('/') => "of a group has a dimension of this name",
+                1 => {
+                    filled.push(opened?);
+                    continue;
+                }
+                _ => "has this dimension twice",
+            };
+            return Err(Error::unsupported(format!(
+                "an append along {dimension}, because \"{name}\" {why}"
+            )));
         }
-        Ok(objects)
-    }
-
-    /// Whether a program that was stopped had made its append visible.
-    fn is_committed(&self, left: &Journal) -> bool {
-        let has_length = |metadata: &Value| {
-            axis_of(metadata, &left.dimension)
-                .is_some_and(|axis| metadata["shape"][axis] == left.to)
-        };
-        match left.adds() {
-            true => self.metadata.get(&left.dimension).is_some_and(has_length),
-            false => left.is_committed,
+        match filled.is_empty() {
+            true => self.check_others(dimension).map(|()| filled),
+            false => Ok(filled),
         }
     }
 
@@ -378,18 +238,8 @@ impl AppendTarget for ZarrTarget {
         &self.dimensions
     }
 
-    /// Staged objects take their places, or are forgotten. Documents get the length that they lack, and objects behind the array are deleted.
     fn repair(&mut self) -> Result<(Vec<Write>, bool)> {
-        let Some(left) = self.left.take() else { return Ok((vec![], false)) };
-        let staged = std::mem::take(&mut self.staged);
-        let is_committed = self.is_committed(&left);
-        let changes_cells = is_committed && staged.has_own();
-        let mut writes = if is_committed { staged.in_place() } else { vec![] };
-        writes.push(staged.forgotten());
-        writes.push(Write::Replace(self.documents_of(&left)?));
-        writes.push(Write::Delete(self.objects_of(&left)?));
-        writes.push(Write::Delete(vec![JOURNAL.into()]));
-        Ok((writes, changes_cells))
+        self.repaired()
     }
 
     fn writer(
@@ -411,31 +261,10 @@ impl AppendTarget for ZarrTarget {
         let AppendedLabels { axis, labels, places, added } =
             AppendedLabels::try_new(&there, &new, existing)?;
         let longer = axis.map(|axis| (axis, added));
-        let filled = std::mem::take(&mut self.filled);
-        let mut become_longer = vec![];
-        if let Some((axis, _)) = longer {
-            let dimension = self.dimensions[axis].name.as_str();
-            for (name, opened) in filled {
-                let names = names_of(&self.metadata[&name]).unwrap_or_default();
-                match names.iter().filter(|name| *name == dimension).count() {
-                    0 => {}
-                    1 if !name.contains('/') => become_longer.push(opened?),
-                    1 => {
-                        return Err(Error::unsupported(format!(
-                            "an append along {dimension}, because \"{name}\" of a group has a dimension of this name"
-                        )));
-                    }
-                    _ => {
-                        return Err(Error::unsupported(format!(
-                            "an append along {dimension}, because \"{name}\" has this dimension twice"
-                        )));
-                    }
-                }
-            }
-            if become_longer.is_empty() {
-                self.check_others(dimension)?;
-            }
-        }
+        let filled = match &longer {
+            Some((axis, _)) => self.take_filled(*axis)?,
+            None => vec![],
+        };
         for new in &variables {
             if let Some(side) = self.sides.iter().find(|side| side.name() == new.name) {
                 side.check_column(new)?;
@@ -457,7 +286,7 @@ impl AppendTarget for ZarrTarget {
         }
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
-        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places, become_longer)?;
+        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places, filled)?;
         Ok((Box::new(writer), places))
     }
 }
@@ -494,31 +323,4 @@ fn common_shape<'a>(shapes: impl Iterator<Item = &'a [u64]>, array: &[u64]) -> V
     }
     // A box that is longer than the array has all objects along the axis.
     common.iter().zip(array).map(|(len, array)| (*len).min((*array).max(1))).collect()
-}
-
-/// Finds the objects that a program staged before it was stopped.
-async fn staged(objects: &Objects, left: Option<&Journal>) -> Result<StagedObjects> {
-    let Some(left) = left else { return Ok(StagedObjects::default()) };
-    let names = objects.some_below(STAGED, MOST_LEFT + 1).await?;
-    if names.len() > MOST_LEFT {
-        let message =
-            "too many objects that a program was to replace; remove it if no program writes";
-        return Err(objects.named(Error::usage(message).in_file(STAGED)));
-    }
-    Ok(StagedObjects::from_names(&left.id, &names))
-}
-
-/// Returns the documents of arrays over the dimension of a journal, besides those that are known.
-async fn others(
-    all: &StoreDocuments,
-    objects: &Objects,
-    left: &Journal,
-    known: &[&String],
-) -> Result<Vec<(String, Bytes)>> {
-    let is_beside = |(name, metadata): &(&String, &Value)| {
-        !known.contains(name) && axis_of(metadata, &left.dimension).is_some()
-    };
-    let names: Vec<&String> = all.metadata.iter().filter(is_beside).map(|it| it.0).collect();
-    let documents = all.documents(objects, &names).await?;
-    Ok(names.into_iter().cloned().zip(documents).collect())
 }

@@ -29,6 +29,7 @@
 //! | `attributes` | the attributes of the array and its columns |
 //! | `dimensions` | the columns that are dimensions |
 //! | `sink` | the operator's sink |
+//! | `write_modes` | a new array, another version, or more rows of one |
 //! | `labels` | the labels of a dimension |
 //! | `new_store` | the loop over rows of chunks |
 //! | `row_runs` | the cells of rows, as runs |
@@ -51,6 +52,7 @@ mod row_slabs;
 mod sink;
 mod stored_rows;
 mod targets;
+mod write_modes;
 
 pub(crate) use append::finds_arrays_by_name;
 pub use append::{AfterWrite, NewArrayPlan, append_plan};

@@ -182,7 +182,10 @@ impl NewStore {
     fn hold(&self) -> Result<()> {
         let bytes = usize::try_from(self.writer.memory()).unwrap_or(usize::MAX);
         let held = self.held.try_resize(bytes);
-        held.map_err(|error| error.context("the array does not fit in memory; write Zarr"))
+        held.map_err(|error| {
+            let instead = self.writer.instead_of_memory();
+            error.context(format!("the array does not fit in memory; {instead}"))
+        })
     }
 
     fn count(&self, writes: &[Write]) {

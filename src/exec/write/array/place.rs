@@ -1,5 +1,6 @@
 //! [`TargetPlace`]: where an array is written.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -93,6 +94,26 @@ impl TargetPlace {
         };
         let folder = Arc::new(LocalFolder::open(path, false)?.within(self.root.as_ref()));
         Ok((Arc::clone(&folder) as _, folder))
+    }
+
+    /// Makes the folder of an array that is not there, if it is a local one.
+    ///
+    /// # Errors
+    /// If it would be outside of the root.
+    pub(super) fn make_folder(&self) -> Result<()> {
+        let Some(path) = &self.local else { return Ok(()) };
+        if let Some(root) = &self.root {
+            root.check(path)?;
+        }
+        Ok(fs::create_dir_all(path)?)
+    }
+
+    /// Removes the folder of an array if nothing is in it.
+    pub(super) fn remove_folder(&self) {
+        if let Some(path) = &self.local {
+            // Another program may write there by now.
+            drop(fs::remove_dir(path));
+        }
     }
 
     /// Returns the folder above that of an array, and the array's name in it.

@@ -26,8 +26,8 @@ use gridfusion_core::io::{
 use gridfusion_core::tile::{Objects, WriteSession};
 
 use super::place::TargetPlace;
-use super::sink::{LOCK, lock};
 use super::targets::TargetFormat;
+use super::write_modes::{LOCK, lock};
 
 const NEW: &str = ".gridfusion-new";
 const OLD: &str = ".gridfusion-old";

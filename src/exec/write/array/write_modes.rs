@@ -1,0 +1,222 @@
+//! How an [`ArraySink`] writes: a new array, another version, one in the place of another, or more rows of one.
+//!
+//! | mode | what is there | what is written |
+//! |---|---|---|
+//! | create | nothing | a new array |
+//! | overwrite | an array | a new one beside it, which then takes its place |
+//! | overwrite | an array that keeps its versions | another version |
+//! | append | an array | new cells of it |
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
+use datafusion::common::exec_err;
+use datafusion::datasource::sink::DataSink;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use gridfusion_core::io::{Folder, StoreFolder};
+use gridfusion_core::tile::{Objects, WriteSession};
+use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray};
+
+use super::new_store::NewStore;
+use super::options::WriteMode;
+use super::place::TargetPlace;
+use super::replacement::Replacement;
+use super::sink::{ArraySink, RowsAndLabels};
+
+/// The object that locks an array for one writer.
+pub(super) const LOCK: &str = ".gridfusion-lock";
+
+impl ArraySink {
+    /// Writes rows to the place, as the mode tells.
+    pub(super) async fn write(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (session, runtime) = (context.session_config(), context.runtime_env());
+        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
+        if self.options.mode == WriteMode::Append {
+            let mut session = WriteSession::new(place.existing()?.1);
+            let appended = self.append(data, &place, &mut session, context).await;
+            return ended(appended, session).await;
+        }
+        let replaces = self.options.mode == WriteMode::Overwrite;
+        if self.target.keeps_versions() {
+            return self.add_version(data, &place, context).await;
+        }
+        if replaces && !self.target.is_one_file() {
+            place.check_no_store_above(self.target.marks()).await?;
+            let unlocks = self.options.unlocks;
+            let replacement = Replacement::begin(&place, self.target, unlocks).await?;
+            if let Some(replacement) = replacement {
+                return self.replace(data, replacement, context).await;
+            }
+        } else if !replaces {
+            place.check_empty(self.target).await?;
+        }
+        self.create(data, place.folder, &place.object, context).await
+    }
+
+    /// Writes rows as a new array in a folder that has none.
+    async fn create(
+        &self,
+        data: SendableRecordBatchStream,
+        folder: Arc<StoreFolder>,
+        object: &str,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let mut session = WriteSession::new(folder);
+        let writer = |array| self.target.writer(array, object, &self.options);
+        let written = self.write_array(data, writer, &mut session, context).await;
+        ended(written, session).await
+    }
+
+    /// Writes rows as the first version of an array, or as another one. Both need the lock of its folder.
+    async fn add_version(
+        &self,
+        data: SendableRecordBatchStream,
+        place: &TargetPlace,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        // A program that was stopped may have left its lock.
+        let is_new = place.folder.some_below("", 2).await?.iter().all(|it| it == LOCK);
+        if !is_new && self.options.mode == WriteMode::Create {
+            place.check_empty(self.target).await?;
+        }
+        if is_new {
+            place.make_folder()?;
+        }
+        let (folder, writable) = place.existing()?;
+        let mut session = WriteSession::new(writable);
+        let written = async {
+            lock(&mut session, self.options.unlocks).await?;
+            if is_new {
+                let writer = |array| self.target.writer(array, "", &self.options);
+                return self.write_array(data, writer, &mut session, context).await;
+            }
+            let objects = Objects::many_rewritten(folder);
+            let mut versions = self.target.open_versions(&objects, &self.options).await?;
+            session.write(versions.repair()).await?;
+            let writer = |array| Ok(versions.writer(array)?);
+            self.write_array(data, writer, &mut session, context).await
+        };
+        let written = ended(written.await, session).await;
+        if is_new && written.is_err() {
+            place.remove_folder();
+        }
+        written
+    }
+
+    /// Writes rows with a writer, and publishes them. The caller aborts the session if that fails.
+    async fn write_array(
+        &self,
+        data: SendableRecordBatchStream,
+        writer: impl FnOnce(NewArray) -> Result<Box<dyn ArrayWriter>>,
+        session: &mut WriteSession,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let RowsAndLabels { labels, places, cells, rows, _reservation } =
+            self.cells(data, context).await?;
+        // A table without rows is no array yet: nothing is known of its labels.
+        if rows == 0 && self.after.is_some() {
+            return Ok(0);
+        }
+        let writer = writer(self.new_array(labels)?)?;
+        self.check_cells(writer.array(), rows)?;
+        // A folder has no array by now, and two writers may be making one.
+        let replaces = self.options.mode == WriteMode::Overwrite && self.target.is_one_file();
+        let cells = cells.in_order(places, context)?;
+        let store = NewStore::new(writer, replaces, &self.metrics, context);
+        store.write(cells, session, context).await?;
+        Ok(rows)
+    }
+
+    /// Writes rows as a new array beside one that is there, and then puts it into the place of that one.
+    async fn replace(
+        &self,
+        data: SendableRecordBatchStream,
+        replacement: Replacement,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let folder = Arc::clone(&replacement.folder);
+        match self.create(data, folder, "", context).await {
+            Ok(rows) => replacement.finish().await.map(|()| rows),
+            Err(error) => {
+                replacement.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends rows to the array that is there. The caller aborts the session if that fails.
+    async fn append(
+        &self,
+        data: SendableRecordBatchStream,
+        place: &TargetPlace,
+        session: &mut WriteSession,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        place.check_no_store_above(self.target.marks()).await?;
+        lock(session, self.options.unlocks).await?;
+        let objects =
+            || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));
+        let columns: Vec<&str> =
+            self.schema().fields().iter().map(|it| it.name().as_str()).collect();
+        let mut array = self.target.open(objects()?, &columns, &self.options).await?;
+        let (repair, changes_cells) = array.repair()?;
+        if !repair.is_empty() {
+            session.write(repair).await?;
+            if changes_cells {
+                return exec_err!(
+                    "another program was stopped while it changed cells of the array; all of its cells are in place now, so run the statement again"
+                );
+            }
+            array = self.target.open(objects()?, &columns, &self.options).await?;
+        }
+        let planned =
+            self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));
+        let found = array.dimensions().iter().map(|it| (&it.name, it.descends));
+        if !planned.eq(found) {
+            return exec_err!("the array was replaced since the statement was planned; try again");
+        }
+        let RowsAndLabels { labels, places, cells, rows, _reservation } =
+            self.cells(data, context).await?;
+        if rows == 0 {
+            session.release().await?;
+            return Ok(0);
+        }
+        let (writer, of_labels) = array.writer(
+            self.new_dimensions(labels)?,
+            self.new_variables()?,
+            self.options.existing,
+        )?;
+        if self.options.existing == ExistingCells::Refuse {
+            self.check_cells(writer.array(), rows)?;
+        }
+        let at = |(places, of_labels): (Vec<u64>, &Vec<u64>)| {
+            places.into_iter().map(|place| of_labels[place as usize]).collect()
+        };
+        let places = places.into_iter().zip(&of_labels).map(at).collect();
+        let cells = cells.in_order(places, context)?;
+        let store = NewStore::new(writer, false, &self.metrics, context);
+        store.write(cells, session, context).await?;
+        Ok(rows)
+    }
+}
+
+/// Locks an array for this writer.
+pub(super) async fn lock(session: &mut WriteSession, unlocks: bool) -> Result<()> {
+    let now: DateTime<Utc> = SystemTime::now().into();
+    let note = format!("process {} writes since {now}", std::process::id());
+    Ok(session.lock(LOCK, note.into(), unlocks).await?)
+}
+
+/// Removes what was written if it failed.
+async fn ended(written: Result<u64>, session: WriteSession) -> Result<u64> {
+    if written.is_err() {
+        session.abort().await;
+    }
+    written
+}
