@@ -1,4 +1,4 @@
-//! What an append leaves that was stopped, and the writes that end it.
+//! Ends an append that was stopped: the writes that it lacks.
 
 use std::sync::Arc;
 

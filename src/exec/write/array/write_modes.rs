@@ -1,6 +1,6 @@
 //! How an [`ArraySink`] writes: a new array, another version, one in the place of another, or more rows of one.
 //!
-//! | mode | what is there | what is written |
+//! | mode | before | after |
 //! |---|---|---|
 //! | create | nothing | a new array |
 //! | overwrite | an array | a new one beside it, which then takes its place |
