@@ -99,7 +99,10 @@ impl DeclaredTable {
     }
 
     async fn open(&self, opener: ArrayOpener) -> Result<()> {
-        let options = ArrayOptions::default();
+        let options = match self.new_array.group() {
+            Some(group) => ArrayOptions::default().with_option("group", group),
+            None => ArrayOptions::default(),
+        };
         let format = Some(self.format.as_str());
         let table = opener.table(self.location.as_str(), format, &options).await?;
         let Some(grid) = table.as_grid() else {

@@ -48,18 +48,14 @@ pub(super) async fn insert_plan(
     {
         check_names(&origin.options, &table.array())?;
     }
+    let group = table.origin().and_then(|it| it.options.get("group")).map(OptionValue::to_string);
     let after = Arc::new(OpenedAgain(table.clone()));
-    append_plan(input, session, &place.location, &place.format, op, after).await
+    append_plan(input, session, &place.location, &place.format, op, group, after).await
 }
 
-/// Fails unless the columns of a table are the arrays of these names in the root of its store. Arrays of a group may have the
-/// same names.
+/// Fails unless the columns of a table are the arrays of these names in its store or its group. Arrays of other groups may have
+/// the same names.
 fn check_names(options: &ArrayOptions, array: &GridArray) -> Result<()> {
-    if options.get("group").is_some() {
-        return not_impl_err!(
-            "INSERT INTO a table of a group; rows go into the arrays of a whole store"
-        );
-    }
     let Some(dataset) = options.get("dataset").map(OptionValue::to_string) else { return Ok(()) };
     let columns = array.columns().iter().zip(array.schema().fields());
     let variables = columns.filter(|(source, _)| matches!(source, ColumnSource::Value(_)));

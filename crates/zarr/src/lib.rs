@@ -2,6 +2,7 @@
 
 mod append;
 pub mod bytes;
+mod document_text;
 mod format;
 mod icechunk;
 mod journal;
@@ -18,10 +19,10 @@ use std::sync::Arc;
 use gridfusion_core::Result;
 use gridfusion_core::read::{Dataset, Opener};
 
-pub use append::ZarrTarget;
+pub use append::{ZarrTarget, listing_update};
 pub use format::Zarr;
 pub use icechunk::Icechunk;
-pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
+pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
 
 /// Opens a Zarr store, references to one in JSON or Parquet, or an Icechunk repository, and reads its metadata.
 ///

@@ -236,8 +236,8 @@ const GRID: &str = "SELECT x, y, CAST(x * y AS REAL) AS v FROM unnest(range(0, 3
 /// Makes a store with a group `inner`. Neither lists its arrays, so readers find the group.
 async fn with_group(case: &Case) {
     let sql = GRID.replace(" AS v", " AS value, CAST(x AS REAL) AS v");
-    for name in ["x.zarr", "x.zarr/inner"] {
-        case.copy(&sql, name, "'dimensions' 'x, y'").await.unwrap();
+    for (name, options) in [("x.zarr", ""), ("x.zarr/inner", ", 'group' 'inner'")] {
+        case.copy(&sql, "x.zarr", &format!("'dimensions' 'x, y'{options}")).await.unwrap();
         let document = case.at(name).join("zarr.json");
         let read = fs::read(&document).unwrap();
         let mut metadata: serde_json::Value = serde_json::from_slice(&read).unwrap();
@@ -253,21 +253,6 @@ async fn table_of(case: &Case, name: &str, option: &str) {
     let sql =
         format!("CREATE EXTERNAL TABLE {name} STORED AS ZARR LOCATION '{at}' OPTIONS ({option})");
     query(&case.ctx, &sql).await.unwrap();
-}
-
-/// A group of a store is listed in the metadata above it.
-#[tokio::test]
-async fn groups_of_stores_are_left_alone() {
-    let case = Case::new(reducing(2, 64)).await;
-    with_group(&case).await;
-    let before = files(&case.at("x.zarr"));
-    let more = "SELECT x + 99 AS x, y, value, v FROM g WHERE x = 1";
-    table_of(&case, "g", "group 'inner'").await;
-    let error = case.copy(more, "x.zarr/inner", "'mode' 'append'").await.unwrap_err();
-    assert!(error.contains("is a group of the store above it"), "{error}");
-    let error = query(&case.ctx, &format!("INSERT INTO g {more}")).await.unwrap_err().to_string();
-    assert!(error.contains("a table of a group"), "{error}");
-    assert!(files(&case.at("x.zarr")) == before);
 }
 
 /// Rows for the columns of a group, or of one variable, would find arrays of the root that have these names.

@@ -6,6 +6,7 @@ mod blosc;
 mod copies;
 mod declared;
 mod faults;
+mod groups;
 mod inserts;
 mod merges;
 #[cfg(feature = "hdf5")]

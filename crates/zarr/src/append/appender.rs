@@ -18,11 +18,11 @@ use tokio::runtime::Handle;
 use super::change::{Change, Object, OldCells};
 use super::metadata::axis_of;
 use super::object_cells::{NewCells, for_each_row, lens};
-use super::shape_in_document::with_length;
 use super::sides::SideCells;
 use super::staged::StagedObjects;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
+use crate::document_text::with_length;
 use crate::journal::{JOURNAL, Journal};
 
 /// The most bytes of NULL of an array without a column, which are held in memory.

@@ -39,6 +39,7 @@
 //! | `open` | opens them |
 //! | `repair` | ends an append that was stopped |
 //! | `documents` | the metadata of all arrays, from one document or from several |
+//! | `listing` | the metadata of a group in the document of a store above it |
 //! | `metadata` | the arrays that columns are |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
 //! | `sides` | arrays with a part of the dimensions, such as bounds |
@@ -46,19 +47,19 @@
 //! | `change` | new cells of an array as objects |
 //! | `object_cells` | old and new cells of an object |
 //! | `staged` | objects that are about to replace others |
-//! | `shape_in_document` | new lengths in documents, whose other bytes stay |
 
 mod appender;
 mod change;
 mod documents;
+mod listing;
 mod metadata;
 mod object_cells;
 mod open;
 mod repair;
-mod shape_in_document;
 mod sides;
 mod staged;
 mod target;
 mod variable;
 
+pub use listing::listing_update;
 pub use target::ZarrTarget;

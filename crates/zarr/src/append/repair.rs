@@ -7,8 +7,8 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::metadata::{axis_of, parse};
-use super::shape_in_document::with_length;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
+use crate::document_text::with_length;
 use crate::journal::{JOURNAL, Journal};
 
 impl ZarrTarget {

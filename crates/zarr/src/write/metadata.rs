@@ -56,28 +56,34 @@ impl ArrayDocument {
         Self { name: facts.name.to_owned(), document }
     }
 
+    /// Returns the document.
+    pub(super) fn document(&self) -> &Value {
+        &self.document
+    }
+
     /// Returns the bytes of the document.
     pub(super) fn bytes(&self) -> Result<Bytes> {
         bytes_of(&self.document)
     }
 }
 
-/// Returns the document of the group, which repeats those of its arrays.
+/// Returns the document of a group that repeats those of its arrays.
 pub(super) fn group(attributes: &Attributes, arrays: &[ArrayDocument]) -> Result<Bytes> {
     let metadata = arrays.iter().map(|it| (it.name.clone(), it.document.clone()));
     bytes_of(&json!({
         "zarr_format": 3,
         "node_type": "group",
         "attributes": attributes,
-        "consolidated_metadata": {
-            "kind": "inline",
-            "must_understand": false,
-            "metadata": Value::Object(metadata.collect::<Map<String, Value>>()),
-        },
+        "consolidated_metadata": consolidated(&metadata.collect()),
     }))
 }
 
-fn bytes_of(document: &Value) -> Result<Bytes> {
+/// Returns the metadata of all nodes below a group, as zarr-python writes it.
+pub(super) fn consolidated(metadata: &Map<String, Value>) -> Value {
+    json!({"kind": "inline", "must_understand": false, "metadata": metadata})
+}
+
+pub(super) fn bytes_of(document: &Value) -> Result<Bytes> {
     let text = serde_json::to_vec_pretty(document);
     let text = text.map_err(|error| Error::internal(format!("metadata is no JSON: {error}")))?;
     Ok(text.into())

@@ -1,4 +1,4 @@
-//! Writing Zarr stores of version 3. No I/O.
+//! Writing Zarr stores of version 3. Only the place of a group is read; all else does no I/O.
 //!
 //! ```text
 //!   write(chunk)   t2m/c/3/0                       an object per chunk, or per shard
@@ -13,6 +13,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `writer` | the writes of a store |
+//! | `group` | the place of an array that is a group of a store |
 //! | `encoding` | codecs and shards |
 //! | `blosc` | the codec `blosc` |
 //! | `object` | the bytes of an object |
@@ -24,6 +25,7 @@
 mod blosc;
 mod cell_type;
 mod encoding;
+mod group;
 mod metadata;
 mod object;
 mod writer;
@@ -31,5 +33,6 @@ mod writer;
 pub use blosc::ZarrBlosc;
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
+pub use group::ZarrGroup;
 pub(crate) use object::ObjectEncoder;
 pub use writer::ZarrWriter;

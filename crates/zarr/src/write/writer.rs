@@ -14,6 +14,7 @@ use gridfusion_core::{Error, Result};
 
 use super::cell_type::ZarrType;
 use super::encoding::ZarrEncoding;
+use super::group::ZarrGroup;
 use super::metadata::{ArrayDocument, ArrayFacts, group};
 use super::object::ObjectEncoder;
 
@@ -82,6 +83,8 @@ pub struct ZarrWriter {
     inner_shape: Option<Vec<u64>>,
     variables: Vec<StoredVariable>,
     encoding: ZarrEncoding,
+    /// The group of a store that the array is; `None` if it is the store.
+    group: Option<ZarrGroup>,
     /// The variables and coordinates of the objects that were written.
     written: BTreeSet<(usize, Vec<u64>)>,
 }
@@ -116,7 +119,21 @@ impl ZarrWriter {
                 (array.with_chunk_shape(&shape)?, Some(inner))
             }
         };
-        Ok(Self { array, inner_shape, variables, encoding, written: BTreeSet::new() })
+        Ok(Self { array, inner_shape, variables, encoding, group: None, written: BTreeSet::new() })
+    }
+
+    /// Returns the writer of a group, whose writes are those of the store.
+    #[must_use]
+    pub fn in_group(self, group: ZarrGroup) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    /// Returns the path of an object of the array, such as `ocean/t2m/c/3/0`.
+    fn object_path(&self, object: &str) -> Arc<str> {
+        match &self.group {
+            Some(group) => format!("{}/{object}", group.path()).into(),
+            None => object.into(),
+        }
     }
 
     /// Counts a chunk as written.
@@ -150,7 +167,7 @@ impl ZarrWriter {
             leaves_out_nulls: variable.fill.is_some(),
         };
         let bytes = encoder.object(&cells, &shape)?;
-        Ok(bytes.map(|bytes| Content::new(key(name, &chunk.coordinates), bytes)))
+        Ok(bytes.map(|bytes| Content::new(self.object_path(&key(name, &chunk.coordinates)), bytes)))
     }
 
     /// Returns the documents of all arrays, and the objects of labels.
@@ -168,7 +185,7 @@ impl ZarrWriter {
                 let padded = cells_of_box(&labels, &[len], std::slice::from_ref(&range))?;
                 let bytes = cell.bytes(&padded, &cell.stored.zero())?;
                 let bytes = self.encoding.encoded(bytes, cell.word())?;
-                objects.push(Content::new(key(name, &[number]), bytes));
+                objects.push(Content::new(self.object_path(&key(name, &[number])), bytes));
             }
             let codecs = self.encoding.codecs(cell.stored.is_text(), cell.word());
             documents.push(ArrayDocument::new(ArrayFacts {
@@ -238,7 +255,12 @@ impl Writer for ZarrWriter {
         self.check_complete()?;
         let (mut objects, documents) = self.labels_and_documents()?;
         for document in &documents {
-            objects.push(Content::new(format!("{}/zarr.json", document.name), document.bytes()?));
+            let object = self.object_path(&format!("{}/zarr.json", document.name));
+            objects.push(Content::new(object, document.bytes()?));
+        }
+        if let Some(group) = &self.group {
+            let (above, publish) = group.finish(self.array.attributes(), &documents)?;
+            return Ok((vec![Write::Put(objects), above], publish));
         }
         let root = Content::new("zarr.json", group(self.array.attributes(), &documents)?);
         Ok((vec![Write::Put(objects)], Publish::Create(root)))
@@ -267,11 +289,11 @@ fn zarr_type(name: &str, data_type: &DataType) -> Result<ZarrType> {
 }
 
 /// Returns the name of the object with a chunk, such as `t2m/c/3/0`.
-fn key(name: &str, coordinates: &[u64]) -> Arc<str> {
+fn key(name: &str, coordinates: &[u64]) -> String {
     let mut key = format!("{name}/c");
     for at in coordinates {
         key.push('/');
         key.push_str(&at.to_string());
     }
-    key.into()
+    key
 }

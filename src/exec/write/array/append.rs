@@ -32,7 +32,8 @@ pub trait AfterWrite: Debug + Send + Sync {
     async fn written(&self, context: &TaskContext) -> Result<()>;
 }
 
-/// Returns a plan that appends the rows of `input` to the array at a location, of the format with this name. Then it does the work of `after`.
+/// Returns a plan that appends the rows of `input` to the array at a location, or to a group there, of the format with this name. Then it does the
+/// work of `after`.
 /// `op` tells what becomes of cells that are there: they are refused, get the values of the rows, or are also cleared before.
 ///
 /// # Errors
@@ -43,6 +44,7 @@ pub async fn append_plan(
     location: &str,
     format: &str,
     op: InsertOp,
+    group: Option<String>,
     after: Arc<dyn AfterWrite>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let mut appendable = targets().into_iter().filter(|it| it.modes().contains(&WriteMode::Append));
@@ -55,7 +57,7 @@ pub async fn append_plan(
         InsertOp::Replace => ExistingCells::Overwrite,
     };
     let config = sink_config(location, format, input.schema())?;
-    let options = WriteOptions::of_append(existing);
+    let options = WriteOptions::of_append(existing, group);
     let format = WrittenFormat::with_work_after(target, options, after);
     format.create_writer_physical_plan(input, session, config, None).await
 }
@@ -121,10 +123,20 @@ impl NewArrayPlan {
         if let Some(name) = dimensions.iter().find(lacks) {
             return plan_err!("'dimensions' names '{name}', which is no column of the table");
         }
+        if self.options.group.is_some() {
+            return plan_err!(
+                "the option 'group' is for COPY; INSERT INTO appends to whole stores"
+            );
+        }
         match self.options.mode {
             WriteMode::Create => Ok(()),
             _ => plan_err!("the option 'mode' is for COPY; INSERT INTO appends"),
         }
+    }
+
+    /// The group of a store that the array becomes.
+    pub fn group(&self) -> Option<&str> {
+        self.options.group.as_deref()
     }
 
     /// Whether a column is a dimension.
@@ -142,7 +154,8 @@ impl NewArrayPlan {
     /// If the place cannot be listed.
     pub async fn is_place_empty(&self, session: &dyn Session) -> Result<bool> {
         let (config, runtime) = (self.config()?, session.runtime_env());
-        let place = TargetPlace::try_new(&config, session.config(), runtime, self.target)?;
+        let group = self.options.group.as_deref();
+        let place = TargetPlace::try_new(&config, session.config(), runtime, self.target, group)?;
         Ok(place.found().await?.is_none() && !place.is_file().await?)
     }
 

@@ -118,8 +118,9 @@ impl WrittenFormat {
         config: &FileSinkConfig,
         session: &dyn Session,
     ) -> Result<Vec<DimensionColumn>> {
-        let place =
-            TargetPlace::try_new(config, session.config(), session.runtime_env(), self.target)?;
+        let (of_session, runtime) = (session.config(), session.runtime_env());
+        let group = self.options.group_of_append();
+        let place = TargetPlace::try_new(config, of_session, runtime, self.target, group)?;
         let columns: Vec<&str> =
             config.output_schema.fields().iter().map(|it| it.name().as_str()).collect();
         let (folder, _) = place.existing()?;

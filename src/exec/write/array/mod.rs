@@ -24,6 +24,7 @@
 //! | `append` | plans for the rows that are inserted into a table |
 //! | `targets` | the formats of arrays |
 //! | `place` | the folder or file that is written |
+//! | `listings` | the metadata of a group in the stores above it |
 //! | `replacement` | a folder that takes the place of an array |
 //! | `options` | the options |
 //! | `attributes` | the attributes of the array and its columns |
@@ -43,6 +44,7 @@ mod copy;
 mod dimensions;
 mod format;
 mod labels;
+mod listings;
 mod new_store;
 mod options;
 mod place;

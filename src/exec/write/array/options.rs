@@ -20,7 +20,8 @@ const OF_DATAFUSION: &str = "execution.";
 const OF_ALL: [&str; 9] =
     ["attributes", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode", "units"];
 /// The options that hold for rows that are appended. The array has the others.
-const OF_APPENDS: [&str; 6] = ["dimensions", "existing", "max_cells", "mode", "others", "unlock"];
+const OF_APPENDS: [&str; 7] =
+    ["dimensions", "existing", "group", "max_cells", "mode", "others", "unlock"];
 /// The words for cells that are there already.
 const EXISTING: [(&str, ExistingCells); 4] = [
     ("refuse", ExistingCells::Refuse),
@@ -82,6 +83,8 @@ pub(super) struct WriteOptions {
     pub(super) can_grow: bool,
     /// The most bytes of a file that is put together in memory.
     pub(super) max_bytes: Option<u64>,
+    /// The group of a store that the array becomes, as a path.
+    pub(super) group: Option<String>,
     pub(super) mode: WriteMode,
     /// The fate of cells that rows are appended to, and that are there already.
     pub(super) existing: ExistingCells,
@@ -98,9 +101,14 @@ pub(super) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Returns the options of an append, without any others.
-    pub(super) fn of_append(existing: ExistingCells) -> Self {
-        Self { mode: WriteMode::Append, existing, ..Self::default() }
+    /// Returns the options of an append to an array, or to a group, without any others.
+    pub(super) fn of_append(existing: ExistingCells, group: Option<String>) -> Self {
+        Self { mode: WriteMode::Append, existing, group, ..Self::default() }
+    }
+
+    /// Returns the group that rows are appended to, as to a store of its own.
+    pub(super) fn group_of_append(&self) -> Option<&str> {
+        self.group.as_deref().filter(|_| self.mode == WriteMode::Append)
     }
 
     /// Reads the options of a statement.
@@ -142,6 +150,7 @@ impl WriteOptions {
                 "can_grow" => read.can_grow = number(name, value)?,
                 "version" => read.version = Some(value.trim().to_lowercase()),
                 "max_bytes" => read.max_bytes = Some(number(name, value)?),
+                "group" => read.group = Some(value.trim_matches('/').to_owned()),
                 "mode" => read.mode = mode(value, target)?,
                 "existing" => read.existing = existing(value)?,
                 "others" => read.fills_others = fills_others(value)?,
@@ -164,6 +173,11 @@ impl WriteOptions {
         {
             return plan_err!(
                 "the option '{name}' is for new arrays, and rows are appended; the array keeps what it has"
+            );
+        }
+        if let Some(group) = read.group.as_ref().filter(|_| read.mode == WriteMode::Overwrite) {
+            return plan_err!(
+                "the group '{group}' is written once, and 'overwrite' replaces whole arrays; delete the group, and consolidate the metadata"
             );
         }
         read.codec(target.codecs())?;

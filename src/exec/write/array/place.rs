@@ -39,8 +39,20 @@ pub(super) struct TargetPlace {
     root: Option<Root>,
 }
 
+/// A folder, to read and to write.
+pub(super) type ReadAndWritten = (Arc<dyn Folder>, Arc<dyn WritableFolder>);
+
+/// A store above the place of an array.
+pub(super) struct StoreAbove {
+    folder: Path,
+    /// The path of the place in the store.
+    pub(super) group: String,
+    /// The object by which readers find it.
+    pub(super) mark: &'static str,
+}
+
 impl TargetPlace {
-    /// Finds the place of an array.
+    /// Finds the place of an array: that of the statement, or of a group in the store there.
     ///
     /// # Errors
     /// If it names no file, and the array is one, or the name is not kept by stores.
@@ -49,11 +61,17 @@ impl TargetPlace {
         session: &SessionConfig,
         runtime: &RuntimeEnv,
         target: &dyn TargetFormat,
+        group: Option<&str>,
     ) -> Result<Self> {
         let [url] = config.table_paths.as_slice() else {
             return plan_err!("an array is written to one place");
         };
-        let (name, path) = (config.original_url.as_str(), url.prefix());
+        let (mut name, mut path) = (config.original_url.clone(), url.prefix().clone());
+        if let Some(group) = group {
+            name = format!("{}/{group}", name.trim_end_matches('/'));
+            path = Path::from_iter(path.parts().chain(group.split('/').map(PathPart::from)));
+        }
+        let (name, path) = (name.as_str(), &path);
         let store = runtime.object_store(&config.object_store_url)?;
         let of_session = GridfusionConfig::from_options(session.options());
         let root = of_session.root.clone();
@@ -86,7 +104,7 @@ impl TargetPlace {
     ///
     /// # Errors
     /// If there is no such local folder.
-    pub(super) fn existing(&self) -> Result<(Arc<dyn Folder>, Arc<dyn WritableFolder>)> {
+    pub(super) fn existing(&self) -> Result<ReadAndWritten> {
         let Some(path) = &self.local else {
             let (store, path) = (Arc::clone(&self.store), self.path.clone());
             let now = StoreFolder::new(self.name.clone(), store, path);
@@ -131,31 +149,77 @@ impl TargetPlace {
         }
     }
 
-    /// Fails if the folder above is an array of the same format, whose metadata lists this one. `marks` are the objects by which readers
-    /// find it.
-    pub(super) async fn check_no_store_above(&self, marks: &[&str]) -> Result<()> {
-        let mut above: Vec<_> = self.path.parts().collect();
-        if above.pop().is_none() {
-            return Ok(());
+    /// Returns the stores of the same format whose metadata may list this one, from the nearest folder above on.
+    pub(super) async fn stores_above(&self, target: &dyn TargetFormat) -> Result<Vec<StoreAbove>> {
+        let parts: Vec<_> = self.path.parts().collect();
+        let ending = format!(".{}", target.name());
+        let (mut found, mut is_below_store) = (vec![], true);
+        for at in (0..parts.len()).rev() {
+            // Each folder would take requests: groups lie one in another, in a store or in a folder with its name.
+            let is_named = at > 0 && parts[at - 1].as_ref().ends_with(&ending);
+            if is_below_store || is_named {
+                let folder = Path::from_iter(parts[..at].iter().cloned());
+                let mark = self.mark_of(&folder, target.marks()).await?;
+                is_below_store = mark.is_some();
+                let group = parts[at..].iter().map(AsRef::as_ref).collect::<Vec<&str>>().join("/");
+                found.extend(mark.map(|mark| StoreAbove { folder, group, mark }));
+            }
         }
+        Ok(found)
+    }
+
+    /// Returns the object by which readers find an array in a folder; `None` without one.
+    async fn mark_of(
+        &self,
+        folder: &Path,
+        marks: &'static [&'static str],
+    ) -> Result<Option<&'static str>> {
         for mark in marks {
-            let object = Path::from_iter(above.iter().cloned().chain([PathPart::from(*mark)]));
+            let object = Path::from_iter(folder.parts().chain([PathPart::from(*mark)]));
             match self.store.head(&object).await {
+                Ok(_) => return Ok(Some(mark)),
                 // Credentials for one store may not see what is beside it.
                 Err(
                     object_store::Error::NotFound { .. }
                     | object_store::Error::PermissionDenied { .. },
                 ) => {}
                 Err(error) => return Err(error.into()),
-                Ok(_) => {
-                    return exec_err!(
-                        "'{}' is a group of the store above it, whose '{mark}' would tell of other lengths; gridfusion appends to whole stores only",
-                        self.name
-                    );
-                }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Fails if there is such a store. `why` tells what its metadata would do.
+    pub(super) async fn check_no_store_above(
+        &self,
+        target: &dyn TargetFormat,
+        why: &str,
+    ) -> Result<()> {
+        match self.stores_above(target).await?.first() {
+            Some(store) => self.no_group(store, why),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the error for a place below a store.
+    pub(super) fn no_group<T>(&self, store: &StoreAbove, why: &str) -> Result<T> {
+        exec_err!("'{}' is a group of the store above it, whose '{}' {why}", self.name, store.mark)
+    }
+
+    /// Returns the folder of a store above this place, to read and to write.
+    ///
+    /// # Errors
+    /// If there is no such local folder, or it is outside of the root.
+    pub(super) fn folder_above(&self, store: &StoreAbove) -> Result<ReadAndWritten> {
+        let levels = store.group.split('/').count();
+        let local = self.local.as_ref().and_then(|path| path.ancestors().nth(levels));
+        let Some(local) = local else {
+            let (name, path) = (store.folder.to_string(), store.folder.clone());
+            let now = StoreFolder::new(name.clone(), Arc::clone(&self.store), path.clone());
+            return Ok((Arc::new(now), Arc::new(self.folder.at(name, path))));
+        };
+        let folder = Arc::new(LocalFolder::open(local, false)?.within(self.root.as_ref()));
+        Ok((Arc::clone(&folder) as _, folder))
     }
 
     /// Returns the folder whose name has another ending.

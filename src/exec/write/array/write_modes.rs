@@ -5,6 +5,7 @@
 //! | create | nothing | a new array |
 //! | overwrite | an array | a new one beside it, which then takes its place |
 //! | overwrite | an array that keeps its versions | another version |
+//! | create, with a group | nothing, or a store | a new group of it |
 //! | append | an array | new cells of it |
 
 use std::sync::Arc;
@@ -19,11 +20,17 @@ use gridfusion_core::io::{Folder, StoreFolder};
 use gridfusion_core::tile::{Objects, WriteSession};
 use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray};
 
+use super::listings::Listings;
 use super::new_store::NewStore;
 use super::options::WriteMode;
 use super::place::TargetPlace;
 use super::replacement::Replacement;
 use super::sink::{ArraySink, RowsAndLabels};
+
+/// Why a group that the metadata of a store lists is not replaced.
+const OLD_ARRAY: &str = "would tell of the old array; gridfusion replaces whole stores only";
+/// Why no array is written below a store by its place alone.
+const NEW_GROUP: &str = "would not tell of it; write to that store, with the group as an option: OPTIONS (group 'NAME')";
 
 /// The object that locks an array for one writer.
 pub(super) const LOCK: &str = ".gridfusion-lock";
@@ -36,27 +43,37 @@ impl ArraySink {
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let (session, runtime) = (context.session_config(), context.runtime_env());
-        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target)?;
+        let group = self.options.group_of_append();
+        let place = TargetPlace::try_new(&self.config, session, &runtime, self.target, group)?;
         if self.options.mode == WriteMode::Append {
             let mut session = WriteSession::new(place.existing()?.1);
             let appended = self.append(data, &place, &mut session, context).await;
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
-        if self.target.keeps_versions() {
-            return self.add_version(data, &place, context).await;
+        if self.target.keeps_versions() || self.options.group.is_some() {
+            return self.add_to_folder(data, &place, context).await;
         }
         if replaces && !self.target.is_one_file() {
-            place.check_no_store_above(self.target.marks()).await?;
+            place.check_no_store_above(self.target, OLD_ARRAY).await?;
             let unlocks = self.options.unlocks;
             let replacement = Replacement::begin(&place, self.target, unlocks).await?;
             if let Some(replacement) = replacement {
                 return self.replace(data, replacement, context).await;
             }
         } else if !replaces {
+            self.check_no_group(&place).await?;
             place.check_empty(self.target).await?;
         }
         self.create(data, place.folder, &place.object, context).await
+    }
+
+    /// Fails if a new array would be a group of a store above it, which would not know of it.
+    async fn check_no_group(&self, place: &TargetPlace) -> Result<()> {
+        match self.target.options().contains(&"group") {
+            true => place.check_no_store_above(self.target, NEW_GROUP).await,
+            false => Ok(()),
+        }
     }
 
     /// Writes rows as a new array in a folder that has none.
@@ -73,8 +90,9 @@ impl ArraySink {
         ended(written, session).await
     }
 
-    /// Writes rows as the first version of an array, or as another one. Both need the lock of its folder.
-    async fn add_version(
+    /// Writes rows as an array beside those of a folder: the first version of one or another one, or a group. This needs the lock of the
+    /// folder.
+    async fn add_to_folder(
         &self,
         data: SendableRecordBatchStream,
         place: &TargetPlace,
@@ -82,25 +100,21 @@ impl ArraySink {
     ) -> Result<u64> {
         // A program that was stopped may have left its lock.
         let is_new = place.folder.some_below("", 2).await?.iter().all(|it| it == LOCK);
-        if !is_new && self.options.mode == WriteMode::Create {
+        if !is_new && self.target.keeps_versions() && self.options.mode == WriteMode::Create {
             place.check_empty(self.target).await?;
         }
         if is_new {
+            self.check_no_group(place).await?;
             place.make_folder()?;
         }
         let (folder, writable) = place.existing()?;
         let mut session = WriteSession::new(writable);
         let written = async {
             lock(&mut session, self.options.unlocks).await?;
-            if is_new {
-                let writer = |array| self.target.writer(array, "", &self.options);
-                return self.write_array(data, writer, &mut session, context).await;
-            }
             let objects = Objects::many_rewritten(folder);
-            let mut versions = self.target.open_versions(&objects, &self.options).await?;
-            session.write(versions.repair()).await?;
-            let writer = |array| Ok(versions.writer(array)?);
-            self.write_array(data, writer, &mut session, context).await
+            let added = self.target.open_folder(&objects, is_new, &self.options).await?;
+            session.write(added.repair).await?;
+            self.write_array(data, added.writer, &mut session, context).await
         };
         let written = ended(written.await, session).await;
         if is_new && written.is_err() {
@@ -158,7 +172,7 @@ impl ArraySink {
         session: &mut WriteSession,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        place.check_no_store_above(self.target.marks()).await?;
+        let listings = Listings::find(place, self.target).await?;
         lock(session, self.options.unlocks).await?;
         let objects =
             || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));
@@ -175,6 +189,7 @@ impl ArraySink {
             }
             array = self.target.open(objects()?, &columns, &self.options).await?;
         }
+        listings.update().await?;
         let planned =
             self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));
         let found = array.dimensions().iter().map(|it| (&it.name, it.descends));
@@ -202,6 +217,11 @@ impl ArraySink {
         let cells = cells.in_order(places, context)?;
         let store = NewStore::new(writer, false, &self.metrics, context);
         store.write(cells, session, context).await?;
+        let listed = listings.update().await;
+        listed.map_err(|error| {
+            error
+                .context("all rows are in the group; the next append to it lists them in the store")
+        })?;
         Ok(rows)
     }
 }

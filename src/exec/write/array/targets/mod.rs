@@ -15,8 +15,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::common::{not_impl_err, plan_err};
 use datafusion::error::Result;
+use gridfusion_core::format::{Publish, Write};
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray, VersionTarget};
+use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
 
 use super::options::{WriteMode, WriteOptions};
 
@@ -76,24 +77,45 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         not_impl_err!("an append to {}", self.name())
     }
 
+    /// Returns the write by which a store lists the arrays of a group as they are now; `None` if it does so, or lists none.
+    ///
+    /// # Errors
+    /// If rows are not appended to groups, or the store lists other arrays.
+    async fn listing_update(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
+        let _ = store;
+        not_impl_err!("an append to the group '{group}' of a store of {}", self.name())
+    }
+
     /// Whether an array that is there stays when it is overwritten, and the new one becomes the current version.
     fn keeps_versions(&self) -> bool {
         false
     }
 
-    /// Opens an array that gets another version.
+    /// Opens a folder that gets an array beside those that it has: another version of one, or a group. `is_new` tells that it has none.
     ///
     /// # Errors
-    /// If there is no such array, or another program writes to it.
-    async fn open_versions(
+    /// If the folder cannot have the array, or another program writes to it.
+    async fn open_folder(
         &self,
         objects: &Objects,
+        is_new: bool,
         options: &WriteOptions,
-    ) -> Result<Box<dyn VersionTarget>> {
-        let _ = (objects, options);
-        not_impl_err!("versions of {}", self.name())
+    ) -> Result<AddedArray> {
+        let _ = (objects, is_new, options);
+        not_impl_err!("several arrays in a folder of {}", self.name())
     }
 }
+
+/// An array that is added to a folder.
+pub(super) struct AddedArray {
+    /// Writes that remove what a program has left that was stopped. They are applied first.
+    pub(super) repair: Vec<Write>,
+    /// Makes the writer of the array.
+    pub(super) writer: NewWriter,
+}
+
+/// Makes the writer of an array.
+pub(super) type NewWriter = Box<dyn FnOnce(NewArray) -> Result<Box<dyn ArrayWriter>> + Send>;
 
 /// Returns all formats.
 pub(super) fn targets() -> Vec<&'static dyn TargetFormat> {

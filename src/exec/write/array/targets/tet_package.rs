@@ -6,8 +6,8 @@ use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{ArrayWriter, NewArray, VersionTarget};
 use gridfusion_tet::TetPackageWriter;
 
-use super::TargetFormat;
 use super::tet::{CODECS, encoding};
+use super::{AddedArray, TargetFormat};
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
 
 pub(super) const NAME: &str = "tet.d";
@@ -60,13 +60,21 @@ impl TargetFormat for TetPackageTarget {
         true
     }
 
-    async fn open_versions(
+    async fn open_folder(
         &self,
         objects: &Objects,
+        is_new: bool,
         options: &WriteOptions,
-    ) -> Result<Box<dyn VersionTarget>> {
+    ) -> Result<AddedArray> {
         let encoding = encoding(options)?;
+        if is_new {
+            let writer =
+                move |array| Ok(Box::new(TetPackageWriter::try_new(array, encoding)?) as _);
+            return Ok(AddedArray { repair: vec![], writer: Box::new(writer) });
+        }
         let opened = gridfusion_tet::TetPackageTarget::open(objects, encoding, options.unlocks);
-        Ok(Box::new(opened.await?))
+        let mut versions = Box::new(opened.await?);
+        let repair = versions.repair();
+        Ok(AddedArray { repair, writer: Box::new(move |array| Ok(versions.writer(array)?)) })
     }
 }

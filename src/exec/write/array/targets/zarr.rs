@@ -5,13 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
+use gridfusion_core::format::Publish;
 use gridfusion_core::format::codecs::BloscCompressor;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
-use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrWriter};
+use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
 
-use super::TargetFormat;
+use super::{AddedArray, TargetFormat};
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
+
+/// The codecs of chunks with their levels.
+const CODECS: &[(&str, Option<i32>)] = &[
+    ("zstd", Some(3)),
+    ("gzip", Some(5)),
+    ("blosc", Some(5)),
+    ("blosc:zstd", Some(5)),
+    ("blosc:lz4", Some(5)),
+    ("blosc:zlib", Some(5)),
+    ("none", None),
+];
 
 /// A folder of objects.
 #[derive(Debug)]
@@ -44,19 +56,11 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "existing", "others", "shards", "unlock"]
+        &["checksums", "existing", "group", "others", "shards", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
-        &[
-            ("zstd", Some(3)),
-            ("gzip", Some(5)),
-            ("blosc", Some(5)),
-            ("blosc:zstd", Some(5)),
-            ("blosc:lz4", Some(5)),
-            ("blosc:zlib", Some(5)),
-            ("none", None),
-        ]
+        CODECS
     }
 
     fn writer(
@@ -65,7 +69,7 @@ impl TargetFormat for ZarrTarget {
         _: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
-        Ok(Box::new(self.new_writer(array, options)?))
+        Ok(Box::new(new_writer(array, options)?))
     }
 
     async fn open(
@@ -80,27 +84,43 @@ impl TargetFormat for ZarrTarget {
             true => ZarrTarget::open_filling_others(objects, columns).await?,
         }))
     }
+
+    async fn listing_update(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
+        Ok(gridfusion_zarr::listing_update(store, group).await?)
+    }
+
+    async fn open_folder(
+        &self,
+        objects: &Objects,
+        _: bool,
+        options: &WriteOptions,
+    ) -> Result<AddedArray> {
+        let path = options.group.as_deref().unwrap_or_default();
+        let (group, options) = (ZarrGroup::open(objects, path).await?, options.clone());
+        let writer = move |array| {
+            Ok(Box::new(new_writer(array, &options)?.in_group(group)) as Box<dyn ArrayWriter>)
+        };
+        Ok(AddedArray { repair: vec![], writer: Box::new(writer) })
+    }
 }
 
-impl ZarrTarget {
-    fn new_writer(&self, array: NewArray, options: &WriteOptions) -> Result<ZarrWriter> {
-        let encoding = ZarrEncoding {
-            compressor: match options.codec(self.codecs())? {
-                ("zstd", Some(level)) => Some(ZarrCompressor::Zstd(level)),
-                ("gzip", Some(level)) => match u32::try_from(level) {
-                    Ok(level) => Some(ZarrCompressor::Gzip(level)),
-                    Err(_) => return plan_err!("gzip has levels from 0 to 9"),
-                },
-                ("blosc:lz4", Some(level)) => Some(blosc(BloscCompressor::Lz4, level)?),
-                ("blosc:zlib", Some(level)) => Some(blosc(BloscCompressor::Zlib, level)?),
-                ("blosc" | "blosc:zstd", Some(level)) => Some(blosc(BloscCompressor::Zstd, level)?),
-                _ => None,
+fn new_writer(array: NewArray, options: &WriteOptions) -> Result<ZarrWriter> {
+    let encoding = ZarrEncoding {
+        compressor: match options.codec(CODECS)? {
+            ("zstd", Some(level)) => Some(ZarrCompressor::Zstd(level)),
+            ("gzip", Some(level)) => match u32::try_from(level) {
+                Ok(level) => Some(ZarrCompressor::Gzip(level)),
+                Err(_) => return plan_err!("gzip has levels from 0 to 9"),
             },
-            has_checksums: options.checksums,
-            shard_chunks: shard_chunks(&array, options),
-        };
-        Ok(ZarrWriter::try_new(array, encoding)?)
-    }
+            ("blosc:lz4", Some(level)) => Some(blosc(BloscCompressor::Lz4, level)?),
+            ("blosc:zlib", Some(level)) => Some(blosc(BloscCompressor::Zlib, level)?),
+            ("blosc" | "blosc:zstd", Some(level)) => Some(blosc(BloscCompressor::Zstd, level)?),
+            _ => None,
+        },
+        has_checksums: options.checksums,
+        shard_chunks: shard_chunks(&array, options),
+    };
+    Ok(ZarrWriter::try_new(array, encoding)?)
 }
 
 fn blosc(compressor: BloscCompressor, level: i32) -> Result<ZarrCompressor> {

@@ -1,36 +1,78 @@
-//! Changes the length of an axis in a document, and leaves every other byte as it is: numbers and order of members stay those of the program
-//! that wrote it.
+//! Changes a document, and leaves every other byte as it is: numbers and order of members stay those of the program that wrote it.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use gridfusion_core::{Error, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Returns the document with another length of an axis of the array whose document is at `path`: names of members, from the outermost on.
 ///
 /// # Errors
 /// `Unsupported` if the document is no plain JSON.
-pub(super) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64) -> Result<Bytes> {
-    let changed = || {
-        let mut at = 0..document.len();
-        for name in path.iter().chain(&["shape"]) {
-            at = member(document, at, name)?;
-        }
-        let shape: Value = serde_json::from_slice(&document[at.clone()]).ok()?;
-        let mut shape: Vec<u64> = serde_json::from_value(shape).ok()?;
+pub(crate) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64) -> Result<Bytes> {
+    let shape = || {
+        let at = member_at(document, &[path, &["shape"]].concat())?;
+        let mut shape: Vec<u64> = serde_json::from_slice(&document[at]).ok()?;
         *shape.get_mut(axis)? = len;
-        let text = serde_json::to_string(&shape).ok()?;
-        let parts = [&document[..at.start], text.as_bytes(), &document[at.end..]];
-        let changed = parts.concat();
-        is_only_change(document, &changed, path, &shape).then(|| Bytes::from(changed))
+        Some(Value::from(shape))
     };
-    changed()
-        .ok_or_else(|| Error::unsupported("an append to a store whose metadata is no plain JSON"))
+    with_shape(document, path, &shape().ok_or_else(no_plain_json)?)
 }
 
-/// Whether a document differs from another in this shape only.
-fn is_only_change(before: &[u8], after: &[u8], path: &[&str], shape: &[u64]) -> bool {
+/// Returns the document with another shape of the array whose document is at `path`.
+///
+/// # Errors
+/// `Unsupported` if the document is no plain JSON.
+pub(crate) fn with_shape(document: &Bytes, path: &[&str], shape: &Value) -> Result<Bytes> {
+    let changed = || {
+        let at = member_at(document, &[path, &["shape"]].concat())?;
+        let text = shape.to_string();
+        let changed = [&document[..at.start], text.as_bytes(), &document[at.end..]].concat();
+        is_only_change(document, &changed, path, |node| node["shape"] = shape.clone())
+            .then(|| changed.into())
+    };
+    changed().ok_or_else(no_plain_json)
+}
+
+/// Returns the document with more members of the object at `path`, which has none of these names.
+///
+/// # Errors
+/// `Unsupported` if the document is no plain JSON.
+pub(crate) fn with_members(
+    document: &Bytes,
+    path: &[&str],
+    members: &Map<String, Value>,
+) -> Result<Bytes> {
+    let changed = || {
+        let object = member_at(document, path)?;
+        let text = serde_json::to_string(members).ok()?;
+        let new = text.strip_prefix('{')?.strip_suffix('}')?;
+        let is_empty = document.get(blanks(document, object.start + 1)) == Some(&b'}');
+        let comma: &[u8] = if is_empty || new.is_empty() { b"" } else { b"," };
+        let end = object.end - 1;
+        let changed = [&document[..end], comma, new.as_bytes(), &document[end..]].concat();
+        let add = |node: &mut Value| {
+            if let Some(object) = node.as_object_mut() {
+                object.extend(members.clone());
+            }
+        };
+        is_only_change(document, &changed, path, add).then(|| changed.into())
+    };
+    changed().ok_or_else(no_plain_json)
+}
+
+fn no_plain_json() -> Error {
+    Error::unsupported("a change of a store whose metadata is no plain JSON")
+}
+
+/// Whether a document differs from another only by a change of the value at `path`.
+fn is_only_change(
+    before: &[u8],
+    after: &[u8],
+    path: &[&str],
+    change: impl FnOnce(&mut Value),
+) -> bool {
     let (Ok(mut before), Ok(after)) =
         (serde_json::from_slice::<Value>(before), serde_json::from_slice::<Value>(after))
     else {
@@ -40,8 +82,14 @@ fn is_only_change(before: &[u8], after: &[u8], path: &[&str], shape: &[u64]) -> 
     for name in path {
         node = &mut node[*name];
     }
-    node["shape"] = Value::from(shape.to_vec());
+    change(node);
     before == after
+}
+
+/// Returns the place of the value at `path`.
+fn member_at(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
+    let whole = blanks(text, 0)..text.len();
+    path.iter().try_fold(whole, |object, name| member(text, object, name))
 }
 
 /// Returns the place of the value of a member of the object at `object`, the last of that name.
@@ -130,6 +178,25 @@ mod tests {
         let after = with_length(&Bytes::from_static(before), &["m", "v"], 0, 17).unwrap();
         let expected = String::from_utf8_lossy(before).replace("[ 3,4 ]", "[17,4]");
         assert_eq!(String::from_utf8_lossy(&after), expected);
+    }
+
+    #[test]
+    fn members_are_added_at_the_end() {
+        let new =
+            Map::from_iter([("g/v".to_owned(), Value::from(1)), ("z".to_owned(), Value::Null)]);
+        for (before, after) in [
+            (r#" {"m": {"v": 1e400} , "a": 2}"#, None),
+            (
+                r#" {"m": {"v": [1.50] } , "a": 2}"#,
+                Some(r#" {"m": {"v": [1.50] ,"g/v":1,"z":null} , "a": 2}"#),
+            ),
+            (r#"{"m": { }}"#, Some(r#"{"m": { "g/v":1,"z":null}}"#)),
+            (r#"{"m": [ ]}"#, None),
+            (r#"{"a": {}}"#, None),
+        ] {
+            let changed = with_members(&Bytes::from(before), &["m"], &new).ok();
+            assert_eq!(changed.as_deref(), after.map(str::as_bytes), "{before}");
+        }
     }
 
     #[test]

@@ -1,0 +1,309 @@
+//! Groups of Zarr stores: new ones, and rows that are appended to them.
+
+use std::fs;
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::append::files;
+use super::faults::{Failing, broken_at};
+use super::zarr::Case;
+use crate::support::{query, reducing, rows_from};
+
+/// Rows of `x` from one number up to another.
+fn rows(from: i64, to: i64) -> String {
+    format!("SELECT value AS x, CAST(value AS DOUBLE) AS v FROM range({from}, {to})")
+}
+
+/// Options of a group in chunks of two.
+fn group(path: &str) -> String {
+    format!("'dimensions' 'x', 'chunks' 'x=2', 'group' '{path}'")
+}
+
+fn append_to(path: &str) -> String {
+    format!("'mode' 'append', 'group' '{path}'")
+}
+
+fn copy(rows: &str, place: &str, options: &str) -> String {
+    format!("COPY ({rows}) TO '{place}' STORED AS ZARR OPTIONS ({options})")
+}
+
+fn count_of(place: &str, group: &str) -> String {
+    format!("SELECT count(*), max(v) FROM read_zarr('{place}', group => '{group}')")
+}
+
+/// Removes the metadata of all nodes from the document of a group.
+fn without_consolidated(case: &Case, group: &str) {
+    let document = case.at(group).join("zarr.json");
+    let mut metadata: Value = serde_json::from_slice(&fs::read(&document).unwrap()).unwrap();
+    metadata.as_object_mut().unwrap().remove("consolidated_metadata");
+    fs::write(&document, metadata.to_string()).unwrap();
+}
+
+/// The paths that the document of a store lists.
+fn listed(case: &Case, store: &str) -> Vec<String> {
+    let document = fs::read(case.at(store).join("zarr.json")).unwrap();
+    let metadata: Value = serde_json::from_slice(&document).unwrap();
+    let all = metadata["consolidated_metadata"]["metadata"].as_object();
+    all.into_iter().flat_map(|it| it.keys().cloned()).collect()
+}
+
+#[tokio::test]
+async fn stores_of_every_kind_get_groups() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.ctx.register_object_store(
+        &Url::parse("mem://bucket").unwrap(),
+        Arc::new(InMemory::new()) as _,
+    );
+    for (name, has_root, is_plain) in [
+        ("new.zarr", false, false),
+        ("old.zarr", true, false),
+        ("plain.zarr", true, true),
+        ("mem://bucket/a/new.zarr", false, false),
+        ("mem://bucket/a/old.zarr", true, false),
+    ] {
+        let is_local = !name.starts_with("mem:");
+        let place = if is_local { case.at(name).display().to_string() } else { name.to_owned() };
+        if has_root {
+            query(&case.ctx, &copy(&rows(0, 3), &place, "'dimensions' 'x'")).await.unwrap();
+        }
+        if is_plain {
+            without_consolidated(&case, name);
+        }
+        // The group above another one is made, and gets arrays of its own only if it has none.
+        for (path, to) in [("ocean/deep/cold", 5), ("air", 7), ("ocean/shallow", 4)] {
+            query(&case.ctx, &copy(&rows(0, to), &place, &group(path))).await.unwrap();
+        }
+        let error = query(&case.ctx, &copy(&rows(0, 2), &place, &group("air"))).await.unwrap_err();
+        assert!(error.to_string().contains("the group air has '"), "{error}");
+        for (path, to) in [("ocean/deep/cold", 5), ("air", 7), ("/ocean/shallow/", 4)] {
+            let expected = [[to.to_string(), format!("{:?}", f64::from(to - 1))]];
+            assert_eq!(rows_from(&case.ctx, &count_of(&place, path)).await, expected, "{place}");
+            query(&case.ctx, &copy(&rows(i64::from(to), 9), &place, &append_to(path)))
+                .await
+                .unwrap();
+            assert_eq!(rows_from(&case.ctx, &count_of(&place, path)).await, [["9", "8.0"]]);
+        }
+        if has_root {
+            let root = format!("SELECT count(*), max(v) FROM read_zarr('{place}', dataset => 'v')");
+            assert_eq!(rows_from(&case.ctx, &root).await, [["3", "2.0"]]);
+        }
+        let mut expected = vec![
+            "air",
+            "air/v",
+            "air/x",
+            "ocean",
+            "ocean/deep",
+            "ocean/deep/cold",
+            "ocean/deep/cold/v",
+            "ocean/deep/cold/x",
+            "ocean/shallow",
+            "ocean/shallow/v",
+            "ocean/shallow/x",
+        ];
+        if is_local {
+            expected.extend(if has_root { &["v", "x"][..] } else { &[] });
+            let expected = if is_plain { vec![] } else { expected };
+            assert_eq!(listed(&case, name), expected, "{name}");
+        }
+    }
+}
+
+/// All other bytes of the root's document stay.
+#[tokio::test]
+async fn documents_of_other_programs_stay() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    let document = case.at("x.zarr").join("zarr.json");
+    let text = fs::read_to_string(&document).unwrap();
+    let text = text.replacen("\"attributes\": {}", "\"attributes\": {\"a\": 1.50, \"b\" : [ ]}", 1);
+    fs::write(&document, &text).unwrap();
+    case.copy(&rows(0, 4), "x.zarr", &group("g")).await.unwrap();
+    let new = fs::read_to_string(&document).unwrap();
+    // The end of the list, and of what is around it.
+    let end = text.rfind('}').and_then(|end| text[..end].rfind("  }")).unwrap();
+    let same = text.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
+    assert!(text[..end].contains("1.50, \"b\" : [ ]") && same > text.len() / 2, "{same}: {new}");
+    assert!(new.contains("1.50, \"b\" : [ ]"));
+    assert_eq!(case.read("x.zarr", "count(*)").await, [["3"]]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    case.copy(&rows(0, 3), "plain.zarr", "'dimensions' 'x'").await.unwrap();
+    without_consolidated(&case, "plain.zarr");
+    case.copy(&rows(0, 3), "plain.zarr", &group("own")).await.unwrap();
+    case.copy(&rows(0, 3), "stale.zarr", "'dimensions' 'x'").await.unwrap();
+    let node = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+    fs::create_dir(case.at("stale.zarr/a")).unwrap();
+    fs::write(case.at("stale.zarr/a/zarr.json"), node.to_string()).unwrap();
+    fs::create_dir(case.at("two.zarr")).unwrap();
+    fs::write(case.at("two.zarr/.zgroup"), "{\"zarr_format\": 2}").unwrap();
+    fs::create_dir(case.at("other")).unwrap();
+    fs::write(case.at("other/thesis.txt"), "all of it").unwrap();
+    let before = files(&case.at(""));
+    for (place, options, message) in [
+        ("x.zarr", group(""), "'' is no path of a group"),
+        ("x.zarr", group("a//b"), "'a//b' is no path of a group"),
+        ("x.zarr", group("../b"), "'../b' is no path of a group"),
+        ("x.zarr", group("a/__b"), "no path of a group"),
+        ("x.zarr", group("é"), "no path of a group"),
+        ("x.zarr", group("v"), "the group v has '"),
+        ("x.zarr", group("v/w"), "this is an array, and only a group has groups"),
+        ("x.zarr/g", "'dimensions' 'x'".to_owned(), "with the group as an option"),
+        ("x.zarr/g/h", "'dimensions' 'x'".to_owned(), "with the group as an option"),
+        ("x.zarr/g", group("h"), "with the group as an option"),
+        ("plain.zarr", group("own"), "the group own has '"),
+        ("plain.zarr", group("own/b"), "consolidated metadata of its own"),
+        ("stale.zarr", group("a/b"), "without consolidating"),
+        ("two.zarr", group("a"), "a new group in a store of version 2"),
+        ("other", group("a"), "the folder has 'thesis.txt', and is no Zarr store"),
+        (
+            "x.zarr",
+            format!("{}, 'mode' 'overwrite'", group("g")),
+            "'overwrite' replaces whole arrays",
+        ),
+        (
+            "plain.zarr/own",
+            "'mode' 'overwrite', 'dimensions' 'x'".to_owned(),
+            "replaces whole stores only",
+        ),
+        ("x.zarr", append_to("g"), "g"),
+        ("x.zarr", append_to("../x.zarr"), ""),
+        ("new.zarr", format!("{}, 'fill' 'y=1'", group("g")), "'fill' names 'y'"),
+    ] {
+        let error = case.copy(&rows(0, 4), place, &options).await.unwrap_err();
+        assert!(error.contains(message), "{place} {options}: {error}");
+        assert!(files(&case.at("")) == before, "{place} {options}");
+    }
+    let error = query(&case.ctx, &copy(&rows(0, 1), "x.nc", &group("g"))).await;
+    let error = error.map(drop).unwrap_err().to_string();
+    assert!(error.contains("group") || error.contains("x.nc"), "{error}");
+    // A cell that cannot be stored is found late.
+    let duplicates = "SELECT value / 2 AS x, 1.5 AS v FROM range(4)";
+    for place in ["x.zarr", "new.zarr"] {
+        case.copy(duplicates, place, &group("g/h")).await.unwrap_err();
+        assert!(files(&case.at("")) == before && !case.at("new.zarr").exists(), "{place}");
+    }
+    fs::remove_dir_all(case.at("x.zarr/v")).unwrap();
+    let error = case.copy(&rows(0, 4), "x.zarr", &group("v")).await.unwrap_err();
+    assert!(error.contains("without consolidating"), "{error}");
+}
+
+/// Tables of a group take rows, and so does a table that is declared before its group is there.
+#[tokio::test]
+async fn tables_of_groups_take_rows() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    case.copy(&rows(0, 5), "x.zarr", &group("a/b")).await.unwrap();
+    let place = case.at("x.zarr").display().to_string();
+    let table = |name: &str, columns: &str, options: &str| {
+        format!(
+            "CREATE EXTERNAL TABLE {name} {columns} STORED AS ZARR LOCATION '{place}' OPTIONS ({options})"
+        )
+    };
+    query(&case.ctx, &table("t", "", "group 'a/b'")).await.unwrap();
+    query(&case.ctx, "INSERT INTO t VALUES (5, 5.5), (6, 6.5)").await.unwrap();
+    let merge = "MERGE INTO t USING (VALUES (1, 10.0)) s(x, more) ON t.x = s.x WHEN MATCHED THEN UPDATE SET v = t.v + s.more";
+    query(&case.ctx, merge).await.unwrap();
+    let sum = "SELECT count(*), sum(v) FROM t";
+    assert_eq!(rows_from(&case.ctx, sum).await, [["7", "32.0"]]);
+    let sum = format!("SELECT count(*), sum(v) FROM read_zarr('{place}', group => 'a/b')");
+    assert_eq!(rows_from(&case.ctx, &sum).await, [["7", "32.0"]]);
+    let declared = table("d", "(x BIGINT, w REAL)", "group 'd', dimensions 'x'");
+    query(&case.ctx, &declared).await.unwrap();
+    assert!(rows_from(&case.ctx, "SELECT * FROM d").await.is_empty());
+    for row in ["(1, 0.5)", "(2, 1.5)"] {
+        query(&case.ctx, &format!("INSERT INTO d VALUES {row}")).await.unwrap();
+    }
+    let all = "SELECT x, w FROM d ORDER BY x";
+    assert_eq!(rows_from(&case.ctx, all).await, [["1", "0.5"], ["2", "1.5"]]);
+    let error = query(&case.ctx, &declared.replace(" d ", " e ")).await.unwrap_err().to_string();
+    assert!(error.contains("is there"), "{error}");
+    assert_eq!(rows_from(&case.ctx, "SELECT count(*) FROM t").await, [["7"]]);
+    assert_eq!(case.read("x.zarr", "count(*)").await, [["3"]]);
+}
+
+/// The store may fail at each call: readers of the whole store find all rows of a group, or what they found before.
+#[tokio::test]
+async fn each_call_may_fail() {
+    const PLACE: &str = "mem://bucket/x.zarr";
+    let session = |store: &Arc<Failing>| {
+        let ctx = reducing(2, 16);
+        ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(store) as _);
+        ctx
+    };
+    let (mut created, mut appended) = ([0; 2], [0; 2]);
+    for has_effect in [false, true] {
+        for fails in 0.. {
+            let store = Arc::new(Failing::new(usize::MAX, has_effect));
+            let ctx = session(&store);
+            query(&ctx, &copy(&rows(0, 3), PLACE, "'dimensions' 'x'")).await.unwrap();
+            broken_at(&store, fails);
+            let written = query(&ctx, &copy(&rows(0, 5), PLACE, &group("a/b"))).await;
+            broken_at(&store, usize::MAX);
+            let found = query(&session(&store), &count_of(PLACE, "a/b")).await.is_ok();
+            created[usize::from(found)] += 1;
+            if written.is_ok() {
+                assert!(found);
+                break;
+            }
+            if !found {
+                let again = format!("{}, 'unlock' 'true'", group("a/b"));
+                query(&session(&store), &copy(&rows(0, 5), PLACE, &again)).await.unwrap();
+            }
+            assert_eq!(rows_from(&session(&store), &count_of(PLACE, "a/b")).await, [["5", "4.0"]]);
+        }
+        for fails in 0.. {
+            let store = Arc::new(Failing::new(usize::MAX, has_effect));
+            let ctx = session(&store);
+            query(&ctx, &copy(&rows(0, 3), PLACE, "'dimensions' 'x'")).await.unwrap();
+            query(&ctx, &copy(&rows(0, 5), PLACE, &group("a/b"))).await.unwrap();
+            broken_at(&store, fails);
+            let written = query(&ctx, &copy(&rows(5, 8), PLACE, &append_to("a/b"))).await;
+            broken_at(&store, usize::MAX);
+            let found = rows_from(&session(&store), &count_of(PLACE, "a/b")).await;
+            let is_new = found == [["8", "7.0"]];
+            assert!(is_new || found == [["5", "4.0"]], "{fails} {has_effect}: {found:?}");
+            appended[usize::from(is_new)] += 1;
+            if written.is_ok() {
+                assert!(is_new);
+                break;
+            }
+            // The group itself may have the rows before the store lists them.
+            let own = "SELECT count(*) FROM read_zarr('mem://bucket/x.zarr/a/b')";
+            let end = rows_from(&session(&store), own).await[0][0].parse().unwrap();
+            let more = format!("{}, 'unlock' 'true'", append_to("a/b"));
+            query(&session(&store), &copy(&rows(end, 11), PLACE, &more)).await.unwrap();
+            let found = rows_from(&session(&store), &count_of(PLACE, "a/b")).await;
+            assert_eq!(found, [["11", "10.0"]], "{fails} {has_effect}");
+        }
+    }
+    assert!(created.iter().chain(&appended).all(|it| *it > 1), "{created:?} {appended:?}");
+}
+
+/// Another program has changed the store without consolidating its metadata.
+#[tokio::test]
+async fn listings_of_another_age_are_told() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    case.copy(&rows(0, 5), "x.zarr", &group("g")).await.unwrap();
+    let document = case.at("x.zarr/zarr.json");
+    let text = fs::read_to_string(&document).unwrap();
+    for (from, to) in [("\"g/v\"", "\"g/w\""), ("\"g/", "\"h/"), ("\"float64\"", "\"float32\"")] {
+        let (at, _) = text.match_indices(from).last().unwrap();
+        let other = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
+        let other = if from == "\"g/" { text.replace(from, to) } else { other };
+        fs::write(&document, other).unwrap();
+        let before = files(&case.at("x.zarr"));
+        let error = case.copy(&rows(5, 7), "x.zarr", &append_to("g")).await.unwrap_err();
+        assert!(error.contains("without consolidating"), "{from}: {error}");
+        assert!(files(&case.at("x.zarr")) == before, "{from}");
+    }
+    fs::write(&document, text).unwrap();
+    case.copy(&rows(5, 7), "x.zarr", &append_to("g")).await.unwrap();
+}
