@@ -109,8 +109,23 @@ async fn tiledb_reads_what_copy_writes() {
         .await
         .unwrap();
     query(&ctx, &format!("COPY ({all}) TO '{}'", at(8, "parquet"))).await.unwrap();
+    // Cells of one attribute change, within tiles and without; the other attribute stays.
+    let air = "SELECT time, lat, lon, t2m, tp FROM air WHERE time < TIMESTAMP '2023-06-01'";
+    let changed = air
+        .replace("t2m, tp", "CASE WHEN lat > 20 AND lon < 90 THEN t2m + 1 ELSE t2m END AS t2m, tp");
+    let new = air.replace("t2m, tp", "t2m + 1 AS t2m") + " AND lat > 20 AND lon < 90";
+    for sql in [
+        format!("COPY ({air}) TO '{}' OPTIONS ('chunks' 'time=2,lat=4,lon=7')", at(9, "tdb")),
+        format!(
+            "COPY ({new}) TO '{}' OPTIONS ('mode' 'append', 'existing' 'overwrite')",
+            at(9, "tdb")
+        ),
+        format!("COPY ({changed}) TO '{}'", at(9, "parquet")),
+    ] {
+        query(&ctx, &sql).await.unwrap();
+    }
     let text = python("read_tiledb.py", &[], folder.path());
-    assert!(text.contains("9 arrays"), "{text}");
+    assert!(text.contains("10 arrays"), "{text}");
 }
 
 /// Runs a script with these words and a folder, and returns what it prints.

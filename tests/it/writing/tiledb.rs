@@ -108,9 +108,10 @@ async fn arrays_with_room_become_longer() {
         ("x.tdb", part("2024-01-03", "2024-03-01"), append, "is there already"),
         (
             "x.tdb",
-            part("2024-02-03", "2024-03-01"),
-            "'mode' 'append', 'existing' 'overwrite'",
-            "no option 'existing'",
+            part("2024-01-03", "2024-01-04")
+                .replace("* FROM", "time, station, value + 1 AS value FROM"),
+            "'mode' 'append', 'existing' 'same'",
+            "the array has another value",
         ),
         (
             "x.tdb",
@@ -135,6 +136,71 @@ async fn arrays_with_room_become_longer() {
             "{rows}"
         );
     }
+}
+
+/// The same statements change a TileDB array and a Zarr store.
+#[tokio::test]
+async fn cells_change_as_those_of_zarr_do() {
+    let case = Case::new(reducing(2, 16)).await;
+    let grid =
+        "SELECT x, y, CAST(x * 10 + y AS DOUBLE) AS v, CAST(x AS INT) AS n, concat('t', y) AS t
+        FROM (SELECT value AS x FROM range(1, 9)) CROSS JOIN (SELECT value AS y FROM range(1, 6))";
+    let options = "'dimensions' 'x, y', 'chunks' 'x=3,y=2'";
+    let fills = ", 'fill' 'n=-1, t=none'";
+    case.copy(grid, "x.zarr", &format!("{options}{fills}")).await.unwrap();
+    case.copy(grid, "x.tdb", &format!("{options}{fills}, 'can_grow' 'true'")).await.unwrap();
+    for (name, format) in [("z", "ZARR"), ("d", "TILEDB")] {
+        let at = case.at(if name == "z" { "x.zarr" } else { "x.tdb" });
+        let sql = format!(
+            "CREATE EXTERNAL TABLE {name} STORED AS {format} LOCATION '{}'{}",
+            at.display(),
+            if name == "d" { " OPTIONS (fill_as_null 'true')" } else { "" }
+        );
+        query(&case.ctx, &sql).await.unwrap();
+    }
+    let bumps = "(VALUES (2, 100), (7, 200)) s(x, more)";
+    for statement in [
+        "REPLACE INTO {t} VALUES (2, 3, 0.5, 7, 'new'), (5, 1, NULL, 8, 'newer')".to_owned(),
+        format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x WHEN MATCHED THEN UPDATE SET v = {{t}}.v + s.more"),
+        format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x AND {{t}}.y = 2 WHEN MATCHED THEN UPDATE SET t = concat({{t}}.t, s.x), n = {{t}}.n + 1"),
+        "INSERT OVERWRITE {t} VALUES (4, 2, 1.5, 3, 'c'), (6, 4, 2.5, NULL, 'd')".to_owned(),
+        "INSERT INTO {t} VALUES (9, 1, 9.5, 9, 'ninth')".to_owned(),
+        "MERGE INTO {t} USING (VALUES (8, 1), (10, 2)) s(x, y) ON {t}.x = s.x AND {t}.y = s.y
+            WHEN MATCHED THEN UPDATE SET v = -1.0 WHEN NOT MATCHED THEN INSERT (x, y, v, n, t) VALUES (s.x, s.y, 3.5, 5, 'z')".to_owned(),
+        "REPLACE INTO {t} SELECT x, y, v * 2, n, t FROM {t} WHERE y > 2".to_owned(),
+    ] {
+        let mut counts = vec![];
+        let mut rows = vec![];
+        for table in ["z", "d"] {
+            let sql = statement.replace("{t}", table);
+            counts.push(rows_from(&case.ctx, &sql).await);
+            rows.push(sorted_rows_from(&case.ctx, &format!("SELECT x, y, v, n, t FROM {table}")).await);
+        }
+        assert_eq!(counts[0], counts[1], "{statement}");
+        assert_eq!(rows[0], rows[1], "{statement}");
+        let report = verify(case.at("x.tdb").to_str().unwrap(), Depth::Cells).await;
+        assert_eq!(findings(&report), "", "{statement}");
+    }
+    assert_eq!(rows_from(&case.ctx, "SELECT count(*), max(x) FROM d").await, [["50", "10"]]);
+    // Only tiles of the box around the rows are in the new fragment.
+    let before = files(&case.at("x.tdb"));
+    let rows = "SELECT 1 AS x, 1 AS y, 0.25 AS v, 1 AS n, 't' AS t";
+    case.copy(rows, "x.tdb", "'mode' 'append', 'existing' 'overwrite'").await.unwrap();
+    let after = files(&case.at("x.tdb"));
+    let added: Vec<&String> = after.keys().filter(|name| !before.contains_key(*name)).collect();
+    assert!(before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)));
+    let sizes: usize = added.iter().map(|name| after[*name].len()).sum();
+    assert!(added.iter().any(|it| it.ends_with(".wrt")) && sizes < 3000, "{sizes} {added:?}");
+    // Cells that are the same may come again, and other columns stay out.
+    let again = format!("{rows} UNION ALL SELECT 11, 1, 0.5, 1, 't'");
+    case.copy(&again, "x.tdb", "'mode' 'append', 'existing' 'same', 'dimensions' 'x, y'")
+        .await
+        .unwrap();
+    assert_eq!(case.read("x.tdb", "count(*), max(x)").await, [["55", "11"]]);
+    let part = "SELECT 12 AS x, 1 AS y, 0.5 AS v";
+    let error =
+        case.copy(part, "x.tdb", "'mode' 'append', 'existing' 'overwrite'").await.unwrap_err();
+    assert!(error.contains("new cells have all attributes"), "{error}");
 }
 
 #[tokio::test]

@@ -80,6 +80,24 @@ impl AppendedLabels {
         let added = first..labels[axis].len() as u64;
         Ok(Self { axis: Some(axis), labels, places, added })
     }
+
+    /// Returns the dimension that becomes longer, and its new indices.
+    pub fn longer(&self) -> Option<(usize, Range<u64>)> {
+        self.axis.map(|axis| (axis, self.added.clone()))
+    }
+
+    /// Returns the indices that rows have, as ranges that include all others in between. New labels have all cells of the other dimensions.
+    pub fn region(&self) -> Vec<Range<u64>> {
+        let range = |(axis, places): (usize, &Vec<u64>)| {
+            let first = places.iter().min().copied().unwrap_or_default();
+            match self.axis {
+                Some(longer) if longer == axis => first.min(self.added.start)..self.added.end,
+                Some(_) => 0..self.labels[axis].len() as u64,
+                None => first..places.iter().max().map_or(first, |last| last + 1),
+            }
+        };
+        self.places.iter().enumerate().map(range).collect()
+    }
 }
 
 /// The labels of a dimension as rows, whose bytes have the order of labels, and the places of the new ones.

@@ -27,6 +27,15 @@ pub trait ArrayWriter: Writer<Chunk = NewChunk> + Debug + Send {
         0
     }
 
+    /// Returns some of the writes of cells that no chunk has had; none if there are no more. A caller who does not ask gets all of them from
+    /// [`Writer::finish`] at once.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn write_rest(&mut self) -> Result<Vec<Write>> {
+        Ok(vec![])
+    }
+
     /// Returns the writes that follow when the array is visible: copies of what readers have found by then.
     fn afterwards(&mut self) -> Vec<Write> {
         vec![]

@@ -7,7 +7,7 @@ use arrow::compute::{concat, take};
 
 use crate::array::failed_to;
 use crate::error::{Error, Result};
-use crate::grid::{AxisSelection, ChunkGrid, for_each_run};
+use crate::grid::{AxisSelection, ChunkGrid, for_each_run, unravel};
 
 /// Returns the cells of a box out of `cells`, which are those of an array of this `shape`, row by row. The box has `ranges` of indices.
 /// Cells of the box that lie outside of the shape are NULL.
@@ -124,4 +124,30 @@ fn append_indices(
             range.clone().for_each(|at| append_indices(indices, inner, inner_ranges, index(at)))
         }
     }
+}
+
+/// Calls `f` with the indices of each row of a box, along all axes but the last.
+///
+/// ```
+/// let mut rows = vec![];
+/// gridfusion_core::write::for_each_row(&[4..6, 1..2, 0..9], |outer| rows.push(outer.to_vec()));
+/// assert_eq!(rows, [[4, 1], [5, 1]]);
+/// ```
+pub fn for_each_row(ranges: &[Range<u64>], mut f: impl FnMut(&[u64])) {
+    let outer = &ranges[..ranges.len().saturating_sub(1)];
+    let counts = lens(outer);
+    for row in 0..counts.iter().product() {
+        let mut at = unravel(row, &counts);
+        at.iter_mut().zip(outer).for_each(|(at, range)| *at += range.start);
+        f(&at);
+    }
+}
+
+/// Returns the lengths of ranges.
+///
+/// ```
+/// assert_eq!(gridfusion_core::write::lens(&[4..6, 1..2]), [2, 1]);
+/// ```
+pub fn lens(ranges: &[Range<u64>]) -> Vec<u64> {
+    ranges.iter().map(|range| range.end - range.start).collect()
 }

@@ -18,6 +18,7 @@
 //! | `stored_type` | the types of stored cells |
 //! | `threads` | work on several chunks |
 //! | `boxes` | boxes of cells out of larger ones |
+//! | `changed_cells` | the cells of an array that rows change |
 //! | `chunk_buffers` | chunks that are put together from boxes or rows |
 //! | `cell_buffer` | the cells of one of these chunks |
 
@@ -26,6 +27,7 @@ mod appended_labels;
 mod array_writer;
 mod boxes;
 mod cell_buffer;
+mod changed_cells;
 mod chunk_buffers;
 mod new_array;
 mod stored_type;
@@ -35,7 +37,8 @@ mod version_target;
 pub use append_target::{AppendTarget, ExistingCells, TargetDimension};
 pub use appended_labels::AppendedLabels;
 pub use array_writer::ArrayWriter;
-pub use boxes::{cells_of_box, cells_of_chunks};
+pub use boxes::{cells_of_box, cells_of_chunks, for_each_row, lens};
+pub use changed_cells::ChangedCells;
 pub use chunk_buffers::{BoxAxis, CellRows, ChunkBuffers};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};

@@ -5,9 +5,12 @@
 //!   without a current domain    publish the commit of the fragment
 //!   with a current domain       commit the fragment, which lies beyond it ─▶ publish a schema with a longer one
 //! ```
+//!
+//! A fragment may also have cells that are there already, which readers find in the last fragment.
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::ArrayRef;
 use gridfusion_core::Result;
@@ -15,7 +18,7 @@ use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
 
 use super::label_array::label_fragment;
-use super::names::timed_name;
+use super::names::{now, timed_name};
 use super::schema::schema_file;
 use super::tiles::NewTiles;
 use crate::bytes::{ArraySchema, CoordinateRange, TileDbArray};
@@ -39,10 +42,13 @@ pub(super) struct AppendedAxis {
 #[derive(Debug)]
 pub(super) struct TileDbAppender {
     array: Arc<TileDbArray>,
+    /// The array with the rows: the variables are those that have a column.
+    rows: NewArray,
     tiles: NewTiles,
     /// The coordinate of the first index of each dimension.
     low: Vec<i128>,
-    grown: AppendedAxis,
+    /// `None` if all labels are there.
+    grown: Option<AppendedAxis>,
     /// When the fragment was written, in milliseconds since 1970.
     time: u64,
 }
@@ -50,18 +56,20 @@ pub(super) struct TileDbAppender {
 impl TileDbAppender {
     pub(super) fn new(
         array: Arc<TileDbArray>,
+        rows: NewArray,
         tiles: NewTiles,
         low: Vec<i128>,
-        grown: AppendedAxis,
+        grown: Option<AppendedAxis>,
         time: u64,
     ) -> Self {
-        Self { array, tiles, low, grown, time }
+        Self { array, rows, tiles, low, grown, time }
     }
 
     /// Returns the writes of new labels, which lie beyond those that the array shows.
     fn labels(&self) -> Result<Vec<Write>> {
-        let AppendedAxis { axis, labels, all, added, .. } = &self.grown;
-        let Some(labels) = labels else { return Ok(vec![]) };
+        let Some(AppendedAxis { axis, labels: Some(labels), all, added, .. }) = &self.grown else {
+            return Ok(vec![]);
+        };
         let label = self.array.schema().labels.iter().find(|it| it.dimension == *axis);
         let root = label.map(|label| format!("{}/", label.uri)).unwrap_or_default();
         let schema = (labels.array.schema(), labels.array.schema_name());
@@ -70,9 +78,9 @@ impl TileDbAppender {
 
     /// Returns the file of the schema with a longer current domain; `None` if the array has none.
     fn longer_schema(&self) -> Result<Option<Vec<u8>>> {
+        let Some(AppendedAxis { axis, last, .. }) = &self.grown else { return Ok(None) };
         let mut schema = ArraySchema::clone(self.array.schema());
         let Some(ranges) = &mut schema.current_domain else { return Ok(None) };
-        let AppendedAxis { axis, last, .. } = &self.grown;
         if let Some((low, _)) = ranges[*axis].integers() {
             ranges[*axis] = CoordinateRange::Integer(low, *last);
         }
@@ -82,7 +90,7 @@ impl TileDbAppender {
 
 impl ArrayWriter for TileDbAppender {
     fn array(&self) -> &NewArray {
-        &self.tiles.array
+        &self.rows
     }
 
     fn memory(&self) -> u64 {
@@ -91,6 +99,10 @@ impl ArrayWriter for TileDbAppender {
 
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
         self.tiles.write_many(&chunks, threads)
+    }
+
+    fn write_rest(&mut self) -> Result<Vec<Write>> {
+        self.tiles.rest()
     }
 }
 
@@ -102,6 +114,10 @@ impl Writer for TileDbAppender {
     }
 
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
+        // Readers do not see what is dated in the future, and two fragments may be of one millisecond.
+        while now() < self.time {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut writes = self.tiles.complete()?;
         let schema = self.array.schema();
         let covered = self.tiles.covered(&schema.dimensions, &self.low);

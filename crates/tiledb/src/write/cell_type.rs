@@ -92,13 +92,13 @@ impl CellType {
         self.element.is_none()
     }
 
-    /// Returns cells of any type in the stored type, or the first one that would be another value.
+    /// Returns cells in the type of the column; the first cell that would be another one is an error.
     ///
     /// # Errors
     /// `Internal` errors only.
-    pub(super) fn stored_exactly(&self, cells: &ArrayRef) -> Result<Result<ArrayRef, BadCell>> {
+    pub(super) fn shown_exactly(&self, cells: &ArrayRef) -> Result<Result<ArrayRef, BadCell>> {
         if cells.data_type() == &self.data_type {
-            return self.stored(cells).map(Ok);
+            return Ok(Ok(ArrayRef::clone(cells)));
         }
         let failed = failed_to("store cells");
         let shown = cast(cells, &self.data_type).map_err(&failed)?;
@@ -109,7 +109,18 @@ impl CellType {
                 return Ok(Err(BadCell { at, reason: NOT_EXACT }));
             }
         }
-        self.stored(&shown).map(Ok)
+        Ok(Ok(shown))
+    }
+
+    /// Returns cells in the stored type; the first cell that would be another one is an error.
+    ///
+    /// # Errors
+    /// `Internal` errors only.
+    pub(super) fn stored_exactly(&self, cells: &ArrayRef) -> Result<Result<ArrayRef, BadCell>> {
+        match self.shown_exactly(cells)? {
+            Ok(shown) => self.stored(&shown).map(Ok),
+            Err(bad) => Ok(Err(bad)),
+        }
     }
 
     /// Returns cells in the stored type.

@@ -1,4 +1,4 @@
-//! Writing dense arrays of format version 22, and appending to them. No I/O.
+//! Writing dense arrays of format version 22, and appending to them. Only cells that are there are read; all else does no I/O.
 //!
 //! ```text
 //!   write(chunk)   a tile, appended to the files of its attribute
@@ -16,6 +16,7 @@
 //! | `axis` | labels as the domain, or as dimension labels |
 //! | `label_array` | the array of a dimension label |
 //! | `tiles` | the tiles of a fragment, in order |
+//! | `old_cells` | cells of an array that is there, between those that change |
 //! | `cell_type`, `tile` | the stored types of cells; tiles of an attribute, and their statistics |
 //! | `field`, `fragment` | the files of an attribute; those of a fragment, and its metadata |
 //! | `schema`, `metadata`, `names` | the other files of an array, and their names |
@@ -32,6 +33,7 @@ mod fragment;
 mod label_array;
 mod metadata;
 mod names;
+mod old_cells;
 mod schema;
 mod stored;
 mod target;

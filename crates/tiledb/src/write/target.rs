@@ -1,26 +1,25 @@
-//! [`TileDbTarget`]: a dense array that is there, to which cells are appended as a new fragment.
+//! [`TileDbTarget`]: a dense array that is there, to which cells are appended as a new fragment, or in which they change.
 //!
 //! ```text
 //!   domain           ├───────────────────────────────────────┤
 //!   current domain   ├─────────────┤                              or the box around all fragments
-//!   new fragment                    ├─────────┤
+//!   new fragment                    ├─────────┤                  or within, if cells change
 //! ```
 //!
 //! The domain never changes, so an array has room only if its domain is longer than its labels. A fragment beyond the current domain is
 //! not visible. A new schema with a longer current domain makes it so.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
-use gridfusion_core::array::{LabelOrder, failed_to};
+use gridfusion_core::array::{GridArray, LabelOrder, failed_to};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
-    AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
-    TargetDimension,
+    AppendTarget, AppendedLabels, ArrayWriter, ChangedCells, ExistingCells, NewArray, NewDimension,
+    NewVariable, TargetDimension,
 };
 use gridfusion_core::{Error, Result};
 
@@ -29,6 +28,7 @@ use super::axis::{counts_of, greatest, has_missing};
 use super::cell_type::CellType;
 use super::fragment::NewFragment;
 use super::names::{fragment_name, now};
+use super::old_cells::OldCells;
 use super::schema::VERSION;
 use super::tile::{CellEncoder, Nulls};
 use super::tiles::NewTiles;
@@ -43,8 +43,9 @@ use crate::view::TileDbView;
 
 /// A dense TileDB array of any writer, to which cells are appended.
 ///
-/// The array needs room: a domain that is longer than its labels, as [`TileDbEncoding::can_grow`](super::TileDbEncoding::can_grow) makes
-/// it. Rows have all attributes of the array.
+/// New labels need room: a domain that is longer than its labels, as [`TileDbEncoding::can_grow`](super::TileDbEncoding::can_grow) makes
+/// it. Their rows have all attributes of the array. A writer that changes cells reads those around them, for which it needs a Tokio runtime
+/// of several threads.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -64,6 +65,8 @@ use crate::view::TileDbView;
 #[derive(Debug)]
 pub struct TileDbTarget {
     array: Arc<TileDbArray>,
+    /// The array as queries read it.
+    grid: Arc<GridArray>,
     dimensions: Vec<TargetDimension>,
     /// The labels of dimensions that count from 0.
     labels: Vec<Option<AxisLabels>>,
@@ -138,7 +141,7 @@ impl TileDbTarget {
                 )));
             }
         }
-        Ok(Self { dimensions, labels, low: window.low, types, array })
+        Ok(Self { dimensions, labels, low: window.low, types, array, grid: Arc::new(grid) })
     }
 
     /// Returns labels in the type of the target's.
@@ -207,6 +210,48 @@ impl TileDbTarget {
         }
     }
 
+    /// Returns the numbers of the attributes that variables are, and of those without a variable. `adds` tells that there are new labels.
+    fn attributes(
+        &self,
+        variables: &[NewVariable],
+        adds: bool,
+    ) -> Result<(Vec<usize>, Vec<usize>)> {
+        let attributes = &self.array.schema().attributes;
+        let position = |variable: &NewVariable| {
+            let found = attributes.iter().position(|it| column_name(it) == variable.name);
+            let number = found.ok_or_else(|| Error::internal("a variable of another name"))?;
+            check_kind(&variable.name, &variable.data_type, &self.types[number])?;
+            Ok(number)
+        };
+        let numbers = variables.iter().map(position).collect::<Result<Vec<usize>>>()?;
+        let left_out = (0..attributes.len()).filter(|number| !numbers.contains(number));
+        let left_out: Vec<usize> = left_out.collect();
+        match left_out.first().filter(|_| adds) {
+            Some(number) => Err(Error::usage(format!(
+                "the array has the column \"{}\", and the rows have none; new cells have all attributes",
+                column_name(&attributes[*number])
+            ))),
+            None => Ok((numbers, left_out)),
+        }
+    }
+
+    /// Returns the time of a new fragment and a new schema. A schema applies if it is newer than this one, and changed cells are those of the
+    /// last fragment.
+    fn next_time(&self, existing: ExistingCells) -> Result<u64> {
+        let of_schema = self.array.schema_time().saturating_add(1);
+        if existing == ExistingCells::Refuse {
+            return Ok(now().max(of_schema));
+        }
+        let newest = self.array.fragments().iter().max_by_key(|it| it.t2);
+        match newest.filter(|newest| newest.t2 > now()) {
+            Some(newest) => Err(Error::usage(format!(
+                "the fragment {} is dated in the future, so that its cells would hide those that change",
+                newest.name
+            ))),
+            None => Ok(now().max(of_schema).max(newest.map_or(0, |it| it.t2 + 1))),
+        }
+    }
+
     /// Returns the encoder of an attribute.
     fn encoder(&self, number: usize) -> Result<CellEncoder> {
         let schema = self.array.schema();
@@ -269,21 +314,22 @@ fn check_schema(schema: &ArraySchema) -> Result<()> {
     })
 }
 
-/// Fails unless the rows have a column for each dimension and each attribute, and no other one.
+/// Fails unless the rows have a column for each dimension, and all others are attributes.
 fn check_columns<'a>(
     columns: &[&str],
     dimensions: impl Iterator<Item = &'a str>,
     attributes: impl Iterator<Item = &'a str>,
 ) -> Result<()> {
-    let known: Vec<&str> = dimensions.chain(attributes).collect();
+    let dimensions: Vec<&str> = dimensions.collect();
+    let known: Vec<&str> = dimensions.iter().copied().chain(attributes).collect();
     if let Some(other) = columns.iter().find(|it| !known.contains(it)) {
         let known = known.join(", ");
         return Err(Error::usage(format!("the array has no column \"{other}\"; it has {known}")));
     }
-    match known.iter().find(|it| !columns.contains(it)) {
+    match dimensions.iter().find(|it| !columns.contains(it)) {
         None => Ok(()),
         Some(missing) => Err(Error::usage(format!(
-            "the array has the column \"{missing}\", and the rows have none; a fragment has all attributes"
+            "the array has the dimension \"{missing}\", and the rows have no column for it"
         ))),
     }
 }
@@ -325,56 +371,58 @@ impl AppendTarget for TileDbTarget {
         variables: Vec<NewVariable>,
         existing: ExistingCells,
     ) -> Result<(Box<dyn ArrayWriter>, Vec<Vec<u64>>)> {
-        if existing != ExistingCells::Refuse {
-            return Err(Error::unsupported("rows for cells of a TileDB array that are there"));
-        }
         let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
         let new = new.collect::<Result<Vec<_>>>()?;
         let there = self.dimensions.iter();
         let there: Vec<_> =
             there.map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels))).collect();
-        let AppendedLabels { axis, labels, places, added } =
-            AppendedLabels::try_new(&there, &new, existing)?;
-        let axis = axis.ok_or_else(|| Error::internal("an append without labels"))?;
-        let last = self.last_coordinate(axis, &labels[axis])?;
+        let appended = AppendedLabels::try_new(&there, &new, existing)?;
+        let (longer, region) = (appended.longer(), appended.region());
+        let AppendedLabels { labels, places, .. } = appended;
+        let grown = longer.as_ref().map(|(axis, added)| {
+            Ok::<_, Error>(AppendedAxis {
+                axis: *axis,
+                last: self.last_coordinate(*axis, &labels[*axis])?,
+                labels: self.labels[*axis].clone(),
+                all: ArrayRef::clone(&labels[*axis]),
+                added: added.clone(),
+            })
+        });
+        let grown = grown.transpose()?;
         let schema = self.array.schema();
-        // The fields of a fragment have the order of the schema.
-        let position = |name: &str| {
-            let found = schema.attributes.iter().position(|it| column_name(it) == name);
-            found.ok_or_else(|| Error::internal("a variable of another name"))
-        };
-        let numbers = variables.iter().map(|it| position(&it.name));
-        let numbers = numbers.collect::<Result<Vec<usize>>>()?;
-        for (variable, number) in variables.iter().zip(&numbers) {
-            check_kind(&variable.name, &variable.data_type, &self.types[*number])?;
-        }
-        let mut region: Vec<Range<u64>> = labels.iter().map(|it| 0..it.len() as u64).collect();
-        region[axis] = added.clone();
-        let grown = AppendedAxis {
-            axis,
-            last,
-            labels: self.labels[axis].clone(),
-            all: ArrayRef::clone(&labels[axis]),
-            added,
-        };
-        let dimensions = dimensions.into_iter().zip(labels);
-        let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
         let extents = schema.dimensions.iter().map(|it| Ok(it.tile_axis()?.extent));
         let extents = extents.collect::<Result<Vec<u64>>>()?;
-        let array = NewArray::try_new(dimensions, variables, &extents)?.with_region(region)?;
-        // A new schema applies if it is newer than this one.
-        let time = now().max(self.array.schema_time().saturating_add(1));
-        let fragment = NewFragment::new(String::new(), fragment_name(time));
-        let encoders = numbers.iter().map(|number| {
-            Ok((*number, self.encoder(*number)?, schema.attributes[*number].nullable))
+        let dimensions = dimensions.into_iter().zip(labels);
+        let dimensions: Vec<NewDimension> =
+            dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
+        let array_of = |variables: Vec<NewVariable>| {
+            NewArray::try_new(dimensions.clone(), variables, &extents)?.with_region(region.clone())
+        };
+        let (numbers, left_out) = self.attributes(&variables, longer.is_some())?;
+        let rows = array_of(variables.clone())?;
+        // A fragment has all attributes.
+        let others = left_out.iter().map(|number| NewVariable {
+            name: column_name(&schema.attributes[*number]).to_owned(),
+            data_type: self.types[*number].clone(),
+            fill: None,
+            attributes: Default::default(),
         });
-        let encoders = encoders.collect::<Result<Vec<_>>>()?;
+        let all = array_of(variables.into_iter().chain(others).collect())?;
+        let time = self.next_time(existing)?;
+        let fragment = NewFragment::new(String::new(), fragment_name(time));
         /// The most bytes of tiles that came before others.
         const MOST_HELD: u64 = 1 << 30;
-        let mut tiles = NewTiles::try_new(array, fragment, extents, MOST_HELD)?;
-        for (number, encoder, keeps_validity) in encoders {
-            tiles.add_field(number, encoder, keeps_validity)?;
+        let mut tiles = NewTiles::try_new(all, fragment, extents, MOST_HELD)?;
+        for number in numbers.into_iter().chain(left_out) {
+            let keeps_validity = schema.attributes[number].nullable;
+            tiles.add_field(number, self.encoder(number)?, keeps_validity)?;
         }
-        Ok((Box::new(TileDbAppender::new(self.array, tiles, self.low, grown, time)), places))
+        if existing != ExistingCells::Refuse {
+            let changed = ChangedCells::new(existing, longer, &places, rows.grid().shape());
+            let columns = rows.variables().len();
+            tiles = tiles.over(OldCells::new(Arc::clone(&self.grid), changed, columns));
+        }
+        let appender = TileDbAppender::new(self.array, rows, tiles, self.low, grown, time);
+        Ok((Box::new(appender), places))
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct CellEncoder {
     pub(super) cell: CellType,
     /// Whether texts are ASCII.
     is_ascii: bool,
-    nulls: Nulls,
+    pub(super) nulls: Nulls,
     /// The value of cells beyond the array, and below NULL.
     padding: ArrayRef,
     values: TileEncoder,

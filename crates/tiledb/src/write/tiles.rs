@@ -10,13 +10,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow::array::{ArrayRef, new_null_array};
+use arrow::buffer::NullBuffer;
 use gridfusion_core::format::Write;
 use gridfusion_core::grid::{ravel, unravel};
-use gridfusion_core::write::{BadCell, NewArray, NewChunk, in_threads};
+use gridfusion_core::write::{BadCell, NewArray, NewChunk, in_threads, lens};
 use gridfusion_core::{Error, Result};
+use tokio::runtime::Handle;
 
 use super::fragment::{FragmentBox, NewFragment};
-use super::tile::{CellEncoder, EncodedTile, cells_of};
+use super::old_cells::{OldCells, RowCells};
+use super::tile::{CellEncoder, EncodedTile, Nulls, cells_of};
 use crate::bytes::DimensionSchema;
 
 /// The tiles of a fragment that is being written.
@@ -30,6 +33,10 @@ pub(super) struct NewTiles {
     /// Tiles that came before tiles that precede them, by variable and number.
     held: BTreeMap<(usize, u64), EncodedTile>,
     held_bytes: u64,
+    /// The threads that have encoded chunks so far.
+    threads: usize,
+    /// The cells that are there, if rows may change some of them.
+    old: Option<OldCells>,
     /// The most bytes of tiles that are held.
     max_bytes: u64,
 }
@@ -47,7 +54,14 @@ impl NewTiles {
     ) -> Result<Self> {
         cells_of(&tile_shape)?;
         let (within, held) = (array.chunks_of_region(), BTreeMap::new());
-        Ok(Self { array, fragment, tile_shape, within, held, held_bytes: 0, max_bytes })
+        let (held_bytes, threads, old) = (0, 1, None);
+        Ok(Self { array, fragment, tile_shape, within, held, held_bytes, threads, old, max_bytes })
+    }
+
+    /// Returns the tiles of an array that is there. Cells without a row stay as they are. Encoding tiles needs a Tokio runtime of several
+    /// threads.
+    pub(super) fn over(self, old: OldCells) -> Self {
+        Self { old: Some(old), ..self }
     }
 
     /// Adds the encoder of the next variable, which is the attribute of this number. `keeps_validity` means that each tile has validity.
@@ -75,7 +89,7 @@ impl NewTiles {
     }
 
     /// Encodes a chunk, and returns the number of its tile with it.
-    fn encoded(&self, chunk: &NewChunk) -> Result<(u64, EncodedTile)> {
+    fn encoded(&self, chunk: &NewChunk, runtime: Option<&Handle>) -> Result<(u64, EncodedTile)> {
         let ranges = self.array.ranges_of(chunk)?;
         let from_start = chunk.coordinates.iter().zip(&self.within);
         let from_start = from_start.map(|(at, range)| {
@@ -84,10 +98,35 @@ impl NewTiles {
             })
         });
         let from_start = from_start.collect::<Result<Vec<_>>>()?;
-        let encoded = self.tile(chunk.variable, &chunk.coordinates, &chunk.cells)?;
         let name = &self.array.variables()[chunk.variable].name;
+        let cells = self.cells(chunk, &ranges, runtime)?;
+        let encoded = match cells {
+            Ok(cells) => self.tile(chunk.variable, &chunk.coordinates, &cells)?,
+            Err(bad) => Err(bad),
+        };
         let encoded = encoded.map_err(|bad| self.array.bad_cell(name, &ranges, bad))?;
         Ok((ravel(&from_start, &self.counts()), encoded))
+    }
+
+    /// Returns the cells of a chunk, with old ones where no row changes them.
+    fn cells(
+        &self,
+        chunk: &NewChunk,
+        ranges: &[Range<u64>],
+        runtime: Option<&Handle>,
+    ) -> Result<Result<ArrayRef, BadCell>> {
+        let Some((old, runtime)) = self.old.as_ref().zip(runtime) else {
+            return Ok(Ok(ArrayRef::clone(&chunk.cells)));
+        };
+        let CellEncoder { cell, nulls, .. } = &self.fragment.fields[chunk.variable].encoder;
+        let fill = match nulls {
+            Nulls::Fill(fill) => Some(fill),
+            _ => None,
+        };
+        let has_column = chunk.variable < old.columns;
+        let rows = RowCells { cells: &chunk.cells, given: chunk.given.as_ref(), has_column };
+        let name = &self.array.variables()[chunk.variable].name;
+        old.merged(name, cell, fill, ranges, &rows, runtime)
     }
 
     fn tile(
@@ -110,7 +149,8 @@ impl NewTiles {
     /// # Errors
     /// `Usage` for a chunk that is none of the fragment, or cannot be stored.
     pub(super) fn write_many(&mut self, chunks: &[NewChunk], threads: usize) -> Result<Vec<Write>> {
-        let encoded = in_threads(chunks, threads, |chunk| self.encoded(chunk))?;
+        self.threads = self.threads.max(threads);
+        let encoded = self.encode_many(chunks, threads)?;
         let mut writes = vec![];
         for (chunk, (number, tile)) in chunks.iter().zip(encoded) {
             writes.extend(self.take(chunk, number, tile)?);
@@ -150,34 +190,69 @@ impl NewTiles {
         Some(tile)
     }
 
-    /// Appends all tiles that are left. Cells that did not come are NULL.
+    /// Appends some of the tiles that are left, in some bytes; none if there are no more. Cells that did not come are NULL, or stay as they
+    /// are in an array that is there.
     ///
     /// # Errors
     /// `Usage` if one did not come, and NULL cannot be stored.
-    pub(super) fn complete(&mut self) -> Result<Vec<Write>> {
-        let mut writes = vec![];
+    pub(super) fn rest(&mut self) -> Result<Vec<Write>> {
+        /// The bytes after which the writes are returned.
+        const BYTES: u64 = 64 << 20;
+        let (mut writes, mut bytes) = (vec![], 0);
         for variable in 0..self.array.variables().len() {
-            for number in self.fragment.fields[variable].tiles() as u64..self.count() {
-                let tile = match self.next_held(variable) {
-                    Some(tile) => tile,
-                    None => self.nulls(variable, number)?,
+            while bytes < BYTES {
+                let next = self.fragment.fields[variable].tiles() as u64;
+                let numbers = next..self.count().min(next + self.threads as u64);
+                let is_absent = |number: &u64| !self.held.contains_key(&(variable, *number));
+                let absent: Vec<u64> = numbers.clone().take_while(is_absent).collect();
+                let tiles = match absent.is_empty() {
+                    true => self.next_held(variable).into_iter().collect(),
+                    false => self.absent(variable, &absent)?,
                 };
-                writes.extend(self.fragment.fields[variable].append(tile)?);
+                if tiles.is_empty() {
+                    break;
+                }
+                for tile in tiles {
+                    bytes += tile.held_bytes();
+                    writes.extend(self.fragment.fields[variable].append(tile)?);
+                }
             }
         }
         Ok(writes)
     }
 
-    fn nulls(&self, variable: usize, number: u64) -> Result<EncodedTile> {
-        let from_start = unravel(number, &self.counts());
-        let coordinates = from_start.iter().zip(&self.within).map(|(at, range)| at + range.start);
-        let coordinates: Vec<u64> = coordinates.collect();
-        let ranges = self.array.ranges_in(&coordinates);
-        let cells = ranges.iter().map(|range| range.end - range.start).product::<u64>();
-        let described = &self.array.variables()[variable];
-        let cells = new_null_array(&described.data_type, cells as usize);
-        let tile = self.tile(variable, &coordinates, &cells)?;
-        tile.map_err(|bad| self.array.bad_cell(&described.name, &ranges, bad))
+    /// Appends all tiles that are left: see [`NewTiles::rest`].
+    pub(super) fn complete(&mut self) -> Result<Vec<Write>> {
+        let mut writes = vec![];
+        loop {
+            match self.rest()? {
+                none if none.is_empty() => return Ok(writes),
+                some => writes.extend(some),
+            }
+        }
+    }
+
+    /// Returns tiles that no row is in.
+    fn absent(&self, variable: usize, numbers: &[u64]) -> Result<Vec<EncodedTile>> {
+        let chunk = |number: &u64| {
+            let from_start = unravel(*number, &self.counts());
+            let coordinates =
+                from_start.iter().zip(&self.within).map(|(at, range)| at + range.start);
+            let coordinates: Vec<u64> = coordinates.collect();
+            let cells = lens(&self.array.ranges_in(&coordinates)).iter().product::<u64>() as usize;
+            let given = Some(NullBuffer::new_null(cells));
+            let cells = new_null_array(&self.array.variables()[variable].data_type, cells);
+            NewChunk { variable, coordinates, cells, given }
+        };
+        let chunks: Vec<NewChunk> = numbers.iter().map(chunk).collect();
+        let tiles = self.encode_many(&chunks, self.threads)?;
+        Ok(tiles.into_iter().map(|(_, tile)| tile).collect())
+    }
+
+    fn encode_many(&self, chunks: &[NewChunk], threads: usize) -> Result<Vec<(u64, EncodedTile)>> {
+        // Threads that encode wait for cells that are read.
+        let runtime = self.old.as_ref().map(|_| Handle::current());
+        in_threads(chunks, threads, |chunk| self.encoded(chunk, runtime.as_ref()))
     }
 
     /// Returns the box of the fragment, whose first index along each axis has these coordinates.

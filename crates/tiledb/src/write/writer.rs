@@ -145,6 +145,10 @@ impl ArrayWriter for TileDbWriter {
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
         self.tiles.write_many(&chunks, threads)
     }
+
+    fn write_rest(&mut self) -> Result<Vec<Write>> {
+        self.tiles.rest()
+    }
 }
 
 impl Writer for TileDbWriter {

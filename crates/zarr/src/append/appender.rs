@@ -5,19 +5,21 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
 use std::time::SystemTime;
 
-use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, UInt64Array, new_null_array};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::unravel;
-use gridfusion_core::write::{ArrayWriter, ExistingCells, NewArray, NewChunk, in_threads};
+use gridfusion_core::write::{
+    ArrayWriter, ChangedCells, ExistingCells, NewArray, NewChunk, in_threads, lens,
+};
 use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
 use super::change::{Change, Object, OldCells};
 use super::metadata::axis_of;
-use super::object_cells::{NewCells, for_each_row, lens};
+use super::object_cells::NewCells;
 use super::sides::SideCells;
 use super::staged::StagedObjects;
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
@@ -34,11 +36,8 @@ pub(super) struct ZarrAppender {
     target: ZarrTarget,
     /// The array with the rows, which are in its region. Its chunks have whole objects of each variable.
     array: NewArray,
-    /// The dimension that becomes longer, and its new indices.
-    longer: Option<(usize, Range<u64>)>,
-    existing: ExistingCells,
-    /// Per dimension, which indices the rows have.
-    named: Vec<BooleanBuffer>,
+    /// The cells that the rows have values for.
+    changed: ChangedCells,
     /// The arrays without a column that become longer with NULL.
     filled: Vec<TargetVariable>,
     /// The values of each of the target's side arrays.
@@ -64,36 +63,15 @@ impl ZarrAppender {
     pub(super) fn try_new(
         target: ZarrTarget,
         array: NewArray,
-        longer: Option<(usize, Range<u64>)>,
-        existing: ExistingCells,
-        places: &[Vec<u64>],
+        changed: ChangedCells,
         filled: Vec<TargetVariable>,
     ) -> Result<Self> {
-        let named = |(places, len): (&Vec<u64>, &u64)| {
-            let mut named = BooleanBufferBuilder::new(*len as usize);
-            named.append_n(*len as usize, false);
-            places.iter().for_each(|at| named.set_bit(*at as usize, true));
-            named.finish()
-        };
-        let named = places.iter().zip(array.grid().shape()).map(named).collect();
         let id = new_id();
         let staged = StagedObjects::new(id.clone());
         let written = BTreeSet::new();
         let sides = target.sides.iter().map(|side| side.cells(&array)).collect::<Result<_>>()?;
         let has_begun = false;
-        Ok(Self {
-            target,
-            array,
-            longer,
-            existing,
-            named,
-            filled,
-            sides,
-            written,
-            id,
-            staged,
-            has_begun,
-        })
+        Ok(Self { target, array, changed, filled, sides, written, id, staged, has_begun })
     }
 
     /// Returns the number of the side array that a variable is; `None` for other variables.
@@ -110,7 +88,7 @@ impl ZarrAppender {
 
     fn journal(&self, is_committed: bool) -> Journal {
         let id = self.id.clone();
-        let (dimension, Range { start: from, end: to }) = match &self.longer {
+        let (dimension, Range { start: from, end: to }) = match self.changed.longer() {
             Some((axis, added)) => (self.target.dimensions[*axis].name.clone(), added.clone()),
             None => (String::new(), 0..0),
         };
@@ -135,37 +113,7 @@ impl ZarrAppender {
             };
             all.into_iter().filter_map(|it| Some((it, axis(it)?))).collect::<Vec<_>>()
         };
-        self.longer.iter().flat_map(of_axis)
-    }
-
-    /// Returns the numbers of the cells of a chunk that are written; `None` for all of them.
-    fn numbers(&self, ranges: &[Range<u64>], given: Option<&NullBuffer>) -> Option<Vec<u64>> {
-        let given = given.filter(|_| self.existing != ExistingCells::Refuse)?;
-        let last = ranges.len() - 1;
-        let (mut numbers, mut number) = (vec![], 0);
-        let is_added = |axis: usize, at: u64| {
-            self.longer
-                .as_ref()
-                .is_some_and(|(longer, added)| *longer == axis && added.contains(&at))
-        };
-        let is_named = |axis: usize, at: u64| self.named[axis].value(at as usize);
-        for_each_row(ranges, |outer| {
-            let outer = || outer.iter().copied().enumerate();
-            let row_is_added = outer().any(|(axis, at)| is_added(axis, at));
-            let row_is_cleared = self.existing == ExistingCells::Clear
-                && outer().all(|(axis, at)| is_named(axis, at));
-            for at in ranges[last].clone() {
-                let is_written = given.is_valid(number)
-                    || row_is_added
-                    || is_added(last, at)
-                    || row_is_cleared && is_named(last, at);
-                if is_written {
-                    numbers.push(number as u64);
-                }
-                number += 1;
-            }
-        });
-        Some(numbers)
+        self.changed.longer().into_iter().flat_map(of_axis)
     }
 
     /// Returns the objects of a chunk.
@@ -175,7 +123,7 @@ impl ZarrAppender {
             return Ok(vec![]);
         }
         let variable = self.variable(chunk.variable)?;
-        let numbers = self.numbers(&ranges, chunk.given.as_ref());
+        let numbers = self.changed.numbers(&ranges, chunk.given.as_ref());
         let cells = match &numbers {
             None => ArrayRef::clone(&chunk.cells),
             Some(numbers) if numbers.is_empty() => return Ok(vec![]),
@@ -190,19 +138,19 @@ impl ZarrAppender {
         let stored = variable.stored(&cells, |at| name(number(at) as u64))?;
         let cells = NewCells::new(ranges.clone(), stored, numbers);
         let shape = self.array.grid().shape().to_vec();
-        let existing = self.existing;
+        let existing = self.changed.existing();
         Change { variable, cells, shape, existing, name: &name }.objects(runtime)
     }
 
     /// Returns the objects of side arrays.
     fn side_objects(&self, runtime: &Handle) -> Result<Vec<Object>> {
-        let existing = match self.existing {
+        let existing = match self.changed.existing() {
             ExistingCells::Refuse | ExistingCells::Same => ExistingCells::Same,
             _ => ExistingCells::Overwrite,
         };
         let mut objects = vec![];
         for (side, told) in self.target.sides.iter().zip(&self.sides) {
-            let cells = side.new_cells(told, &self.array, self.longer.as_ref())?;
+            let cells = side.new_cells(told, &self.array, self.changed.longer())?;
             let Some(cells) = cells else { continue };
             let ranges = cells.ranges().to_vec();
             let name =
@@ -216,7 +164,7 @@ impl ZarrAppender {
 
     /// Returns the objects of an array without a column, whose new cells are NULL.
     fn filled_objects(&self, variable: &TargetVariable, runtime: &Handle) -> Result<Vec<Object>> {
-        let Some((longer, added)) = &self.longer else { return Ok(vec![]) };
+        let Some((longer, added)) = self.changed.longer() else { return Ok(vec![]) };
         let dimension = &self.target.dimensions[*longer].name;
         let axis = axis_of(&self.target.metadata[variable.name()], dimension);
         let axis = axis.ok_or_else(|| Error::internal("an array of other dimensions"))?;
@@ -269,7 +217,7 @@ impl ZarrAppender {
 
     /// Returns the objects with the new labels.
     fn labels(&self, runtime: &Handle) -> Result<Vec<Object>> {
-        let Some((axis, added)) = &self.longer else { return Ok(vec![]) };
+        let Some((axis, added)) = self.changed.longer() else { return Ok(vec![]) };
         let variable = &self.target.labels[*axis];
         let dimension = &self.array.dimensions()[*axis];
         let Range { start, end } = *added;
@@ -279,7 +227,7 @@ impl ZarrAppender {
             .stored(&new, |at| name(at as u64))
             .map_err(|error| error.about(&format!("the labels of {}", dimension.name)))?;
         let cells = NewCells::new(std::iter::once(start..end).collect(), stored, None);
-        let existing = self.existing;
+        let existing = self.changed.existing();
         Change { variable, cells, shape: vec![end], existing, name: &name }.objects(runtime)
     }
     /// Returns the variables and coordinates of the chunks of the region that no row was in. A program that was stopped may have left cells
@@ -304,7 +252,7 @@ impl ZarrAppender {
         let is_new = |(axis, added): &(usize, Range<u64>)| {
             self.array.ranges_in(chunk)[*axis].end > added.start
         };
-        self.existing == ExistingCells::Clear || self.longer.as_ref().is_some_and(is_new)
+        self.changed.existing() == ExistingCells::Clear || self.changed.longer().is_some_and(is_new)
     }
 
     /// Returns a chunk of NULL.
@@ -379,7 +327,7 @@ impl Writer for ZarrAppender {
             Ok(objects)
         })?;
         writes.extend(self.writes(beside.into_iter().flatten().collect())?);
-        let Some((_, added)) = &self.longer else {
+        let Some((_, added)) = self.changed.longer() else {
             let (content, old) = (self.journal(true).content(), self.journal(false).content());
             return Ok((writes, Publish::Update { content, old: old.bytes }));
         };
@@ -419,7 +367,7 @@ impl ArrayWriter for ZarrAppender {
         let of = |variable: &TargetVariable| {
             let boxes = self.array.grid().chunk_shape().zip(variable.object_shape());
             let objects = boxes.map(|(whole, edge)| whole.div_ceil(*edge)).product::<u64>();
-            variable.object_memory(self.existing).saturating_mul(objects)
+            variable.object_memory(self.changed.existing()).saturating_mul(objects)
         };
         self.target.variables.iter().map(of).max().unwrap_or(0)
     }
@@ -445,7 +393,7 @@ impl ArrayWriter for ZarrAppender {
     fn afterwards(&mut self) -> Vec<Write> {
         let mut writes = vec![];
         let mut in_place = self.staged.in_place();
-        if let Some((_, added)) = &self.longer {
+        if let Some((_, added)) = self.changed.longer() {
             let document = |(variable, axis): (&TargetVariable, usize)| {
                 let bytes = with_length(&variable.document, &[], axis, added.end).ok()?;
                 Some(Content::new(format!("{}/{DOCUMENT}", variable.name()), bytes))

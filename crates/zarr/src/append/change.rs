@@ -8,10 +8,10 @@ use arrow::compute::take;
 use gridfusion_core::Result;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::grid::unravel;
-use gridfusion_core::write::ExistingCells;
+use gridfusion_core::write::{ExistingCells, lens};
 use tokio::runtime::Handle;
 
-use super::object_cells::{NewCells, Sources, lens};
+use super::object_cells::{NewCells, Sources};
 use super::variable::TargetVariable;
 
 /// An object of a variable: its name, and its bytes if it is stored.

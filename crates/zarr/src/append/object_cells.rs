@@ -14,8 +14,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::{concat, take};
 use gridfusion_core::Result;
 use gridfusion_core::array::failed_to;
-use gridfusion_core::grid::unravel;
-use gridfusion_core::write::cells_of_box;
+use gridfusion_core::write::{cells_of_box, for_each_row, lens};
 
 /// No cell.
 const FILL: u64 = u64::MAX;
@@ -146,17 +145,6 @@ pub(super) fn along(ranges: &[Range<u64>]) -> Range<u64> {
     ranges.last().cloned().unwrap_or(0..1)
 }
 
-/// Calls `f` with the indices of each row of a box, along all axes but the last.
-pub(super) fn for_each_row(ranges: &[Range<u64>], mut f: impl FnMut(&[u64])) {
-    let outer = &ranges[..ranges.len().saturating_sub(1)];
-    let counts = lens(outer);
-    for row in 0..counts.iter().product() {
-        let mut at = unravel(row, &counts);
-        at.iter_mut().zip(outer).for_each(|(at, range)| *at += range.start);
-        f(&at);
-    }
-}
-
 /// Returns the number of a row's first cell in a box that begins as `ranges` do. `None` if it lies outside of these lengths.
 fn offset(outer: &[u64], ranges: &[Range<u64>], lens: &[u64]) -> Option<u64> {
     let mut number = 0;
@@ -165,9 +153,4 @@ fn offset(outer: &[u64], ranges: &[Range<u64>], lens: &[u64]) -> Option<u64> {
         number = number * len + at;
     }
     Some(number * lens.last().unwrap_or(&1))
-}
-
-/// Returns the lengths of ranges.
-pub(super) fn lens(ranges: &[Range<u64>]) -> Vec<u64> {
-    ranges.iter().map(|range| range.end - range.start).collect()
 }

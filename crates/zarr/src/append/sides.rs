@@ -18,10 +18,10 @@ use arrow::datatypes::{DataType, FieldRef};
 use arrow::util::display::array_value_to_string;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::grid::unravel;
-use gridfusion_core::write::{NewArray, NewChunk, NewVariable};
+use gridfusion_core::write::{NewArray, NewChunk, NewVariable, for_each_row, lens};
 use gridfusion_core::{Error, Result};
 
-use super::object_cells::{NewCells, along, for_each_row, lens};
+use super::object_cells::{NewCells, along};
 use super::variable::{TargetVariable, plain};
 
 /// An array that has a part of the rows' dimensions, and may have another one behind them.

@@ -1,7 +1,6 @@
 //! [`ZarrTarget`]: a store that rows are appended to.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
@@ -12,8 +11,8 @@ use gridfusion_core::array::failed_to;
 use gridfusion_core::format::Write;
 use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
-    AppendTarget, AppendedLabels, ArrayWriter, ExistingCells, NewArray, NewDimension, NewVariable,
-    TargetDimension,
+    AppendTarget, AppendedLabels, ArrayWriter, ChangedCells, ExistingCells, NewArray, NewDimension,
+    NewVariable, TargetDimension,
 };
 use gridfusion_core::{Error, Result};
 use serde_json::Value;
@@ -258,9 +257,9 @@ impl AppendTarget for ZarrTarget {
         let there =
             self.dimensions.iter().map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels)));
         let there: Vec<_> = there.collect();
-        let AppendedLabels { axis, labels, places, added } =
-            AppendedLabels::try_new(&there, &new, existing)?;
-        let longer = axis.map(|axis| (axis, added));
+        let appended = AppendedLabels::try_new(&there, &new, existing)?;
+        let (longer, region) = (appended.longer(), appended.region());
+        let AppendedLabels { labels, places, .. } = appended;
         let filled = match &longer {
             Some((axis, _)) => self.take_filled(*axis)?,
             None => vec![],
@@ -274,7 +273,6 @@ impl AppendTarget for ZarrTarget {
             let variable = variable.ok_or_else(|| Error::internal("a variable of another name"))?;
             variable.check_column(&new.data_type, new.attributes.get("units"))?;
         }
-        let region = region(&labels, &places, longer.as_ref());
         let dimensions = dimensions.into_iter().zip(labels);
         let dimensions = dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
         let shapes = self.variables.iter().map(TargetVariable::object_shape);
@@ -286,27 +284,10 @@ impl AppendTarget for ZarrTarget {
         }
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
-        let writer = ZarrAppender::try_new(*self, array, longer, existing, &places, filled)?;
+        let changed = ChangedCells::new(existing, longer, &places, array.grid().shape());
+        let writer = ZarrAppender::try_new(*self, array, changed, filled)?;
         Ok((Box::new(writer), places))
     }
-}
-
-/// Returns the indices that rows have, as ranges that include all others in between. New labels have all cells of the other dimensions.
-fn region(
-    labels: &[ArrayRef],
-    places: &[Vec<u64>],
-    longer: Option<&(usize, Range<u64>)>,
-) -> Vec<Range<u64>> {
-    let range = |(axis, places): (usize, &Vec<u64>)| {
-        let all = 0..labels[axis].len() as u64;
-        let first = places.iter().min().copied().unwrap_or_default();
-        match longer {
-            Some((longer, added)) if *longer == axis => first.min(added.start)..added.end,
-            Some(_) => all,
-            None => first..places.iter().max().map_or(first, |last| last + 1),
-        }
-    };
-    places.iter().enumerate().map(range).collect()
 }
 
 /// Returns the shape of boxes that have whole objects of all variables.

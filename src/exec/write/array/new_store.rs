@@ -79,7 +79,16 @@ impl NewStore {
     ) -> Result<()> {
         let replaces = self.replaces;
         self.hold()?;
-        let written = self.write_rows(rows, session, context).await?;
+        let mut written = self.write_rows(rows, session, context).await?;
+        loop {
+            let (after, writes) = written.encode(|writer| Ok(writer.write_rest()?)).await?;
+            written = after;
+            if writes.is_empty() {
+                break;
+            }
+            written.count(&writes);
+            session.write(writes).await?;
+        }
         let (mut written, (rest, publish)) = written.encode(|writer| Ok(writer.finish()?)).await?;
         written.count(&rest);
         session.write(rest).await?;

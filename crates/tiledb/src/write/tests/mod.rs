@@ -1,6 +1,7 @@
 //! Random arrays are written, and read again: labels, cells, and what verification finds.
 
 mod appends;
+mod changes;
 mod statistics;
 
 use std::sync::Arc;

@@ -52,7 +52,7 @@ impl TargetFormat for TileDbTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["can_grow", "checksums", "filters", "max_bytes", "unlock"]
+        &["can_grow", "checksums", "existing", "filters", "max_bytes", "unlock"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
