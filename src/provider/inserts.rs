@@ -48,9 +48,19 @@ pub(super) async fn insert_plan(
     {
         check_names(&origin.options, &table.array())?;
     }
-    let group = table.origin().and_then(|it| it.options.get("group")).map(OptionValue::to_string);
+    let group = table.origin().map(|it| group_of(&it.options)).transpose()?.flatten();
     let after = Arc::new(OpenedAgain(table.clone()));
     append_plan(input, session, &place.location, &place.format, op, group, after).await
+}
+
+/// Returns the group that a table is of; `None` for the root of its store.
+fn group_of(options: &ArrayOptions) -> Result<Option<String>> {
+    let Some(group) = options.get("group").map(OptionValue::to_string) else { return Ok(None) };
+    let group = group.trim_matches('/');
+    match group.contains(['*', '?', '[']) {
+        true => not_impl_err!("INSERT INTO a table of several groups; rows go into one"),
+        false => Ok((!group.is_empty()).then(|| group.to_owned())),
+    }
 }
 
 /// Fails unless the columns of a table are the arrays of these names in its store or its group. Arrays of other groups may have

@@ -3,6 +3,8 @@
     python append_zarr.py make FOLDER     N/x.zarr with the first part of a dataset, N/1.zarr and N/3.zarr with later ones
     python append_zarr.py append FOLDER   xarray appends part 2 to each N/x.zarr
     python append_zarr.py check FOLDER    each N/x.zarr has all parts, as N/whole.zarr has them
+
+FOLDER/tree is a store of groups: xarray makes "air" with the first part. gridfusion makes "sea/deep", and both append to both.
 """
 
 import json
@@ -74,7 +76,7 @@ def dataset(number):
     return moved, {"t": {"chunks": (4, 6, 7)}, "time": HOURS}, "time"
 
 
-CASES, BOUNDS = 7, [0, 11, 17, 18, 41]
+CASES, BOUNDS, GROUPS = 7, [0, 11, 17, 18, 41], ["air", "sea/deep"]
 
 
 def part(number, at):
@@ -87,6 +89,11 @@ def write(data, path, encoding):
 
 
 def make(folder):
+    tree = folder / "tree"
+    tree.mkdir()
+    for at in [0, 1, 3]:
+        write(part(0, at)[0], tree / f"{at}.zarr", {})
+    xr.DataTree.from_dict({"air": part(0, 0)[0]}).to_zarr(tree / "x.zarr")
     for number in range(CASES):
         at = folder / str(number)
         at.mkdir()
@@ -111,6 +118,15 @@ def append(folder):
     for number in range(CASES):
         data, _, dimension = part(number, 2)
         data.to_zarr(folder / str(number) / "x.zarr", append_dim=dimension)
+    store = folder / "tree" / "x.zarr"
+    for group in GROUPS:
+        part(0, 2)[0].to_zarr(store, group=group, append_dim="time")
+        # xarray gives the group consolidated metadata of its own.
+        document = store / group / "zarr.json"
+        metadata = json.loads(document.read_text())
+        metadata.pop("consolidated_metadata", None)
+        document.write_text(json.dumps(metadata))
+    zarr.consolidate_metadata(store)
 
 
 def check(folder):
@@ -120,7 +136,14 @@ def check(folder):
         # All metadata is of one age.
         separate = xr.open_zarr(folder / str(number) / "x.zarr", consolidated=False).load()
         xr.testing.assert_identical(separate, wanted)
-    print(CASES, "stores")
+    for consolidated in [True, False]:
+        tree = xr.open_datatree(folder / "tree" / "x.zarr", engine="zarr", consolidated=consolidated)
+        for group in GROUPS:
+            xr.testing.assert_identical(tree[group].to_dataset().load(), dataset(0)[0])
+    for group in GROUPS:
+        found = xr.open_zarr(folder / "tree" / "x.zarr", group=group, consolidated=False).load()
+        xr.testing.assert_identical(found, dataset(0)[0])
+    print(CASES, "stores and a tree")
 
 
 {"make": make, "append": append, "check": check}[sys.argv[1]](Path(sys.argv[2]))

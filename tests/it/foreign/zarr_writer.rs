@@ -147,7 +147,24 @@ async fn xarray_and_copy_append_in_turn() {
     python("append_zarr.py", &["make"], folder.path());
     for part in [1, 3] {
         let mut cases = 0;
+        let tree = folder.path().join("tree");
+        for group in ["air", "sea/deep"] {
+            let copy = |part: usize, options: &str| {
+                format!(
+                    "COPY (SELECT time, lat, lon, t FROM read_array('{}')) TO '{}' OPTIONS (group '{group}'{options})",
+                    tree.join(format!("{part}.zarr")).display(),
+                    tree.join("x.zarr").display()
+                )
+            };
+            if part == 1 && group != "air" {
+                query(&ctx, &copy(0, "")).await.unwrap();
+            }
+            query(&ctx, &copy(part, ", mode 'append'")).await.unwrap();
+        }
         for case in std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()) {
+            if case == tree {
+                continue;
+            }
             let facts = std::fs::read_to_string(case.join("case.json")).unwrap();
             let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
             let part = case.join(format!("{part}.zarr")).display().to_string();
@@ -164,5 +181,5 @@ async fn xarray_and_copy_append_in_turn() {
             python("append_zarr.py", &["append"], folder.path());
         }
     }
-    assert!(python("append_zarr.py", &["check"], folder.path()).contains("7 stores"));
+    assert!(python("append_zarr.py", &["check"], folder.path()).contains("7 stores and a tree"));
 }

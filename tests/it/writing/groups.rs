@@ -111,6 +111,25 @@ async fn stores_of_every_kind_get_groups() {
     }
 }
 
+/// A group above that the store does not list, such as one that a stopped program has left, is listed as it is.
+#[tokio::test]
+async fn groups_that_are_not_listed_are() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.copy(&rows(0, 3), "x.zarr", "'dimensions' 'x'").await.unwrap();
+    let node = json!({"zarr_format": 3, "node_type": "group", "attributes": {"a": 7}});
+    fs::create_dir(case.at("x.zarr/a")).unwrap();
+    fs::write(case.at("x.zarr/a/zarr.json"), node.to_string()).unwrap();
+    case.copy(&rows(0, 3), "x.zarr", &group("a/b")).await.unwrap();
+    assert_eq!(listed(&case, "x.zarr"), ["a", "a/b", "a/b/v", "a/b/x", "v", "x"]);
+    let document = fs::read(case.at("x.zarr/zarr.json")).unwrap();
+    let metadata: Value = serde_json::from_slice(&document).unwrap();
+    let listed = &metadata["consolidated_metadata"]["metadata"]["a"];
+    assert_eq!(listed["attributes"], json!({"a": 7}));
+    fs::remove_dir_all(case.at("x.zarr/a")).unwrap();
+    let error = case.copy(&rows(0, 3), "x.zarr", &group("a/c")).await.unwrap_err();
+    assert!(error.contains("has a, which is not there"), "{error}");
+}
+
 /// All other bytes of the root's document stay.
 #[tokio::test]
 async fn documents_of_other_programs_stay() {
@@ -137,10 +156,6 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
     case.copy(&rows(0, 3), "plain.zarr", "'dimensions' 'x'").await.unwrap();
     without_consolidated(&case, "plain.zarr");
     case.copy(&rows(0, 3), "plain.zarr", &group("own")).await.unwrap();
-    case.copy(&rows(0, 3), "stale.zarr", "'dimensions' 'x'").await.unwrap();
-    let node = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
-    fs::create_dir(case.at("stale.zarr/a")).unwrap();
-    fs::write(case.at("stale.zarr/a/zarr.json"), node.to_string()).unwrap();
     fs::create_dir(case.at("two.zarr")).unwrap();
     fs::write(case.at("two.zarr/.zgroup"), "{\"zarr_format\": 2}").unwrap();
     fs::create_dir(case.at("other")).unwrap();
@@ -159,7 +174,6 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
         ("x.zarr/g", group("h"), "with the group as an option"),
         ("plain.zarr", group("own"), "the group own has '"),
         ("plain.zarr", group("own/b"), "consolidated metadata of its own"),
-        ("stale.zarr", group("a/b"), "without consolidating"),
         ("two.zarr", group("a"), "a new group in a store of version 2"),
         ("other", group("a"), "the folder has 'thesis.txt', and is no Zarr store"),
         (
@@ -254,7 +268,13 @@ async fn each_call_may_fail() {
             }
             if !found {
                 let again = format!("{}, 'unlock' 'true'", group("a/b"));
-                query(&session(&store), &copy(&rows(0, 5), PLACE, &again)).await.unwrap();
+                let again = query(&session(&store), &copy(&rows(0, 5), PLACE, &again)).await;
+                if let Err(error) = again {
+                    // A call without an answer leaves its object behind, which nobody finds.
+                    let error = error.to_string();
+                    assert!(has_effect && error.contains("already; delete it"), "{fails}: {error}");
+                    continue;
+                }
             }
             assert_eq!(rows_from(&session(&store), &count_of(PLACE, "a/b")).await, [["5", "4.0"]]);
         }

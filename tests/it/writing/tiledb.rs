@@ -160,14 +160,14 @@ async fn cells_change_as_those_of_zarr_do() {
     }
     let bumps = "(VALUES (2, 100), (7, 200)) s(x, more)";
     for statement in [
-        "REPLACE INTO {t} VALUES (2, 3, 0.5, 7, 'new'), (5, 1, NULL, 8, 'newer')".to_owned(),
+        "REPLACE INTO {t} (x, y, v, n, t) VALUES (2, 3, 0.5, 7, 'new'), (5, 1, NULL, 8, 'newer')".to_owned(),
         format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x WHEN MATCHED THEN UPDATE SET v = {{t}}.v + s.more"),
         format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x AND {{t}}.y = 2 WHEN MATCHED THEN UPDATE SET t = concat({{t}}.t, s.x), n = {{t}}.n + 1"),
-        "INSERT OVERWRITE {t} VALUES (4, 2, 1.5, 3, 'c'), (6, 4, 2.5, NULL, 'd')".to_owned(),
-        "INSERT INTO {t} VALUES (9, 1, 9.5, 9, 'ninth')".to_owned(),
+        "INSERT OVERWRITE {t} (x, y, v, n, t) VALUES (4, 2, 1.5, 3, 'c'), (6, 4, 2.5, NULL, 'd')".to_owned(),
+        "INSERT INTO {t} (x, y, v, n, t) VALUES (9, 1, 9.5, 9, 'ninth')".to_owned(),
         "MERGE INTO {t} USING (VALUES (8, 1), (10, 2)) s(x, y) ON {t}.x = s.x AND {t}.y = s.y
             WHEN MATCHED THEN UPDATE SET v = -1.0 WHEN NOT MATCHED THEN INSERT (x, y, v, n, t) VALUES (s.x, s.y, 3.5, 5, 'z')".to_owned(),
-        "REPLACE INTO {t} SELECT x, y, v * 2, n, t FROM {t} WHERE y > 2".to_owned(),
+        "REPLACE INTO {t} (x, y, v, n, t) SELECT x, y, v * 2, n, t FROM {t} WHERE y > 2".to_owned(),
     ] {
         let mut counts = vec![];
         let mut rows = vec![];

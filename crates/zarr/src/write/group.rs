@@ -45,9 +45,19 @@ const VERSION_2: [&str; 3] = [".zgroup", ".zmetadata", ".zarray"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZarrGroup {
     path: String,
-    /// The groups above it that are not there, the outermost first.
-    missing: Vec<String>,
+    /// The groups above it, the outermost first.
+    above: Vec<GroupAbove>,
     root: Root,
+}
+
+/// A group above a new one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GroupAbove {
+    name: String,
+    /// Its own document, if it is there.
+    document: Option<Value>,
+    /// Whether the root's document has it.
+    is_listed: bool,
 }
 
 /// The root of the store.
@@ -56,7 +66,11 @@ enum Root {
     /// It is not there.
     New,
     /// It has the metadata of all nodes.
-    Consolidated(bytes::Bytes),
+    Consolidated {
+        document: bytes::Bytes,
+        /// Whether it has each of the groups above the new one.
+        listed: Vec<bool>,
+    },
     /// Nodes have their own metadata only.
     Plain,
 }
@@ -74,11 +88,15 @@ impl ZarrGroup {
     }
 
     async fn find(objects: &Objects, path: &str) -> Result<Self> {
-        let above: Vec<String> =
+        if let Some(there) = objects.some_below(path, 1).await?.into_iter().next() {
+            return Err(Error::usage(format!(
+                "the group {path} has '{there}' already; delete it first, or choose another group"
+            )));
+        }
+        let names: Vec<String> =
             path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect();
-        let named = std::iter::once(DOCUMENT.to_owned())
-            .chain(above.iter().map(|group| format!("{group}/{DOCUMENT}")));
-        let named: Vec<String> = named.collect();
+        let named = names.iter().map(|group| format!("{group}/{DOCUMENT}"));
+        let named: Vec<String> = std::iter::once(DOCUMENT.to_owned()).chain(named).collect();
         let at = |name: &String| Location::new(name.as_str(), ByteRange::Whole);
         let found = objects.read_if_present(&named.iter().map(at).collect::<Vec<_>>()).await?;
         let mut documents = vec![];
@@ -88,38 +106,33 @@ impl ZarrGroup {
         }
         let mut documents = documents.into_iter();
         let root = match (documents.next().flatten(), found.into_iter().next().flatten()) {
-            (Some(root), Some(bytes)) => match root[ALL[0]][ALL[1]].is_object() {
-                true => {
-                    check_listed(&root[ALL[0]][ALL[1]], &above, documents.as_slice(), path)?;
-                    Root::Consolidated(bytes)
-                }
-                false => Root::Plain,
-            },
+            (Some(root), Some(bytes)) if root[ALL[0]][ALL[1]].is_object() => {
+                let is_listed = |name: &str| root[ALL[0]][ALL[1]].get(name).is_some();
+                let listed = names.iter().map(|name| is_listed(name)).collect();
+                check_not_listed(&root[ALL[0]][ALL[1]], path)?;
+                Root::Consolidated { document: bytes, listed }
+            }
+            (Some(_), _) => Root::Plain,
             _ => {
                 check_no_store(objects).await?;
                 Root::New
             }
         };
-        let mut missing = vec![];
-        for (name, document) in above.into_iter().zip(documents) {
-            match document {
-                None => missing.push(name),
-                Some(document) if document[ALL[0]].is_object() => {
-                    return Err(Error::unsupported(
-                        "a new group below one with consolidated metadata of its own, which would not tell of it; remove the member \
-                         \"consolidated_metadata\", and consolidate that of the store",
-                    )
-                    .in_file(&format!("{name}/{DOCUMENT}")));
-                }
-                Some(_) => {}
+        let above = names.into_iter().zip(documents).enumerate().map(|(at, (name, document))| {
+            let is_listed =
+                matches!(&root, Root::Consolidated { listed, .. } if listed[at]);
+            match &document {
+                None if is_listed => Err(not_consolidated(&name)),
+                Some(document) if document[ALL[0]].is_object() => Err(Error::unsupported(
+                    "a new group below one with consolidated metadata of its own, which would not tell of it; remove the member \
+                     \"consolidated_metadata\", and consolidate that of the store",
+                )
+                .in_file(&format!("{name}/{DOCUMENT}"))),
+                _ => Ok(GroupAbove { name, document, is_listed }),
             }
-        }
-        if let Some(there) = objects.some_below(path, 1).await?.into_iter().next() {
-            return Err(Error::usage(format!(
-                "the group {path} has '{there}' already; delete it first, or choose another group"
-            )));
-        }
-        Ok(Self { path: path.to_owned(), missing, root })
+        });
+        let above = above.collect::<Result<_>>()?;
+        Ok(Self { path: path.to_owned(), above, root })
     }
 
     /// Returns the path of the group, without `/` at its ends.
@@ -133,37 +146,38 @@ impl ZarrGroup {
         attributes: &Attributes,
         arrays: &[ArrayDocument],
     ) -> Result<(Write, Publish)> {
-        let node = |attributes: &Attributes| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let node = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let (none, own) = (|| node(json!({})), node(json!(attributes)));
         let object = format!("{}/{DOCUMENT}", self.path);
         let mut above = vec![];
-        for group in &self.missing {
-            let bytes = bytes_of(&node(&Attributes::default()))?;
-            above.push(Content::new(format!("{group}/{DOCUMENT}"), bytes));
+        for group in self.above.iter().filter(|it| it.document.is_none()) {
+            above.push(Content::new(format!("{}/{DOCUMENT}", group.name), bytes_of(&none())?));
         }
         if self.root == Root::Plain {
             let own = Content::new(object, group(attributes, arrays)?);
             return Ok((Write::Put(above), Publish::Create(own)));
         }
-        above.push(Content::new(object, bytes_of(&node(attributes))?));
-        let listed = |attributes: &Attributes| {
-            let mut node = node(attributes);
+        above.push(Content::new(object, bytes_of(&own)?));
+        let listed = |mut node: Value| {
             node[ALL[0]] = consolidated(&Map::new());
             node
         };
-        let none = Attributes::default();
-        let groups = self.missing.iter().map(|group| (group.clone(), listed(&none)));
+        // A group that is there and not listed may be what a program has left.
+        let groups =
+            self.above.iter().filter(|it| !it.is_listed).map(|group| {
+                (group.name.clone(), listed(group.document.clone().unwrap_or_else(none)))
+            });
         let mut all: Map<String, Value> = groups.collect();
-        all.insert(self.path.clone(), listed(attributes));
-        all.extend(
-            arrays.iter().map(|it| (format!("{}/{}", self.path, it.name), it.document().clone())),
-        );
+        all.insert(self.path.clone(), listed(own));
+        let name = |it: &ArrayDocument| format!("{}/{}", self.path, it.name);
+        all.extend(arrays.iter().map(|it| (name(it), it.document().clone())));
         let publish = match &self.root {
-            Root::Consolidated(old) => {
+            Root::Consolidated { document: old, .. } => {
                 let content = Content::new(DOCUMENT, with_members(old, &ALL, &all)?);
                 Publish::Update { content, old: old.clone() }
             }
             Root::New | Root::Plain => {
-                let mut root = node(&none);
+                let mut root = none();
                 root[ALL[0]] = consolidated(&all);
                 Publish::Create(Content::new(DOCUMENT, bytes_of(&root)?))
             }
@@ -202,26 +216,22 @@ fn group_of(bytes: &[u8]) -> Result<Value> {
     }
 }
 
-/// Fails if the metadata of all nodes lacks a group that is there, or lists one that is not.
-fn check_listed(
-    all: &Value,
-    above: &[String],
-    documents: &[Option<Value>],
-    path: &str,
-) -> Result<()> {
-    let differs = above
-        .iter()
-        .zip(documents)
-        .find(|(name, document)| all.get(name.as_str()).is_some() != document.is_some());
+/// Fails if the metadata of all nodes lists a group, or what is below it, although nothing is there.
+fn check_not_listed(all: &Value, path: &str) -> Result<()> {
     let below = format!("{path}/");
     let is_listed = |name: &&String| *name == path || name.starts_with(&below);
-    let listed = all.as_object().into_iter().flat_map(Map::keys).find(is_listed);
-    let Some(name) = differs.map(|(name, _)| name).or(listed) else { return Ok(()) };
-    Err(Error::usage(format!(
-        "the consolidated metadata does not tell whether there is a group {name}, because another program has changed the store \
-         without consolidating; run zarr.consolidate_metadata"
+    match all.as_object().into_iter().flat_map(Map::keys).find(is_listed) {
+        Some(name) => Err(not_consolidated(name)),
+        None => Ok(()),
+    }
+}
+
+fn not_consolidated(name: &str) -> Error {
+    Error::usage(format!(
+        "the consolidated metadata has {name}, which is not there: another program has changed the store without consolidating; run \
+         zarr.consolidate_metadata"
     ))
-    .in_file(DOCUMENT))
+    .in_file(DOCUMENT)
 }
 
 /// Fails if a folder without the document of a root has something else.

@@ -123,11 +123,6 @@ impl NewArrayPlan {
         if let Some(name) = dimensions.iter().find(lacks) {
             return plan_err!("'dimensions' names '{name}', which is no column of the table");
         }
-        if self.options.group.is_some() {
-            return plan_err!(
-                "the option 'group' is for COPY; INSERT INTO appends to whole stores"
-            );
-        }
         match self.options.mode {
             WriteMode::Create => Ok(()),
             _ => plan_err!("the option 'mode' is for COPY; INSERT INTO appends"),
