@@ -13,7 +13,7 @@ use gridfusion_core::format::{ByteRange, Content, Location, Publish};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::{Error, Result};
 
-use super::metadata::{consolidated, parse, without_members_of_groups};
+use super::metadata::{are_same, consolidated, parse};
 use super::target::DOCUMENT;
 use crate::document_text::with_shape;
 
@@ -63,7 +63,7 @@ async fn updated(store: &Objects, group: &str) -> Result<Option<Publish>> {
         let shape = own["shape"].clone();
         let mut same = listed[name].clone();
         same["shape"] = shape.clone();
-        if without_members_of_groups(own) != without_members_of_groups(same) {
+        if !are_same(&own, &same) {
             return Err(not_consolidated(name));
         }
         if shape != listed[name]["shape"] {

@@ -20,12 +20,33 @@ pub(super) fn parse(document: &[u8]) -> Result<Value> {
     })
 }
 
-/// Consolidated metadata may repeat that an array has none.
-pub(super) fn without_members_of_groups(mut metadata: Value) -> Value {
-    if let Some(members) = metadata.as_object_mut() {
+/// Whether two documents of an array say the same: consolidated metadata may repeat that an array has none, and programs write a number as
+/// `0` or as `0.0`.
+pub(super) fn are_same(own: &Value, listed: &Value) -> bool {
+    let members = |document: &Value| {
+        let mut members = document.as_object().cloned().unwrap_or_default();
         members.remove("consolidated_metadata");
+        members
+    };
+    are_equal(&Value::from(members(own)), &Value::from(members(listed)))
+}
+
+fn are_equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            // Integers beyond those of doubles are equal only as integers.
+            let is_float = a.is_f64() || b.is_f64();
+            a == b || is_float && a.as_f64() == b.as_f64()
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| are_equal(a, b)))
+        }
+        _ => a == b,
     }
-    metadata
 }
 
 /// Returns the names of an array's dimensions; `None` if one has none. A single value has no dimension, and often no list of names.

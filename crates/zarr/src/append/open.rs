@@ -15,7 +15,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::documents::StoreDocuments;
-use super::metadata::{Roles, axis_of, parse, roles, without_members_of_groups};
+use super::metadata::{Roles, are_same, axis_of, parse, roles};
 use super::sides::SideArray;
 use super::staged::{STAGED, StagedObjects};
 use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
@@ -83,7 +83,7 @@ impl ZarrTarget {
             {
                 own["shape"][axis] = Value::from(left.to);
             }
-            if without_members_of_groups(own) != without_members_of_groups(listed.clone()) {
+            if !are_same(&own, listed) {
                 return Err(Error::usage(format!(
                     "the metadata of \"{name}\" in the root's zarr.json is not that of {name}/zarr.json: another program has written \
                      without consolidating; run zarr.consolidate_metadata"

@@ -64,6 +64,8 @@ impl ZarrType {
             return match self.name {
                 "bool" => json!(false),
                 "string" => json!(""),
+                // As zarr-python writes it.
+                name if name.starts_with("float") => json!(0.0),
                 _ => json!(0),
             };
         };
