@@ -100,7 +100,7 @@ pub use window::{GridWindowExec, WindowPart};
 pub(crate) use window::{ignored_nulls, with_ignored_nulls};
 pub(crate) use write::finds_arrays_by_name;
 pub use write::{
-    AfterWrite, ArrayFormatFactory, CsvFormatter, JsonValues, NewArrayPlan, ParquetTypesRule,
-    append_plan, is_taken_for_rows, parquet_type, writes_array,
+    AfterWrite, AppendPlace, ArrayFormatFactory, CsvFormatter, JsonValues, NewArrayPlan,
+    ParquetTypesRule, append_plan, is_taken_for_rows, parquet_type, writes_array,
 };
 pub(crate) use written_times::WrittenTimesRule;

@@ -20,7 +20,7 @@ use super::declared_table::DeclaredTable;
 use super::opener::ArrayOpener;
 use super::table::GridTable;
 use crate::array::{ColumnSource, GridArray};
-use crate::exec::{AfterWrite, append_plan, finds_arrays_by_name};
+use crate::exec::{AfterWrite, AppendPlace, append_plan, finds_arrays_by_name};
 use crate::options::{ArrayOptions, OptionValue};
 
 /// Returns the plan that appends rows to the store of a table, and opens the table again. `op` tells what becomes of cells that are there.
@@ -49,8 +49,39 @@ pub(super) async fn insert_plan(
         check_names(&origin.options, &table.array())?;
     }
     let group = table.origin().map(|it| group_of(&it.options)).transpose()?.flatten();
+    let read = versions(&table.array());
+    // Objects that changed are noticed where they are read. Other arrays tell only by what is there.
+    if op != InsertOp::Append && !finds_arrays_by_name(&place.format) {
+        renew(table, &opener).await?;
+        if versions(&table.array()) != read {
+            return plan_err!(
+                "the array has changed since the table was opened; the table is up to date now, so run the statement again"
+            );
+        }
+    }
+    let snapshot = if op == InsertOp::Append { vec![] } else { read };
     let after = Arc::new(OpenedAgain(table.clone()));
-    append_plan(input, session, &place.location, &place.format, op, group, after).await
+    let (location, format) = (place.location.as_str(), place.format.as_str());
+    let place = AppendPlace { location, format, group, snapshot };
+    append_plan(input, session, place, op, after).await
+}
+
+/// Reads the array of a table anew if another program has changed it. Rows that are computed from it are those of the array as it is.
+///
+/// # Errors
+/// If the array cannot be opened.
+pub(super) async fn renew(table: &GridTable, opener: &ArrayOpener) -> Result<()> {
+    let Some(origin) = table.origin() else { return Ok(()) };
+    let opened = opener.reopen(origin).await?;
+    if let Some(grid) = opened.as_grid() {
+        table.replace(grid.array());
+    }
+    Ok(())
+}
+
+/// Returns what tells the array of a table from those before and after it.
+fn versions(array: &GridArray) -> Vec<String> {
+    array.versions().into_iter().map(|it| it.version).collect()
 }
 
 /// Returns the group that a table is of; `None` for the root of its store.
@@ -86,12 +117,7 @@ struct OpenedAgain(GridTable);
 #[async_trait]
 impl AfterWrite for OpenedAgain {
     async fn written(&self, context: &TaskContext) -> Result<()> {
-        let Some(origin) = self.0.origin() else { return Ok(()) };
-        let opened = ArrayOpener::from_task(context).reopen(origin).await?;
-        if let Some(grid) = opened.as_grid() {
-            self.0.replace(grid.array());
-        }
-        Ok(())
+        renew(&self.0, &ArrayOpener::from_task(context)).await
     }
 }
 

@@ -28,9 +28,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use super::exact_cast::exactly;
-use super::inserts::insert_plan;
+use super::inserts::{insert_plan, renew};
 use super::merged_types::as_asked;
+use super::opener::ArrayOpener;
 use super::table::GridTable;
+use crate::exec::finds_arrays_by_name;
 
 /// The names of both sides of the join. Columns of the source have numbers, because their names may repeat.
 const TARGET: &str = "#target";
@@ -50,6 +52,12 @@ pub(super) async fn merge_plan(
     on: Expr,
     clauses: Vec<MergeIntoClause>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    let is_known = table
+        .origin()
+        .is_some_and(|it| it.places.iter().all(|place| finds_arrays_by_name(&place.format)));
+    if !is_known {
+        renew(table, &ArrayOpener::from_session(session)).await?;
+    }
     let merge = Merge { table, schema };
     let clauses = clauses.into_iter().map(|clause| merge.clause(clause));
     let clauses = clauses.collect::<Result<Vec<_>>>()?;

@@ -18,7 +18,8 @@ mod text_sink;
 mod times;
 
 pub use array::{
-    AfterWrite, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows, writes_array,
+    AfterWrite, AppendPlace, ArrayFormatFactory, NewArrayPlan, append_plan, is_taken_for_rows,
+    writes_array,
 };
 pub(crate) use array::{copy_arrays, finds_arrays_by_name};
 pub use csv::CsvFormatter;

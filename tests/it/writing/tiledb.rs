@@ -159,14 +159,23 @@ async fn cells_change_as_those_of_zarr_do() {
         query(&case.ctx, &sql).await.unwrap();
     }
     let bumps = "(VALUES (2, 100), (7, 200)) s(x, more)";
+    let both = "MERGE INTO {t} USING";
+    let clauses = "ON {t}.x = s.x AND {t}.y = s.y WHEN MATCHED THEN UPDATE SET v = -1.0
+        WHEN NOT MATCHED THEN INSERT (x, y, v, n, t) VALUES (s.x, s.y, 3.5, 5, 'z')";
     for statement in [
-        "REPLACE INTO {t} (x, y, v, n, t) VALUES (2, 3, 0.5, 7, 'new'), (5, 1, NULL, 8, 'newer')".to_owned(),
-        format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x WHEN MATCHED THEN UPDATE SET v = {{t}}.v + s.more"),
-        format!("MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x AND {{t}}.y = 2 WHEN MATCHED THEN UPDATE SET t = concat({{t}}.t, s.x), n = {{t}}.n + 1"),
-        "INSERT OVERWRITE {t} (x, y, v, n, t) VALUES (4, 2, 1.5, 3, 'c'), (6, 4, 2.5, NULL, 'd')".to_owned(),
+        "REPLACE INTO {t} (x, y, v, n, t) VALUES (2, 3, 0.5, 7, 'new'), (5, 1, NULL, 8, 'newer')"
+            .to_owned(),
+        format!(
+            "MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x WHEN MATCHED THEN UPDATE SET v = {{t}}.v + s.more"
+        ),
+        format!(
+            "MERGE INTO {{t}} USING {bumps} ON {{t}}.x = s.x AND {{t}}.y = 2 WHEN MATCHED THEN UPDATE SET t = concat({{t}}.t, s.x), n = {{t}}.n + 1"
+        ),
+        "INSERT OVERWRITE {t} (x, y, v, n, t) VALUES (4, 2, 1.5, 3, 'c'), (6, 4, 2.5, NULL, 'd')"
+            .to_owned(),
         "INSERT INTO {t} (x, y, v, n, t) VALUES (9, 1, 9.5, 9, 'ninth')".to_owned(),
-        "MERGE INTO {t} USING (VALUES (8, 1), (10, 2)) s(x, y) ON {t}.x = s.x AND {t}.y = s.y
-            WHEN MATCHED THEN UPDATE SET v = -1.0 WHEN NOT MATCHED THEN INSERT (x, y, v, n, t) VALUES (s.x, s.y, 3.5, 5, 'z')".to_owned(),
+        format!("{both} (VALUES (8, 1), (9, 2)) s(x, y) {clauses}"),
+        format!("{both} (VALUES (10, 1), (10, 2)) s(x, y) {clauses}"),
         "REPLACE INTO {t} (x, y, v, n, t) SELECT x, y, v * 2, n, t FROM {t} WHERE y > 2".to_owned(),
     ] {
         let mut counts = vec![];
@@ -174,7 +183,9 @@ async fn cells_change_as_those_of_zarr_do() {
         for table in ["z", "d"] {
             let sql = statement.replace("{t}", table);
             counts.push(rows_from(&case.ctx, &sql).await);
-            rows.push(sorted_rows_from(&case.ctx, &format!("SELECT x, y, v, n, t FROM {table}")).await);
+            rows.push(
+                sorted_rows_from(&case.ctx, &format!("SELECT x, y, v, n, t FROM {table}")).await,
+            );
         }
         assert_eq!(counts[0], counts[1], "{statement}");
         assert_eq!(rows[0], rows[1], "{statement}");
@@ -182,6 +193,16 @@ async fn cells_change_as_those_of_zarr_do() {
         assert_eq!(findings(&report), "", "{statement}");
     }
     assert_eq!(rows_from(&case.ctx, "SELECT count(*), max(x) FROM d").await, [["50", "10"]]);
+    // All rows may come again, with NULL and fill values as queries show them.
+    for table in ["d", "read_tiledb('{at}')"] {
+        let at = case.at("x.tdb").display().to_string();
+        let all = format!("SELECT x, y, v, n, t FROM {}", table.replace("{at}", &at));
+        case.copy(&all, "x.tdb", "'mode' 'append', 'existing' 'same'").await.unwrap();
+    }
+    // Changed cells and new labels would not be visible at once.
+    let mixed = format!("{both} (VALUES (8, 1), (11, 2)) s(x, y) {clauses}").replace("{t}", "d");
+    let error = query(&case.ctx, &mixed).await.unwrap_err().to_string();
+    assert!(error.contains("write them in two statements"), "{error}");
     // Only tiles of the box around the rows are in the new fragment.
     let before = files(&case.at("x.tdb"));
     let rows = "SELECT 1 AS x, 1 AS y, 0.25 AS v, 1 AS n, 't' AS t";
@@ -202,6 +223,49 @@ async fn cells_change_as_those_of_zarr_do() {
     let error =
         case.copy(part, "x.tdb", "'mode' 'append', 'existing' 'overwrite'").await.unwrap_err();
     assert!(error.contains("new cells have all attributes"), "{error}");
+}
+
+/// Rows are never computed from an array that another program has changed since.
+#[tokio::test]
+async fn changes_of_other_programs_are_not_lost() {
+    let case = Case::new(reducing(2, 16)).await;
+    let at = case.at("x.tdb").display().to_string();
+    let rows = "SELECT value AS x, CAST(value AS DOUBLE) AS v FROM range(4)";
+    case.copy(rows, "x.tdb", "'dimensions' 'x'").await.unwrap();
+    let create = format!("CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION '{at}'");
+    query(&case.ctx, &create).await.unwrap();
+    let other = reducing(2, 16);
+    query(&other, &create).await.unwrap();
+    let merge = "MERGE INTO t USING (VALUES (2, 1.0)) s(x, more) ON t.x = s.x WHEN MATCHED THEN UPDATE SET v = t.v + s.more";
+    query(&other, merge).await.unwrap();
+    query(&case.ctx, merge).await.unwrap();
+    query(&other, merge).await.unwrap();
+    let value = "SELECT v FROM t WHERE x = 2";
+    assert_eq!(rows_from(&other, value).await, [["5.0"]]);
+    let double = "REPLACE INTO t SELECT x, v * 2 AS v FROM t WHERE x = 2";
+    let error = query(&case.ctx, double).await.unwrap_err().to_string();
+    assert!(error.contains("run the statement again"), "{error}");
+    query(&case.ctx, double).await.unwrap();
+    assert_eq!(rows_from(&case.ctx, value).await, [["10.0"]]);
+}
+
+/// Far rows change cells of a box, whose tiles are not held in memory.
+#[tokio::test]
+async fn far_rows_change_a_box() {
+    let case = Case::new(reducing(2, 64)).await;
+    let rows =
+        "SELECT value / 10 AS x, value % 10 AS y, CAST(value AS DOUBLE) AS v FROM range(2000)";
+    case.copy(rows, "x.tdb", "'dimensions' 'x, y', 'chunks' 'x=3,y=4'").await.unwrap();
+    let overwrite = "'mode' 'append', 'existing' 'overwrite'";
+    let ends = "SELECT x, y, -1.0 AS v FROM (VALUES (0, 9), (100, 0), (199, 5)) t(x, y)";
+    case.copy(ends, "x.tdb", overwrite).await.unwrap();
+    let expected = format!(
+        "SELECT x, y, CASE WHEN (x = 0 AND y = 9) OR (x = 100 AND y = 0) OR (x = 199 AND y = 5) THEN -1.0 ELSE v END AS v FROM ({rows})"
+    );
+    assert_is(&case, "x.tdb", "x, y, v", &expected).await;
+    let error =
+        case.copy(ends, "x.tdb", &format!("{overwrite}, 'max_cells' '1000'")).await.unwrap_err();
+    assert!(error.contains("at most 1000 are written"), "{error}");
 }
 
 #[tokio::test]

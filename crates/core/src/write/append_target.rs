@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use super::{ArrayWriter, NewDimension, NewVariable};
 use crate::error::Result;
 use crate::format::Write;
+use crate::tile::ObjectVersion;
 
 /// The fate of cells that are in an array already, and that rows have values for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,11 @@ pub struct TargetDimension {
 pub trait AppendTarget: Debug + Send + Sync {
     /// Returns the dimensions, the slowest first.
     fn dimensions(&self) -> &[TargetDimension];
+
+    /// Returns what tells the array from those before and after it, if rows could otherwise be computed from another one unnoticed.
+    fn versions(&self) -> Vec<ObjectVersion> {
+        vec![]
+    }
 
     /// Ends what a program began that was stopped: returns writes that are applied first, before the array is opened again. Also returns
     /// whether they change cells that a query may have read by now.

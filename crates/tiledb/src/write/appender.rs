@@ -8,20 +8,23 @@
 //!
 //! A fragment may also have cells that are there already, which readers find in the last fragment.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::ArrayRef;
-use gridfusion_core::Result;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
+use gridfusion_core::tile::{Objects, drive};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, in_threads};
+use gridfusion_core::{Error, Result};
+use tokio::runtime::Handle;
 
 use super::label_array::label_fragment;
 use super::names::{now, timed_name};
 use super::schema::schema_file;
 use super::tiles::NewTiles;
-use crate::bytes::{ArraySchema, CoordinateRange, TileDbArray};
+use crate::bytes::{ArraySchema, CoordinateRange, OpenArray, OpenOptions, TileDbArray};
 use crate::labels::AxisLabels;
 
 /// The dimension that becomes longer.
@@ -42,6 +45,7 @@ pub(super) struct AppendedAxis {
 #[derive(Debug)]
 pub(super) struct TileDbAppender {
     array: Arc<TileDbArray>,
+    objects: Arc<Objects>,
     /// The array with the rows: the variables are those that have a column.
     rows: NewArray,
     tiles: NewTiles,
@@ -55,14 +59,28 @@ pub(super) struct TileDbAppender {
 
 impl TileDbAppender {
     pub(super) fn new(
-        array: Arc<TileDbArray>,
+        (array, objects): (Arc<TileDbArray>, Arc<Objects>),
         rows: NewArray,
         tiles: NewTiles,
         low: Vec<i128>,
         grown: Option<AppendedAxis>,
         time: u64,
     ) -> Self {
-        Self { array, rows, tiles, low, grown, time }
+        Self { array, objects, rows, tiles, low, grown, time }
+    }
+
+    /// Fails if another program has written a fragment since the array was opened: its cells would hide behind those that were read before.
+    async fn check_unchanged(&self) -> Result<()> {
+        let now = drive(OpenArray::new(OpenOptions::default()), &self.objects).await?;
+        let names = |array: &TileDbArray| {
+            array.fragments().iter().map(|it| it.name.clone()).collect::<BTreeSet<String>>()
+        };
+        match names(&now) == names(&self.array) {
+            true => Ok(()),
+            false => Err(Error::usage(
+                "another program has written to the array meanwhile; nothing is changed, run the statement again",
+            )),
+        }
     }
 
     /// Returns the writes of new labels, which lie beyond those that the array shows.
@@ -97,6 +115,10 @@ impl ArrayWriter for TileDbAppender {
         self.tiles.memory()
     }
 
+    fn chunk_memory(&self) -> u64 {
+        self.tiles.merge_memory()
+    }
+
     fn write_many(&mut self, chunks: Vec<NewChunk>, threads: usize) -> Result<Vec<Write>> {
         self.tiles.write_many(&chunks, threads)
     }
@@ -115,14 +137,17 @@ impl Writer for TileDbAppender {
 
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
         // Readers do not see what is dated in the future, and two fragments may be of one millisecond.
-        while now() < self.time {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        std::thread::sleep(Duration::from_millis(self.time.saturating_sub(now())));
         let mut writes = self.tiles.complete()?;
         let schema = self.array.schema();
         let covered = self.tiles.covered(&schema.dimensions, &self.low);
         writes.extend(self.tiles.fragment.finish(self.array.schema_name(), &covered)?);
         writes.extend(self.labels()?);
+        if self.tiles.changes_cells() {
+            in_threads(&[Handle::current()], 1, |runtime| {
+                runtime.block_on(self.check_unchanged())
+            })?;
+        }
         let commit = self.tiles.fragment.commit();
         Ok(match self.longer_schema()? {
             None => (writes, Publish::Create(commit)),

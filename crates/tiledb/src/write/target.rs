@@ -9,6 +9,7 @@
 //! The domain never changes, so an array has room only if its domain is longer than its labels. A fragment beyond the current domain is
 //! not visible. A new schema with a longer current domain makes it so.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -16,7 +17,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 use gridfusion_core::array::{GridArray, LabelOrder, failed_to};
-use gridfusion_core::tile::Objects;
+use gridfusion_core::tile::{ObjectVersion, Objects};
 use gridfusion_core::write::{
     AppendTarget, AppendedLabels, ArrayWriter, ChangedCells, ExistingCells, NewArray, NewDimension,
     NewVariable, TargetDimension,
@@ -51,7 +52,7 @@ use crate::view::TileDbView;
 /// use std::sync::Arc;
 ///
 /// use gridfusion_core::io::LocalFolder;
-/// use gridfusion_core::tile::Objects;
+/// use gridfusion_core::tile::{ObjectVersion, Objects};
 /// use gridfusion_core::write::AppendTarget;
 /// use gridfusion_tiledb::TileDbTarget;
 ///
@@ -65,8 +66,9 @@ use crate::view::TileDbView;
 #[derive(Debug)]
 pub struct TileDbTarget {
     array: Arc<TileDbArray>,
-    /// The array as queries read it.
-    grid: Arc<GridArray>,
+    objects: Arc<Objects>,
+    /// The array as queries show it, and with NaN as values.
+    grids: [Arc<GridArray>; 2],
     dimensions: Vec<TargetDimension>,
     /// The labels of dimensions that count from 0.
     labels: Vec<Option<AxisLabels>>,
@@ -93,6 +95,8 @@ impl TileDbTarget {
         let schema = array.schema();
         check_schema(schema)?;
         let grid = reader.grid(&TileDbView::default())?;
+        let read = TileDbView::default().read.with_nan_as_null(false);
+        let with_nan = reader.grid(&TileDbView { read, ..TileDbView::default() })?;
         let window = array.window(false)?;
         if let Some(len) = window.grid.shape().iter().find(|len| **len > MOST_LABELS) {
             return Err(Error::unsupported(format!(
@@ -141,7 +145,9 @@ impl TileDbTarget {
                 )));
             }
         }
-        Ok(Self { dimensions, labels, low: window.low, types, array, grid: Arc::new(grid) })
+        let (low, objects) = (window.low, Arc::clone(reader.objects()));
+        let grids = [grid, with_nan].map(Arc::new);
+        Ok(Self { dimensions, labels, low, types, array, objects, grids })
     }
 
     /// Returns labels in the type of the target's.
@@ -238,17 +244,17 @@ impl TileDbTarget {
     /// Returns the time of a new fragment and a new schema. A schema applies if it is newer than this one, and changed cells are those of the
     /// last fragment.
     fn next_time(&self, existing: ExistingCells) -> Result<u64> {
-        let of_schema = self.array.schema_time().saturating_add(1);
-        if existing == ExistingCells::Refuse {
-            return Ok(now().max(of_schema));
-        }
-        let newest = self.array.fragments().iter().max_by_key(|it| it.t2);
-        match newest.filter(|newest| newest.t2 > now()) {
-            Some(newest) => Err(Error::usage(format!(
-                "the fragment {} is dated in the future, so that its cells would hide those that change",
-                newest.name
+        /// Clocks of several machines differ by so many milliseconds.
+        const SKEW: u64 = 1000;
+        let fragment = self.array.fragments().iter().max_by_key(|it| it.t2);
+        let of_fragment = fragment.filter(|_| existing != ExistingCells::Refuse);
+        let of_fragment = of_fragment.map_or(0, |it| it.t2);
+        let newest = of_fragment.max(self.array.schema_time());
+        match newest > now().saturating_add(SKEW) {
+            true => Err(Error::usage(format!(
+                "a fragment or a schema of the array is dated {newest} milliseconds after 1970, in the future, and would hide what is written now"
             ))),
-            None => Ok(now().max(of_schema).max(newest.map_or(0, |it| it.t2 + 1))),
+            false => Ok(now().max(newest + 1)),
         }
     }
 
@@ -365,6 +371,10 @@ impl AppendTarget for TileDbTarget {
         &self.dimensions
     }
 
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.grids[0].versions()
+    }
+
     fn writer(
         self: Box<Self>,
         dimensions: Vec<NewDimension>,
@@ -390,6 +400,14 @@ impl AppendTarget for TileDbTarget {
         });
         let grown = grown.transpose()?;
         let schema = self.array.schema();
+        let changes = |(axis, added): &(usize, Range<u64>)| region[*axis].start < added.start;
+        // The fragment is visible before the schema is.
+        let is_in_two = schema.current_domain.is_some() && existing != ExistingCells::Same;
+        if is_in_two && longer.as_ref().is_some_and(changes) {
+            return Err(Error::usage(
+                "some rows have labels that are there, and others new ones: a TileDB array would show the former first; write them in two statements",
+            ));
+        }
         let extents = schema.dimensions.iter().map(|it| Ok(it.tile_axis()?.extent));
         let extents = extents.collect::<Result<Vec<u64>>>()?;
         let dimensions = dimensions.into_iter().zip(labels);
@@ -419,10 +437,12 @@ impl AppendTarget for TileDbTarget {
         }
         if existing != ExistingCells::Refuse {
             let changed = ChangedCells::new(existing, longer, &places, rows.grid().shape());
+            let is_in_order = places[0].is_sorted();
             let columns = rows.variables().len();
-            tiles = tiles.over(OldCells::new(Arc::clone(&self.grid), changed, columns));
+            tiles = tiles.over(OldCells::new(self.grids, changed, columns, is_in_order));
         }
-        let appender = TileDbAppender::new(self.array, rows, tiles, self.low, grown, time);
+        let of_array = (self.array, self.objects);
+        let appender = TileDbAppender::new(of_array, rows, tiles, self.low, grown, time);
         Ok((Box::new(appender), places))
     }
 }

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 
 use super::fragment::{FragmentBox, NewFragment};
 use super::old_cells::{OldCells, RowCells};
-use super::tile::{CellEncoder, EncodedTile, Nulls, cells_of};
+use super::tile::{CellEncoder, EncodedTile, cells_of};
 use crate::bytes::DimensionSchema;
 
 /// The tiles of a fragment that is being written.
@@ -79,6 +79,11 @@ impl NewTiles {
         Ok(())
     }
 
+    /// Whether cells that are there may change.
+    pub(super) fn changes_cells(&self) -> bool {
+        self.old.is_some()
+    }
+
     fn counts(&self) -> Vec<u64> {
         self.within.iter().map(|range| range.end - range.start).collect()
     }
@@ -119,14 +124,10 @@ impl NewTiles {
             return Ok(Ok(ArrayRef::clone(&chunk.cells)));
         };
         let CellEncoder { cell, nulls, .. } = &self.fragment.fields[chunk.variable].encoder;
-        let fill = match nulls {
-            Nulls::Fill(fill) => Some(fill),
-            _ => None,
-        };
         let has_column = chunk.variable < old.columns;
         let rows = RowCells { cells: &chunk.cells, given: chunk.given.as_ref(), has_column };
         let name = &self.array.variables()[chunk.variable].name;
-        old.merged(name, cell, fill, ranges, &rows, runtime)
+        old.merged(name, cell, nulls, ranges, &rows, runtime)
     }
 
     fn tile(
@@ -150,12 +151,44 @@ impl NewTiles {
     /// `Usage` for a chunk that is none of the fragment, or cannot be stored.
     pub(super) fn write_many(&mut self, chunks: &[NewChunk], threads: usize) -> Result<Vec<Write>> {
         self.threads = self.threads.max(threads);
+        let mut writes = self.before(chunks)?;
         let encoded = self.encode_many(chunks, threads)?;
-        let mut writes = vec![];
         for (chunk, (number, tile)) in chunks.iter().zip(encoded) {
             writes.extend(self.take(chunk, number, tile)?);
         }
         Ok(writes)
+    }
+
+    /// Appends the tiles of rows of chunks that lie before those of a variable: they do not come any more, and later ones need not be held.
+    fn before(&mut self, chunks: &[NewChunk]) -> Result<Vec<Write>> {
+        let mut writes = vec![];
+        if !self.old.as_ref().is_some_and(|old| old.is_in_order) {
+            return Ok(writes);
+        }
+        let of_row = self.counts()[1..].iter().product::<u64>();
+        for variable in 0..self.array.variables().len() {
+            let own = chunks.iter().filter(|chunk| chunk.variable == variable);
+            let Some(row) = own.map(|chunk| chunk.coordinates[0]).min() else { continue };
+            let end = row.saturating_sub(self.within[0].start).saturating_mul(of_row);
+            while (self.fragment.fields[variable].tiles() as u64) < end.min(self.count()) {
+                for tile in self.next_tiles(variable, end)? {
+                    writes.extend(self.fragment.fields[variable].append(tile)?);
+                }
+            }
+        }
+        Ok(writes)
+    }
+
+    /// Returns the tiles that follow those that were appended, up to the one with the number `end`: one that came, or some that did not.
+    fn next_tiles(&mut self, variable: usize, end: u64) -> Result<Vec<EncodedTile>> {
+        let next = self.fragment.fields[variable].tiles() as u64;
+        let numbers = next..end.min(next + self.threads as u64);
+        let is_absent = |number: &u64| !self.held.contains_key(&(variable, *number));
+        let absent: Vec<u64> = numbers.take_while(is_absent).collect();
+        match absent.is_empty() {
+            true => Ok(self.next_held(variable).into_iter().collect()),
+            false => self.absent(variable, &absent),
+        }
     }
 
     /// Appends a tile and those that follow it, or holds it until the tiles before it have come.
@@ -201,14 +234,7 @@ impl NewTiles {
         let (mut writes, mut bytes) = (vec![], 0);
         for variable in 0..self.array.variables().len() {
             while bytes < BYTES {
-                let next = self.fragment.fields[variable].tiles() as u64;
-                let numbers = next..self.count().min(next + self.threads as u64);
-                let is_absent = |number: &u64| !self.held.contains_key(&(variable, *number));
-                let absent: Vec<u64> = numbers.clone().take_while(is_absent).collect();
-                let tiles = match absent.is_empty() {
-                    true => self.next_held(variable).into_iter().collect(),
-                    false => self.absent(variable, &absent)?,
-                };
+                let tiles = self.next_tiles(variable, self.count())?;
                 if tiles.is_empty() {
                     break;
                 }
@@ -266,6 +292,14 @@ impl NewTiles {
             tiles: self.count(),
             tile_cells: self.tile_shape.iter().product(),
         }
+    }
+
+    /// Returns the bytes that it takes to put old and new cells of a tile together; 0 without old cells.
+    pub(super) fn merge_memory(&self) -> u64 {
+        /// A number of a cell, and one of those that change; cells as they come, as they were, both, and the chosen ones.
+        const OF_CELL: u64 = 2 * size_of::<u64>() as u64 + 5 * 16;
+        let cells = self.tile_shape.iter().product::<u64>();
+        self.old.as_ref().map_or(0, |_| cells.saturating_mul(OF_CELL))
     }
 
     /// Returns the bytes that the tiles take.

@@ -7,21 +7,25 @@
 //! ```
 //!
 //! The listing repeats the arrays' own documents. If a program is stopped before it has changed, readers of the whole store see the old array,
-//! and the next append to the group brings it in line.
+//! or no group yet, and the next append to the group brings the listing in line.
 
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
 use gridfusion_core::format::{ByteRange, Content, Location, Publish};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::{Error, Result};
+use serde_json::{Map, Value, json};
 
-use super::metadata::{are_same, consolidated, parse};
-use super::target::DOCUMENT;
-use crate::document_text::with_shape;
+use super::metadata::{are_same, parse};
+use crate::document_text::{with_members, with_shape};
+use crate::write::{ALL, DOCUMENT, groups_above};
 
-/// Returns the write that gives the arrays of a group the shapes of their own documents in that of a store above it. `None` if the store
-/// does not list arrays, or the shapes are equal.
+/// Returns the write by which the document of a store lists a group and its arrays as their own documents are. `None` if it does so, or if it
+/// lists no nodes. `may_create` makes a document if there is none; the store has no other nodes then.
 ///
 /// # Errors
-/// `Usage` if the store lists other metadata than that of the arrays, or lacks some of them.
+/// `Usage` if the store lists other metadata than that of the arrays, or arrays that are not there.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,43 +39,98 @@ use crate::document_text::with_shape;
 /// # let folder = tempfile::tempdir().unwrap();
 /// std::fs::write(folder.path().join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#)?;
 /// let store = Objects::many_rewritten(Arc::new(LocalFolder::open(folder.path(), false)?));
-/// assert!(listing_update(&store, "ocean").await?.is_none());
+/// assert!(listing_update(&store, "ocean", false).await?.is_none());
 /// # Ok(())
 /// # }
 /// ```
-pub async fn listing_update(store: &Objects, group: &str) -> Result<Option<Publish>> {
-    let updated = updated(store, group).await;
+pub async fn listing_update(
+    store: &Objects,
+    group: &str,
+    may_create: bool,
+) -> Result<Option<Publish>> {
+    let updated = updated(store, group, may_create).await;
     updated.map_err(|error| store.named(error))
 }
 
-async fn updated(store: &Objects, group: &str) -> Result<Option<Publish>> {
-    let at = |object: String| Location::new(object, ByteRange::Whole);
-    let found = store.read_if_present(&[at(DOCUMENT.to_owned())]).await?;
-    let Some(old) = found.into_iter().flatten().next() else { return Ok(None) };
-    let Some(listed) = consolidated(&old)? else { return Ok(None) };
-    let below = format!("{group}/");
-    let is_of_group =
-        |name: &&String| name.strip_prefix(&below).is_some_and(|name| !name.contains('/'));
-    let names: Vec<&String> = listed.keys().filter(is_of_group).collect();
-    if names.is_empty() {
-        return Err(not_consolidated(group));
+async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Option<Publish>> {
+    let old = documents(store, &[DOCUMENT.to_owned()]).await?.into_iter().flatten().next();
+    let root = old.as_ref().map(|old| parse(old)).transpose()?;
+    let none = Map::new();
+    let listed = match &root {
+        Some(root) => match root[ALL[0]][ALL[1]].as_object() {
+            Some(listed) => listed,
+            None => return Ok(None),
+        },
+        None if may_create => &none,
+        None => return Ok(None),
+    };
+    let (mut new, mut added) = (old.clone().unwrap_or_default(), Map::new());
+    for (path, own) in nodes(store, group, listed).await? {
+        match (own, listed.get(&path)) {
+            (Some(own), None) => drop(added.insert(path, as_listed(own))),
+            (Some(own), Some(node)) => {
+                let mut same = node.clone();
+                if own["node_type"] == "array" {
+                    same["shape"] = own["shape"].clone();
+                }
+                // Attributes of a group tell nothing of its arrays.
+                if own["node_type"] == "array" && !are_same(&own, &same) {
+                    return Err(not_consolidated(&path));
+                }
+                if own["shape"] != node["shape"] {
+                    new = with_shape(&new, &[ALL[0], ALL[1], &path], &own["shape"])?;
+                }
+            }
+            (None, Some(_)) => return Err(not_consolidated(&path)),
+            (None, None) => {}
+        }
     }
-    let own = names.iter().map(|name| at(format!("{name}/{DOCUMENT}"))).collect::<Vec<_>>();
-    let mut new = old.clone();
-    for (name, own) in names.into_iter().zip(store.read_if_present(&own).await?) {
-        let own = own.map(|own| parse(&own)).transpose()?.unwrap_or_default();
-        let shape = own["shape"].clone();
-        let mut same = listed[name].clone();
-        same["shape"] = shape.clone();
-        if !are_same(&own, &same) {
-            return Err(not_consolidated(name));
-        }
-        if shape != listed[name]["shape"] {
-            new = with_shape(&new, &["consolidated_metadata", "metadata", name], &shape)?;
-        }
+    let Some(old) = old else {
+        let root = json!({"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": {
+            "kind": "inline", "must_understand": false, "metadata": added,
+        }});
+        return Ok(Some(Publish::Create(Content::new(DOCUMENT, root.to_string()))));
+    };
+    if !added.is_empty() {
+        new = with_members(&new, &ALL, &added)?;
     }
     let content = Content::new(DOCUMENT, new);
     Ok((content.bytes != old).then_some(Publish::Update { content, old }))
+}
+
+/// Returns the paths and documents of a group, of those above it and of its arrays. A node without a document is listed, or has just gone.
+async fn nodes(
+    store: &Objects,
+    group: &str,
+    listed: &Map<String, Value>,
+) -> Result<Vec<(String, Option<Value>)>> {
+    let below = format!("{group}/");
+    let is_child =
+        |path: &&String| path.strip_prefix(&below).is_some_and(|name| !name.contains('/'));
+    let mut paths: BTreeSet<String> = listed.keys().filter(is_child).cloned().collect();
+    let there = store.list(vec![group.to_owned()]).await?.into_iter().flatten();
+    paths.extend(there.filter(|it| it.size.is_none()).map(|it| format!("{below}{}", it.name)));
+    paths.extend(groups_above(group));
+    paths.insert(group.to_owned());
+    let objects: Vec<String> = paths.iter().map(|path| format!("{path}/{DOCUMENT}")).collect();
+    let mut nodes = vec![];
+    for (path, own) in paths.into_iter().zip(documents(store, &objects).await?) {
+        nodes.push((path, own.map(|own| parse(&own)).transpose()?));
+    }
+    Ok(nodes)
+}
+
+async fn documents(store: &Objects, objects: &[String]) -> Result<Vec<Option<Bytes>>> {
+    let at = |object: &String| Location::new(object.as_str(), ByteRange::Whole);
+    store.read_if_present(&objects.iter().map(at).collect::<Vec<_>>()).await
+}
+
+/// Returns a document as zarr-python lists it: that of a group has no nodes of its own.
+fn as_listed(mut own: Value) -> Value {
+    if own["node_type"] == "group" {
+        own[ALL[0]] = json!({"kind": "inline", "must_understand": false, "metadata": {}});
+    }
+    own
 }
 
 fn not_consolidated(name: &str) -> Error {

@@ -1,10 +1,10 @@
-//! [`ZarrGroup`]: the place of a new group in a store, and the documents that tell of it.
+//! [`ZarrGroup`]: the place of a new group in a store.
 //!
 //! ```text
-//!   store                       ocean/deep is written                        readers find it by
-//!   nothing                     ocean/ and ocean/deep/zarr.json              zarr.json, which is created with the metadata of all
-//!   consolidated metadata       the same, as far as they are not there       zarr.json, which gets the metadata of the new arrays
-//!   without it                  the same                                     ocean/deep/zarr.json, which is created
+//!   ocean/zarr.json               a group above, if it is not there
+//!   ocean/deep/t2m/c/…            the arrays of the group
+//!   ocean/deep/zarr.json          the group: readers of the group find it from here on     ◀ published
+//!   zarr.json                     lists the group, if it lists all: see [`listing_update`](crate::listing_update)
 //! ```
 
 use gridfusion_core::format::{ByteRange, Content, Location, Publish, Write};
@@ -13,13 +13,12 @@ use gridfusion_core::write::Attributes;
 use gridfusion_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::metadata::{ArrayDocument, bytes_of, consolidated, group};
-use crate::document_text::with_members;
+use super::metadata::{ArrayDocument, bytes_of, group};
 
 /// The document of a group, or of an array.
-const DOCUMENT: &str = "zarr.json";
+pub(crate) const DOCUMENT: &str = "zarr.json";
 /// The place of the metadata of all nodes in the root's document.
-const ALL: [&str; 2] = ["consolidated_metadata", "metadata"];
+pub(crate) const ALL: [&str; 2] = ["consolidated_metadata", "metadata"];
 /// The objects by which a store of version 2 is found.
 const VERSION_2: [&str; 3] = [".zgroup", ".zmetadata", ".zarray"];
 
@@ -45,34 +44,10 @@ const VERSION_2: [&str; 3] = [".zgroup", ".zmetadata", ".zarray"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZarrGroup {
     path: String,
-    /// The groups above it, the outermost first.
-    above: Vec<GroupAbove>,
-    root: Root,
-}
-
-/// A group above a new one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct GroupAbove {
-    name: String,
-    /// Its own document, if it is there.
-    document: Option<Value>,
-    /// Whether the root's document has it.
-    is_listed: bool,
-}
-
-/// The root of the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Root {
-    /// It is not there.
-    New,
-    /// It has the metadata of all nodes.
-    Consolidated {
-        document: bytes::Bytes,
-        /// Whether it has each of the groups above the new one.
-        listed: Vec<bool>,
-    },
-    /// Nodes have their own metadata only.
-    Plain,
+    /// The groups above it that are not there, the outermost first.
+    missing: Vec<String>,
+    /// Whether the root does not list all nodes, so that the group lists its own.
+    lists_own: bool,
 }
 
 impl ZarrGroup {
@@ -93,9 +68,8 @@ impl ZarrGroup {
                 "the group {path} has '{there}' already; delete it first, or choose another group"
             )));
         }
-        let names: Vec<String> =
-            path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect();
-        let named = names.iter().map(|group| format!("{group}/{DOCUMENT}"));
+        let above = groups_above(path);
+        let named = above.iter().map(|group| format!("{group}/{DOCUMENT}"));
         let named: Vec<String> = std::iter::once(DOCUMENT.to_owned()).chain(named).collect();
         let at = |name: &String| Location::new(name.as_str(), ByteRange::Whole);
         let found = objects.read_if_present(&named.iter().map(at).collect::<Vec<_>>()).await?;
@@ -105,34 +79,32 @@ impl ZarrGroup {
             documents.push(parsed.map_err(|error| error.in_file(name))?);
         }
         let mut documents = documents.into_iter();
-        let root = match (documents.next().flatten(), found.into_iter().next().flatten()) {
-            (Some(root), Some(bytes)) if root[ALL[0]][ALL[1]].is_object() => {
-                let is_listed = |name: &str| root[ALL[0]][ALL[1]].get(name).is_some();
-                let listed = names.iter().map(|name| is_listed(name)).collect();
-                check_not_listed(&root[ALL[0]][ALL[1]], path)?;
-                Root::Consolidated { document: bytes, listed }
+        let lists_own = match documents.next().flatten() {
+            Some(root) => {
+                let all = &root[ALL[0]][ALL[1]];
+                check_not_listed(all, path)?;
+                !all.is_object()
             }
-            (Some(_), _) => Root::Plain,
-            _ => {
+            None => {
                 check_no_store(objects).await?;
-                Root::New
+                false
             }
         };
-        let above = names.into_iter().zip(documents).enumerate().map(|(at, (name, document))| {
-            let is_listed =
-                matches!(&root, Root::Consolidated { listed, .. } if listed[at]);
-            match &document {
-                None if is_listed => Err(not_consolidated(&name)),
-                Some(document) if document[ALL[0]].is_object() => Err(Error::unsupported(
-                    "a new group below one with consolidated metadata of its own, which would not tell of it; remove the member \
-                     \"consolidated_metadata\", and consolidate that of the store",
-                )
-                .in_file(&format!("{name}/{DOCUMENT}"))),
-                _ => Ok(GroupAbove { name, document, is_listed }),
+        let mut missing = vec![];
+        for (name, document) in above.into_iter().zip(documents) {
+            match document {
+                None => missing.push(name),
+                Some(document) if document[ALL[0]].is_object() => {
+                    return Err(Error::unsupported(
+                        "a new group below one with consolidated metadata of its own, which would not tell of it; remove the member \
+                         \"consolidated_metadata\", and consolidate that of the store",
+                    )
+                    .in_file(&format!("{name}/{DOCUMENT}")));
+                }
+                Some(_) => {}
             }
-        });
-        let above = above.collect::<Result<_>>()?;
-        Ok(Self { path: path.to_owned(), above, root })
+        }
+        Ok(Self { path: path.to_owned(), missing, lists_own })
     }
 
     /// Returns the path of the group, without `/` at its ends.
@@ -146,44 +118,23 @@ impl ZarrGroup {
         attributes: &Attributes,
         arrays: &[ArrayDocument],
     ) -> Result<(Write, Publish)> {
-        let node = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-        let (none, own) = (|| node(json!({})), node(json!(attributes)));
-        let object = format!("{}/{DOCUMENT}", self.path);
-        let mut above = vec![];
-        for group in self.above.iter().filter(|it| it.document.is_none()) {
-            above.push(Content::new(format!("{}/{DOCUMENT}", group.name), bytes_of(&none())?));
-        }
-        if self.root == Root::Plain {
-            let own = Content::new(object, group(attributes, arrays)?);
-            return Ok((Write::Put(above), Publish::Create(own)));
-        }
-        above.push(Content::new(object, bytes_of(&own)?));
-        let listed = |mut node: Value| {
-            node[ALL[0]] = consolidated(&Map::new());
-            node
+        let node = |attributes: Value| {
+            bytes_of(&json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
         };
-        // A group that is there and not listed may be what a program has left.
-        let groups =
-            self.above.iter().filter(|it| !it.is_listed).map(|group| {
-                (group.name.clone(), listed(group.document.clone().unwrap_or_else(none)))
-            });
-        let mut all: Map<String, Value> = groups.collect();
-        all.insert(self.path.clone(), listed(own));
-        let name = |it: &ArrayDocument| format!("{}/{}", self.path, it.name);
-        all.extend(arrays.iter().map(|it| (name(it), it.document().clone())));
-        let publish = match &self.root {
-            Root::Consolidated { document: old, .. } => {
-                let content = Content::new(DOCUMENT, with_members(old, &ALL, &all)?);
-                Publish::Update { content, old: old.clone() }
-            }
-            Root::New | Root::Plain => {
-                let mut root = none();
-                root[ALL[0]] = consolidated(&all);
-                Publish::Create(Content::new(DOCUMENT, bytes_of(&root)?))
-            }
+        let document = |group: &String| format!("{group}/{DOCUMENT}");
+        let above = self.missing.iter().map(|it| Ok(Content::new(document(it), node(json!({}))?)));
+        let above = above.collect::<Result<_>>()?;
+        let own = match self.lists_own {
+            true => group(attributes, arrays)?,
+            false => node(json!(attributes))?,
         };
-        Ok((Write::Put(above), publish))
+        Ok((Write::Put(above), Publish::Create(Content::new(document(&self.path), own))))
     }
+}
+
+/// Returns the paths of the groups above one, the outermost first.
+pub(crate) fn groups_above(path: &str) -> Vec<String> {
+    path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect()
 }
 
 /// Fails for a path that names no group, or one that stores escape.
@@ -192,6 +143,7 @@ fn check_path(path: &str) -> Result<()> {
         !name.is_empty()
             && !name.starts_with('.')
             && !name.starts_with("__")
+            && name != DOCUMENT
             && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_.+=@".contains(it))
     };
     match path.split('/').all(is_name) {

@@ -56,11 +56,6 @@ impl ArrayDocument {
         Self { name: facts.name.to_owned(), document }
     }
 
-    /// Returns the document.
-    pub(super) fn document(&self) -> &Value {
-        &self.document
-    }
-
     /// Returns the bytes of the document.
     pub(super) fn bytes(&self) -> Result<Bytes> {
         bytes_of(&self.document)
@@ -74,13 +69,12 @@ pub(super) fn group(attributes: &Attributes, arrays: &[ArrayDocument]) -> Result
         "zarr_format": 3,
         "node_type": "group",
         "attributes": attributes,
-        "consolidated_metadata": consolidated(&metadata.collect()),
+        "consolidated_metadata": {
+            "kind": "inline",
+            "must_understand": false,
+            "metadata": Value::Object(metadata.collect::<Map<String, Value>>()),
+        },
     }))
-}
-
-/// Returns the metadata of all nodes below a group, as zarr-python writes it.
-pub(super) fn consolidated(metadata: &Map<String, Value>) -> Value {
-    json!({"kind": "inline", "must_understand": false, "metadata": metadata})
 }
 
 pub(super) fn bytes_of(document: &Value) -> Result<Bytes> {

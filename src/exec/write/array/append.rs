@@ -32,21 +32,32 @@ pub trait AfterWrite: Debug + Send + Sync {
     async fn written(&self, context: &TaskContext) -> Result<()>;
 }
 
-/// Returns a plan that appends the rows of `input` to the array at a location, or to a group there, of the format with this name. Then it does the
-/// work of `after`.
-/// `op` tells what becomes of cells that are there: they are refused, get the values of the rows, or are also cleared before.
+/// The array that rows of a table are appended to.
+#[derive(Debug)]
+pub struct AppendPlace<'a> {
+    /// The location of the array.
+    pub location: &'a str,
+    /// The name of its format.
+    pub format: &'a str,
+    /// The group of the store there.
+    pub group: Option<String>,
+    /// The versions of the array that the table has read; none if that does not matter.
+    pub snapshot: Vec<String>,
+}
+
+/// Returns a plan that appends the rows of `input` to an array. Then it does the work of `after`. `op` tells what becomes of cells that are
+/// there: they are refused, get the values of the rows, or are also cleared before.
 ///
 /// # Errors
 /// If the format is not appended to, or the array lacks the columns.
 pub async fn append_plan(
     input: Arc<dyn ExecutionPlan>,
     session: &dyn Session,
-    location: &str,
-    format: &str,
+    place: AppendPlace<'_>,
     op: InsertOp,
-    group: Option<String>,
     after: Arc<dyn AfterWrite>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    let AppendPlace { location, format, group, snapshot } = place;
     let mut appendable = targets().into_iter().filter(|it| it.modes().contains(&WriteMode::Append));
     let Some(target) = appendable.find(|it| it.name() == format) else {
         return not_impl_err!("INSERT INTO an array of the format {format}");
@@ -58,7 +69,7 @@ pub async fn append_plan(
     };
     let config = sink_config(location, format, input.schema())?;
     let options = WriteOptions::of_append(existing, group);
-    let format = WrittenFormat::with_work_after(target, options, after);
+    let format = WrittenFormat::with_work_after(target, options, after).with_snapshot(snapshot);
     format.create_writer_physical_plan(input, session, config, None).await
 }
 

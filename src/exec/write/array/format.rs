@@ -84,12 +84,11 @@ impl FileFormatFactory for ArrayFormatFactory {
         options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
         let options = WriteOptions::try_new(options, self.target)?;
-        Ok(Arc::new(WrittenFormat { options, target: self.target, name: self.name, after: None }))
+        Ok(Arc::new(WrittenFormat::new(self, options)))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        let options = WriteOptions::default();
-        Arc::new(WrittenFormat { options, target: self.target, name: self.name, after: None })
+        Arc::new(WrittenFormat::new(self, WriteOptions::default()))
     }
 }
 
@@ -100,16 +99,27 @@ pub(super) struct WrittenFormat {
     target: &'static dyn TargetFormat,
     name: &'static str,
     after: Option<Arc<dyn AfterWrite>>,
+    snapshot: Vec<String>,
 }
 
 impl WrittenFormat {
+    fn new(factory: &ArrayFormatFactory, options: WriteOptions) -> Self {
+        let ArrayFormatFactory { target, name } = *factory;
+        Self { options, target, name, after: None, snapshot: vec![] }
+    }
+
+    /// Sets the versions of the array that its table has read.
+    pub(super) fn with_snapshot(self, snapshot: Vec<String>) -> Self {
+        Self { snapshot, ..self }
+    }
+
     /// Returns the format with options, and work that follows.
     pub(super) fn with_work_after(
         target: &'static dyn TargetFormat,
         options: WriteOptions,
         after: Arc<dyn AfterWrite>,
     ) -> Self {
-        Self { options, target, name: target.name(), after: Some(after) }
+        Self { options, target, name: target.name(), after: Some(after), snapshot: vec![] }
     }
 
     /// Returns the columns that are the dimensions of the array that rows are appended to, in its order.
@@ -233,7 +243,7 @@ impl FileFormat for WrittenFormat {
         });
         let order = LexRequirement::new(order);
         let sink = ArraySink::try_new(config, dimensions, self.options.clone(), target)?;
-        let sink = sink.with_work_after(self.after.clone());
+        let sink = sink.with_work_after(self.after.clone()).with_snapshot(self.snapshot.clone());
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 

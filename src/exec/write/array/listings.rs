@@ -1,62 +1,79 @@
 //! [`Listings`]: the stores above a group that rows are appended to, whose metadata repeats that of its arrays.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::error::Result;
 use gridfusion_core::ErrorKind;
+use gridfusion_core::format::Publish;
+use gridfusion_core::io::WritableFolder;
 use gridfusion_core::tile::{Objects, WriteSession};
 
-use super::place::{ReadAndWritten, TargetPlace};
+use super::place::{StoreAbove, TargetPlace};
 use super::targets::TargetFormat;
 
 /// The times that a document is read again, because another program has changed it.
-const TURNS: usize = 8;
+const TURNS: u32 = 20;
+/// The time before the second turn; it grows from turn to turn.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The stores above a place, the nearest first.
-pub(super) struct Listings {
+pub(super) struct Listings<'a> {
+    place: &'a TargetPlace,
     target: &'static dyn TargetFormat,
-    /// The folder of each store, and the path of the group in it.
-    stores: Vec<(ReadAndWritten, String)>,
+    stores: Vec<StoreAbove>,
+    /// Whether the group is new, so that its store may be.
+    is_new: bool,
 }
 
-impl Listings {
+impl<'a> Listings<'a> {
     /// Finds the stores.
     ///
     /// # Errors
     /// If a store is of an older version, which is not written.
     pub(super) async fn find(
-        place: &TargetPlace,
+        place: &'a TargetPlace,
         target: &'static dyn TargetFormat,
+        is_new: bool,
     ) -> Result<Self> {
-        let mut stores = vec![];
-        for store in place.stores_above(target).await? {
-            if store.mark != target.marks()[0] {
-                return place.no_group(
-                    &store,
-                    "would tell of other lengths; gridfusion appends to groups of Zarr version 3 only",
-                );
-            }
-            stores.push((place.folder_above(&store)?, store.group));
+        let stores = place.stores_above(target).await?;
+        match stores.iter().find(|store| store.mark != target.marks()[0]) {
+            Some(store) => place.no_group(
+                store,
+                "would tell of other lengths; gridfusion appends to groups of Zarr version 3 only",
+            ),
+            None => Ok(Self { place, target, stores, is_new }),
         }
-        Ok(Self { target, stores })
     }
 
     /// Lets all stores list the arrays of the group as they are now.
     pub(super) async fn update(&self) -> Result<()> {
-        for ((folder, writable), group) in &self.stores {
+        for store in &self.stores {
             let mut turns = 0;
-            loop {
-                let store = Objects::many_rewritten(Arc::clone(folder));
-                let Some(publish) = self.target.listing_update(&store, group).await? else { break };
-                let mut session = WriteSession::new(Arc::clone(writable));
+            // A folder remembers what it has read, so each turn has its own.
+            while let Some((publish, folder)) = self.publish(store).await? {
+                let mut session = WriteSession::new(folder);
                 match session.publish(publish).await {
                     Ok(()) => break,
                     // Rows go into another group of the store, too.
-                    Err(error) if error.kind() == ErrorKind::Usage && turns < TURNS => turns += 1,
+                    Err(error) if error.kind() == ErrorKind::Usage && turns < TURNS => {
+                        turns += 1;
+                        tokio::time::sleep(PAUSE * turns).await;
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }
         }
         Ok(())
+    }
+
+    async fn publish(
+        &self,
+        store: &StoreAbove,
+    ) -> Result<Option<(Publish, Arc<dyn WritableFolder>)>> {
+        let (folder, writable) = self.place.folder_above(store)?;
+        let objects = Objects::many_rewritten(folder);
+        let publish = self.target.listing_update(&objects, &store.group, self.is_new).await?;
+        Ok(publish.map(|publish| (publish, writable)))
     }
 }

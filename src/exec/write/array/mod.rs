@@ -57,7 +57,7 @@ mod targets;
 mod write_modes;
 
 pub(crate) use append::finds_arrays_by_name;
-pub use append::{AfterWrite, NewArrayPlan, append_plan};
+pub use append::{AfterWrite, AppendPlace, NewArrayPlan, append_plan};
 pub(crate) use copy::copy_arrays;
 pub use format::{ArrayFormatFactory, is_taken_for_rows};
 pub use sink::writes_array;

@@ -106,8 +106,7 @@ impl NewStore {
         let last = async {
             let writes = written.writer.afterwards();
             written.count(&writes);
-            session.write(writes).await?;
-            session.release().await
+            session.write(writes).await
         };
         last.await.map_err(|error| {
             DataFusionError::from(error)

@@ -37,6 +37,8 @@ pub(super) struct TargetPlace {
     pub(super) local: Option<PathBuf>,
     /// The limit of local paths.
     root: Option<Root>,
+    /// The folders from the store that the statement names down to the group that it names; 0 without a group.
+    levels: usize,
 }
 
 /// A folder, to read and to write.
@@ -96,7 +98,17 @@ impl TargetPlace {
         // Writing an object makes the session forget all that it knows of it.
         let of_session = of_session.remote.store(Arc::clone(&store));
         let folder = Arc::new(StoreFolder::new(folder.to_owned(), of_session, above));
-        Ok(Self { name: name.to_owned(), store, path: path.clone(), folder, object, local, root })
+        let levels = group.map_or(0, |group| group.split('/').count());
+        Ok(Self {
+            name: name.to_owned(),
+            store,
+            path: path.clone(),
+            folder,
+            object,
+            local,
+            root,
+            levels,
+        })
     }
 
     /// Returns the folder of an array that is there, to read and to write. Reading passes by all that the session keeps. A
@@ -157,10 +169,13 @@ impl TargetPlace {
         for at in (0..parts.len()).rev() {
             // Each folder would take requests: groups lie one in another, in a store or in a folder with its name.
             let is_named = at > 0 && parts[at - 1].as_ref().ends_with(&ending);
-            if is_below_store || is_named {
+            let is_chosen = self.levels > 0 && at + self.levels == parts.len();
+            if is_below_store || is_named || is_chosen {
                 let folder = Path::from_iter(parts[..at].iter().cloned());
                 let mark = self.mark_of(&folder, target.marks()).await?;
                 is_below_store = mark.is_some();
+                // Readers open the store that a statement names, whatever is found there.
+                let mark = mark.or(target.marks().first().copied().filter(|_| is_chosen));
                 let group = parts[at..].iter().map(AsRef::as_ref).collect::<Vec<&str>>().join("/");
                 found.extend(mark.map(|mark| StoreAbove { folder, group, mark }));
             }

@@ -15,6 +15,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
+use gridfusion_core::tile::ObjectVersion;
 use gridfusion_core::write::{ExistingCells, NewArray, NewDimension, NewVariable};
 
 use super::append::AfterWrite;
@@ -84,6 +85,8 @@ pub(super) struct ArraySink {
     copied: Option<GridCellsExec>,
     /// Work that follows when rows have been written.
     pub(super) after: Option<Arc<dyn AfterWrite>>,
+    /// The versions of the array from which rows may be computed; none if that does not matter.
+    snapshot: Vec<String>,
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
@@ -112,8 +115,18 @@ impl ArraySink {
             return plan_err!("a dimension is named twice: {}", of_dimensions.join(", "));
         }
         options.check_names(&of_dimensions, &of_variables)?;
-        let (copied, after, metrics) = (None, None, Default::default());
-        let sink = Self { config, dimensions, variables, options, target, copied, after, metrics };
+        let (copied, after, snapshot, metrics) = (None, None, vec![], Default::default());
+        let sink = Self {
+            config,
+            dimensions,
+            variables,
+            options,
+            target,
+            copied,
+            after,
+            snapshot,
+            metrics,
+        };
         if sink.options.mode == WriteMode::Append {
             return Ok(sink);
         }
@@ -131,6 +144,19 @@ impl ArraySink {
     /// Sets the work that follows when rows have been written.
     pub(super) fn with_work_after(self, after: Option<Arc<dyn AfterWrite>>) -> Self {
         Self { after, ..self }
+    }
+
+    /// Sets the versions of the array that its table has read.
+    pub(super) fn with_snapshot(self, snapshot: Vec<String>) -> Self {
+        Self { snapshot, ..self }
+    }
+
+    /// Whether an array of these versions is the one that its table has read.
+    pub(super) fn is_snapshot(&self, versions: &[ObjectVersion]) -> bool {
+        let found = versions.iter().map(|it| it.version.as_str());
+        versions.is_empty()
+            || self.snapshot.is_empty()
+            || found.eq(self.snapshot.iter().map(String::as_str))
     }
 
     /// Finds the array whose cells are all that the sink writes; `None` if there is none.

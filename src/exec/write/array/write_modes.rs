@@ -103,8 +103,8 @@ impl ArraySink {
         if !is_new && self.target.keeps_versions() && self.options.mode == WriteMode::Create {
             place.check_empty(self.target).await?;
         }
+        self.check_no_group(place).await?;
         if is_new {
-            self.check_no_group(place).await?;
             place.make_folder()?;
         }
         let (folder, writable) = place.existing()?;
@@ -114,13 +114,29 @@ impl ArraySink {
             let objects = Objects::many_rewritten(folder);
             let added = self.target.open_folder(&objects, is_new, &self.options).await?;
             session.write(added.repair).await?;
-            self.write_array(data, added.writer, &mut session, context).await
+            let rows = self.write_array(data, added.writer, &mut session, context).await?;
+            self.list(context).await?;
+            Ok(rows)
         };
         let written = ended(written.await, session).await;
         if is_new && written.is_err() {
             place.remove_folder();
         }
         written
+    }
+
+    /// Lists a new group in the stores above it.
+    async fn list(&self, context: &Arc<TaskContext>) -> Result<()> {
+        let Some(group) = self.options.group.as_deref() else { return Ok(()) };
+        let (session, runtime) = (context.session_config(), context.runtime_env());
+        let place =
+            TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
+        let listings = Listings::find(&place, self.target, true).await?;
+        listings.update().await.map_err(|error| {
+            error.context(
+                "the group is complete, and the store does not list it; consolidate its metadata",
+            )
+        })
     }
 
     /// Writes rows with a writer, and publishes them. The caller aborts the session if that fails.
@@ -172,7 +188,7 @@ impl ArraySink {
         session: &mut WriteSession,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let listings = Listings::find(place, self.target).await?;
+        let listings = Listings::find(place, self.target, false).await?;
         lock(session, self.options.unlocks).await?;
         let objects =
             || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));
@@ -189,6 +205,11 @@ impl ArraySink {
             }
             array = self.target.open(objects()?, &columns, &self.options).await?;
         }
+        if self.options.existing != ExistingCells::Refuse && !self.is_snapshot(&array.versions()) {
+            return exec_err!(
+                "the array has changed since its table was read; run the statement again"
+            );
+        }
         listings.update().await?;
         let planned =
             self.dimensions.iter().map(|it| (self.field(it.column).name(), it.order.descending));
@@ -199,7 +220,6 @@ impl ArraySink {
         let RowsAndLabels { labels, places, cells, rows, _reservation } =
             self.cells(data, context).await?;
         if rows == 0 {
-            session.release().await?;
             return Ok(0);
         }
         let (writer, of_labels) = array.writer(
@@ -207,7 +227,8 @@ impl ArraySink {
             self.new_variables()?,
             self.options.existing,
         )?;
-        if self.options.existing == ExistingCells::Refuse {
+        // Arrays of a store change object by object, and others as a whole box.
+        if self.options.existing == ExistingCells::Refuse || !self.target.finds_arrays_by_name() {
             self.check_cells(writer.array(), rows)?;
         }
         let at = |(places, of_labels): (Vec<u64>, &Vec<u64>)| {
@@ -233,10 +254,16 @@ pub(super) async fn lock(session: &mut WriteSession, unlocks: bool) -> Result<()
     Ok(session.lock(LOCK, note.into(), unlocks).await?)
 }
 
-/// Removes what was written if it failed.
-async fn ended(written: Result<u64>, session: WriteSession) -> Result<u64> {
-    if written.is_err() {
-        session.abort().await;
+/// Removes what was written if it failed, and releases the lock.
+async fn ended(written: Result<u64>, mut session: WriteSession) -> Result<u64> {
+    match written {
+        Ok(rows) => {
+            let released = session.release().await.map_err(DataFusionError::from);
+            released.map(|()| rows).map_err(|error| error.context("all rows are in the array"))
+        }
+        Err(error) => {
+            session.abort().await;
+            Err(error)
+        }
     }
-    written
 }

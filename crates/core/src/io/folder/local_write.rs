@@ -156,6 +156,14 @@ fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Waits until no other program replaces a file of the same folder. `None` where folders have no locks, as on some network file systems.
+/// Dropping the file ends the turn.
+fn turn_in_folder_of(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|_| cfg!(unix))?;
+    let folder = File::open(folder).ok()?;
+    folder.lock().is_ok().then_some(folder)
+}
+
 #[async_trait]
 impl WritableFolder for LocalFolder {
     fn name(&self) -> &str {
@@ -180,6 +188,8 @@ impl WritableFolder for LocalFolder {
         let (at, old) = (self.at(path)?, old.clone());
         let name = at.display().to_string();
         let replaced = blocking(at, move |path| {
+            // Other programs compare and replace one after the other.
+            let _turn = turn_in_folder_of(path);
             match fs::read(path) {
                 Ok(found) if found == old => {}
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

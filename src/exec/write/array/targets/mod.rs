@@ -77,12 +77,18 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         not_impl_err!("an append to {}", self.name())
     }
 
-    /// Returns the write by which a store lists the arrays of a group as they are now; `None` if it does so, or lists none.
+    /// Returns the write by which a store lists the arrays of a group as they are now; `None` if it does so, or lists none. A new group may be
+    /// the first node of its store.
     ///
     /// # Errors
     /// If rows are not appended to groups, or the store lists other arrays.
-    async fn listing_update(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
-        let _ = store;
+    async fn listing_update(
+        &self,
+        store: &Objects,
+        group: &str,
+        is_new: bool,
+    ) -> Result<Option<Publish>> {
+        let _ = (store, is_new);
         not_impl_err!("an append to the group '{group}' of a store of {}", self.name())
     }
 

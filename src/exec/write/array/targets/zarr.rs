@@ -85,8 +85,13 @@ impl TargetFormat for ZarrTarget {
         }))
     }
 
-    async fn listing_update(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
-        Ok(gridfusion_zarr::listing_update(store, group).await?)
+    async fn listing_update(
+        &self,
+        store: &Objects,
+        group: &str,
+        is_new: bool,
+    ) -> Result<Option<Publish>> {
+        Ok(gridfusion_zarr::listing_update(store, group, is_new).await?)
     }
 
     async fn open_folder(
