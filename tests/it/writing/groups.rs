@@ -87,6 +87,8 @@ async fn stores_of_every_kind_get_groups() {
             assert_eq!(rows_from(&case.ctx, &count_of(&place, path)).await, [["9", "8.0"]]);
         }
         if has_root {
+            // The arrays of groups have labels of their own.
+            query(&case.ctx, &copy(&rows(3, 4), &place, "'mode' 'append'")).await.unwrap();
             let root =
                 format!("SELECT count(*), max(value) FROM read_zarr('{place}', dataset => 'v')");
             assert_eq!(rows_from(&case.ctx, &root).await, [["4", "3.0"]]);
@@ -190,7 +192,7 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
         ("x.zarr", group("zarr.json"), "no path of a group"),
         ("plain.zarr/own", group("b"), "with the group as an option"),
         ("x.zarr", append_to("g"), "x.zarr/g"),
-        ("x.zarr", append_to("../x.zarr"), "x.zarr/../x.zarr"),
+        ("x.zarr", append_to("../x.zarr"), "cannot open the folder"),
         ("new.zarr", format!("{}, 'fill' 'y=1'", group("g")), "'fill' names 'y'"),
     ] {
         let error = case.copy(&rows(0, 4), place, &options).await.unwrap_err();
