@@ -108,7 +108,8 @@ impl WriteOptions {
 
     /// Returns the group that rows are appended to, as to a store of its own.
     pub(super) fn group_of_append(&self) -> Option<&str> {
-        self.group.as_deref().filter(|_| self.mode == WriteMode::Append)
+        let group = self.group.as_deref().filter(|group| !group.is_empty());
+        group.filter(|_| self.mode == WriteMode::Append)
     }
 
     /// Reads the options of a statement.
