@@ -9,9 +9,8 @@ use datafusion::common::exec_datafusion_err;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
-use futures::join;
 use gridfusion_core::format::{Publish, Write};
 use gridfusion_core::tile::WriteSession;
 use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewVariable};
@@ -120,25 +119,11 @@ impl NewStore {
         session: &mut WriteSession,
         context: &TaskContext,
     ) -> Result<Self> {
-        let pool = context.memory_pool();
-        let reservation = || MemoryConsumer::new("a row of chunks of a new array").register(pool);
-        // With a limit, there may be memory for one of them only.
-        let looks_ahead = matches!(pool.memory_limit(), MemoryLimit::Infinite);
-        let array = self.writer.array().clone();
-        let mut held = reservation();
-        let mut next = rows.next(&array, &held).await?;
-        while let Some(cut) = next {
-            let following = reservation();
-            if looks_ahead {
-                let encoded = self.write_chunks(cut, session, &held);
-                let (written, read) = join!(encoded, rows.next(&array, &following));
-                (self, next) = (written?, read?);
-            } else {
-                self = self.write_chunks(cut, session, &held).await?;
-                held.free();
-                next = rows.next(&array, &following).await?;
-            }
-            held = following;
+        let consumer = MemoryConsumer::new("a row of chunks of a new array");
+        let reservation = consumer.register(context.memory_pool());
+        while let Some(cut) = rows.next(self.writer.array(), &reservation).await? {
+            self = self.write_chunks(cut, session, &reservation).await?;
+            reservation.free();
             self.hold()?;
         }
         Ok(self)
