@@ -360,3 +360,44 @@ async fn writers_of_several_groups_lose_no_listing() {
     let arrays = listed(&case, "x.zarr").iter().filter(|it| it.ends_with("/v")).count();
     assert_eq!(arrays, 8);
 }
+
+/// A program was stopped after the group was complete, and before the store listed it, or was there.
+#[tokio::test]
+async fn the_next_append_lists_what_a_stopped_program_did_not() {
+    let case = Case::new(reducing(2, 16)).await;
+    let place = case.at("x.zarr").display().to_string();
+    let count =
+        async |path: &str| rows_from(&reducing(2, 16), &count_of(&place, path)).await[0][0].clone();
+    case.copy(&rows(0, 2), "x.zarr", &group("g")).await.unwrap();
+    fs::remove_file(case.at("x.zarr/zarr.json")).unwrap();
+    case.copy(&rows(2, 4), "x.zarr", &append_to("g")).await.unwrap();
+    assert_eq!(
+        (listed(&case, "x.zarr"), count("g").await),
+        (vec!["g".into(), "g/v".into(), "g/x".into()], "4".into())
+    );
+    // The root has arrays of its own, along a dimension of the same name. Its next append mends only these.
+    case.copy(&rows(0, 3), "y.zarr", "'dimensions' 'x', 'chunks' 'x=2'").await.unwrap();
+    case.copy(&rows(0, 4), "y.zarr", &group("g")).await.unwrap();
+    let root = case.at("y.zarr/zarr.json");
+    let before = fs::read(&root).unwrap();
+    case.copy(&rows(4, 9), "y.zarr", &append_to("g")).await.unwrap();
+    fs::write(&root, before).unwrap();
+    let journal = "{\"dimension\": \"x\", \"from\": 3, \"to\": 9}";
+    fs::write(case.at("y.zarr/.gridfusion-append"), journal).unwrap();
+    case.copy(&rows(3, 5), "y.zarr", "'mode' 'append', 'others' 'null'").await.unwrap();
+    assert_eq!(case.read("y.zarr/g", "count(*), max(v)").await, [["9", "8.0"]]);
+    case.copy(&rows(9, 10), "y.zarr", &append_to("g")).await.unwrap();
+    let place = case.at("y.zarr").display().to_string();
+    assert_eq!(rows_from(&case.ctx, &count_of(&place, "g")).await, [["10", "9.0"]]);
+    assert_eq!(case.read("y.zarr", "count(*), max(v)").await, [["5", "4.0"]]);
+    // No rows are no group.
+    let create = format!(
+        "CREATE EXTERNAL TABLE d (x BIGINT, v REAL) STORED AS ZARR LOCATION '{}' OPTIONS (group 'g', dimensions 'x')",
+        case.at("z.zarr").display()
+    );
+    query(&case.ctx, &create).await.unwrap();
+    query(&case.ctx, "INSERT INTO d SELECT * FROM d").await.unwrap();
+    assert!(!case.at("z.zarr").exists());
+    let error = case.copy(&rows(10, 11), "y.zarr", &append_to("g//h")).await.unwrap_err();
+    assert!(error.contains("is no path of a group"), "{error}");
+}

@@ -410,6 +410,15 @@ impl AppendTarget for TileDbTarget {
         }
         let extents = schema.dimensions.iter().map(|it| Ok(it.tile_axis()?.extent));
         let extents = extents.collect::<Result<Vec<u64>>>()?;
+        // Rows come in the order of labels, and tiles in that of their numbers.
+        let tile = |at: u64| at / extents[0];
+        let has_rows_of_tiles = tile(region[0].start) != tile(region[0].end.saturating_sub(1));
+        if has_rows_of_tiles && !places[0].is_sorted() {
+            return Err(Error::unsupported(format!(
+                "rows for several tiles along \"{}\", whose labels are in no order; write the array anew",
+                self.dimensions[0].name
+            )));
+        }
         let dimensions = dimensions.into_iter().zip(labels);
         let dimensions: Vec<NewDimension> =
             dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();

@@ -16,7 +16,7 @@ use gridfusion_core::tile::{Documents, Objects};
 use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
-use super::metadata::{axis_of, consolidated, parse};
+use super::metadata::{axis_of, consolidated, is_apart, parse};
 use super::target::DOCUMENT;
 use crate::bytes::ZarrStore;
 use crate::journal::Journal;
@@ -87,7 +87,7 @@ impl StoreDocuments {
         objects.read(&at.collect::<Vec<_>>()).await
     }
 
-    /// Returns the own documents of arrays over one of these dimensions, besides those that are known.
+    /// Returns the own documents of arrays that become longer with one of these dimensions, besides those that are known.
     pub(super) async fn documents_beside(
         &self,
         objects: &Objects,
@@ -95,7 +95,10 @@ impl StoreDocuments {
         known: &[&String],
     ) -> Result<Vec<(String, Bytes)>> {
         let is_beside = |(name, metadata): &(&String, &Value)| {
-            !known.contains(name) && dimensions.iter().any(|it| axis_of(metadata, it).is_some())
+            let becomes_longer = |dimension: &&str| {
+                axis_of(metadata, dimension).is_some() && !is_apart(&self.metadata, name, dimension)
+            };
+            !known.contains(name) && dimensions.iter().any(becomes_longer)
         };
         let names: Vec<&String> = self.metadata.iter().filter(is_beside).map(|it| it.0).collect();
         if names.is_empty() {

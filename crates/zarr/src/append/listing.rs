@@ -68,20 +68,19 @@ async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Optio
     for (path, own) in nodes(store, group, listed).await? {
         match (own, listed.get(&path)) {
             (Some(own), None) => drop(added.insert(path, as_listed(own))),
-            (Some(own), Some(node)) => {
+            (Some(own), Some(node)) if own["node_type"] == "array" && node.is_object() => {
                 let mut same = node.clone();
-                if own["node_type"] == "array" {
-                    same["shape"] = own["shape"].clone();
-                }
-                // Attributes of a group tell nothing of its arrays.
-                if own["node_type"] == "array" && !are_same(&own, &same) {
+                same["shape"] = own["shape"].clone();
+                if !are_same(&own, &same) {
                     return Err(not_consolidated(&path));
                 }
                 if own["shape"] != node["shape"] {
                     new = with_shape(&new, &[ALL[0], ALL[1], &path], &own["shape"])?;
                 }
             }
-            (None, Some(_)) => return Err(not_consolidated(&path)),
+            // Attributes of a group tell nothing of its arrays.
+            (Some(own), Some(node)) if own["node_type"] == node["node_type"] => {}
+            (_, Some(_)) => return Err(not_consolidated(&path)),
             (None, None) => {}
         }
     }

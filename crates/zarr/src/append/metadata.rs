@@ -63,6 +63,12 @@ pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
     metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
 }
 
+/// Whether an array is one of a group that has labels of its own for a dimension, so that it does not become longer with others.
+pub(super) fn is_apart(metadata: &BTreeMap<String, Value>, name: &str, dimension: &str) -> bool {
+    let labels = name.rsplit_once('/').map(|(group, _)| format!("{group}/{dimension}"));
+    labels.is_some_and(|labels| metadata.contains_key(&labels))
+}
+
 /// The arrays that columns are.
 pub(super) struct Roles {
     /// The dimensions of the variables, in their order.

@@ -18,7 +18,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::appender::ZarrAppender;
-use super::metadata::{axis_of, is_side, names_of};
+use super::metadata::{axis_of, is_apart, is_side, names_of};
 use super::sides::SideArray;
 use super::staged::StagedObjects;
 use super::variable::{TargetVariable, plain};
@@ -151,7 +151,7 @@ impl ZarrTarget {
             let names = names_of(&self.metadata[&name]).unwrap_or_default();
             let why = match names.iter().filter(|it| *it == dimension).count() {
                 0 => continue,
-                _ if self.is_apart(&name, dimension) => continue,
+                _ if is_apart(&self.metadata, &name, dimension) => continue,
                 1 if name.contains('/') => "of a group has a dimension of this name",
                 1 => {
                     filled.push(opened?);
@@ -169,18 +169,12 @@ impl ZarrTarget {
         }
     }
 
-    /// Whether an array is one of a group that has labels of its own for the dimension.
-    fn is_apart(&self, name: &str, dimension: &str) -> bool {
-        let group = name.rsplit_once('/').map(|(group, _)| format!("{group}/{dimension}"));
-        group.is_some_and(|labels| self.metadata.contains_key(&labels))
-    }
-
     /// Fails if the store has other arrays over a dimension that becomes longer.
     fn check_others(&self, dimension: &str) -> Result<()> {
         let has_it = |(name, metadata): &(&String, &Value)| {
             axis_of(metadata, dimension).is_some()
                 && !self.arrays().any(|it| it.name() == *name)
-                && !self.is_apart(name, dimension)
+                && !is_apart(&self.metadata, name, dimension)
         };
         let Some((other, metadata)) = self.metadata.iter().find(has_it) else { return Ok(()) };
         let names = names_of(metadata).unwrap_or_default();

@@ -22,8 +22,6 @@ pub(super) struct Listings<'a> {
     place: &'a TargetPlace,
     target: &'static dyn TargetFormat,
     stores: Vec<StoreAbove>,
-    /// Whether the group is new, so that its store may be.
-    is_new: bool,
 }
 
 impl<'a> Listings<'a> {
@@ -34,7 +32,6 @@ impl<'a> Listings<'a> {
     pub(super) async fn find(
         place: &'a TargetPlace,
         target: &'static dyn TargetFormat,
-        is_new: bool,
     ) -> Result<Self> {
         let stores = place.stores_above(target).await?;
         match stores.iter().find(|store| store.mark != target.marks()[0]) {
@@ -42,7 +39,7 @@ impl<'a> Listings<'a> {
                 store,
                 "would tell of other lengths; gridfusion appends to groups of Zarr version 3 only",
             ),
-            None => Ok(Self { place, target, stores, is_new }),
+            None => Ok(Self { place, target, stores }),
         }
     }
 
@@ -73,7 +70,7 @@ impl<'a> Listings<'a> {
     ) -> Result<Option<(Publish, Arc<dyn WritableFolder>)>> {
         let (folder, writable) = self.place.folder_above(store)?;
         let objects = Objects::many_rewritten(folder);
-        let publish = self.target.listing_update(&objects, &store.group, self.is_new).await?;
+        let publish = self.target.listing_update(&objects, &store.group, !store.is_there).await?;
         Ok(publish.map(|publish| (publish, writable)))
     }
 }

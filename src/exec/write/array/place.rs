@@ -51,6 +51,8 @@ pub(super) struct StoreAbove {
     pub(super) group: String,
     /// The object by which readers find it.
     pub(super) mark: &'static str,
+    /// Whether it is there; a program may have been stopped before it has made the store of a group.
+    pub(super) is_there: bool,
 }
 
 impl TargetPlace {
@@ -70,6 +72,9 @@ impl TargetPlace {
         };
         let (mut name, mut path) = (config.original_url.clone(), url.prefix().clone());
         if let Some(group) = group {
+            if group.split('/').any(str::is_empty) {
+                return plan_err!("'{group}' is no path of a group, as in 'ocean/deep'");
+            }
             name = format!("{}/{group}", name.trim_end_matches('/'));
             path = Path::from_iter(path.parts().chain(group.split('/').map(PathPart::from)));
         }
@@ -173,11 +178,12 @@ impl TargetPlace {
             if is_below_store || is_named || is_chosen {
                 let folder = Path::from_iter(parts[..at].iter().cloned());
                 let mark = self.mark_of(&folder, target.marks()).await?;
-                is_below_store = mark.is_some();
+                let is_there = mark.is_some();
+                is_below_store = is_there;
                 // Readers open the store that a statement names, whatever is found there.
                 let mark = mark.or(target.marks().first().copied().filter(|_| is_chosen));
                 let group = parts[at..].iter().map(AsRef::as_ref).collect::<Vec<&str>>().join("/");
-                found.extend(mark.map(|mark| StoreAbove { folder, group, mark }));
+                found.extend(mark.map(|mark| StoreAbove { folder, group, mark, is_there }));
             }
         }
         Ok(found)

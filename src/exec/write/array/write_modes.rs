@@ -115,7 +115,10 @@ impl ArraySink {
             let added = self.target.open_folder(&objects, is_new, &self.options).await?;
             session.write(added.repair).await?;
             let rows = self.write_array(data, added.writer, &mut session, context).await?;
-            self.list(context).await?;
+            // Without rows, a table is no array yet.
+            if rows > 0 || self.after.is_none() {
+                self.list(context).await?;
+            }
             Ok(rows)
         };
         let written = ended(written.await, session).await;
@@ -131,10 +134,10 @@ impl ArraySink {
         let (session, runtime) = (context.session_config(), context.runtime_env());
         let place =
             TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
-        let listings = Listings::find(&place, self.target, true).await?;
+        let listings = Listings::find(&place, self.target).await?;
         listings.update().await.map_err(|error| {
             error.context(
-                "the group is complete, and the store does not list it; consolidate its metadata",
+                "the group is complete, and the store does not list it yet; the next append to the group does",
             )
         })
     }
@@ -188,7 +191,7 @@ impl ArraySink {
         session: &mut WriteSession,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let listings = Listings::find(place, self.target, false).await?;
+        let listings = Listings::find(place, self.target).await?;
         lock(session, self.options.unlocks).await?;
         let objects =
             || Ok::<_, DataFusionError>(Arc::new(Objects::many_rewritten(place.existing()?.0)));

@@ -77,8 +77,8 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         not_impl_err!("an append to {}", self.name())
     }
 
-    /// Returns the write by which a store lists the arrays of a group as they are now; `None` if it does so, or lists none. A new group may be
-    /// the first node of its store.
+    /// Returns the write by which a store lists the arrays of a group as they are now; `None` if it does so, or lists none. The group may be
+    /// the first node of a store that is not there yet.
     ///
     /// # Errors
     /// If rows are not appended to groups, or the store lists other arrays.
@@ -86,9 +86,9 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         &self,
         store: &Objects,
         group: &str,
-        is_new: bool,
+        may_create: bool,
     ) -> Result<Option<Publish>> {
-        let _ = (store, is_new);
+        let _ = (store, may_create);
         not_impl_err!("an append to the group '{group}' of a store of {}", self.name())
     }
 

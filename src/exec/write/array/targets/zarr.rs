@@ -89,9 +89,9 @@ impl TargetFormat for ZarrTarget {
         &self,
         store: &Objects,
         group: &str,
-        is_new: bool,
+        may_create: bool,
     ) -> Result<Option<Publish>> {
-        Ok(gridfusion_zarr::listing_update(store, group, is_new).await?)
+        Ok(gridfusion_zarr::listing_update(store, group, may_create).await?)
     }
 
     async fn open_folder(
