@@ -50,7 +50,7 @@ pub(super) async fn insert_plan(
     }
     let group = table.origin().map(|it| group_of(&it.options)).transpose()?.flatten();
     let read = versions(&table.array());
-    // Objects that changed are noticed where they are read. Other arrays tell only by what is there.
+    // Objects that changed are noticed where they are read. Fragments never change, so only new ones tell.
     if op != InsertOp::Append && !finds_arrays_by_name(&place.format) {
         renew(table, &opener).await?;
         if versions(&table.array()) != read {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The listing repeats the arrays' own documents. If a program is stopped before it has changed, readers of the whole store see the old array,
-//! or no group yet, and the next append to the group brings the listing in line.
+//! or no group yet. The next append to the group brings the listing in line.
 
 use std::collections::BTreeSet;
 

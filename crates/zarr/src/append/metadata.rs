@@ -20,7 +20,7 @@ pub(super) fn parse(document: &[u8]) -> Result<Value> {
     })
 }
 
-/// Whether two documents of an array say the same: consolidated metadata may repeat that an array has none, and programs write a number as
+/// Whether two documents of an array are the same: consolidated metadata may repeat that an array has none, and programs write a number as
 /// `0` or as `0.0`.
 pub(super) fn are_same(own: &Value, listed: &Value) -> bool {
     let members = |document: &Value| {
@@ -63,7 +63,7 @@ pub(super) fn axis_of(metadata: &Value, dimension: &str) -> Option<usize> {
     metadata["dimension_names"].as_array()?.iter().position(|name| name == dimension)
 }
 
-/// Whether an array is one of a group that has labels of its own for a dimension, so that it does not become longer with others.
+/// Whether an array is one of a group that has labels of its own for a dimension. It does not become longer with others.
 pub(super) fn is_apart(metadata: &BTreeMap<String, Value>, name: &str, dimension: &str) -> bool {
     let labels = name.rsplit_once('/').map(|(group, _)| format!("{group}/{dimension}"));
     labels.is_some_and(|labels| metadata.contains_key(&labels))
