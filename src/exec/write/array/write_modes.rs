@@ -122,7 +122,7 @@ impl ArraySink {
             Ok(rows)
         };
         let written = ended(written.await, session).await;
-        if is_new && written.is_err() {
+        if is_new && !matches!(&written, Ok(rows) if *rows > 0) {
             place.remove_folder();
         }
         written
