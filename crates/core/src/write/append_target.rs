@@ -7,7 +7,6 @@ use arrow::array::ArrayRef;
 use super::{ArrayWriter, NewDimension, NewVariable};
 use crate::error::Result;
 use crate::format::Write;
-use crate::tile::ObjectVersion;
 
 /// The fate of cells that are in an array already, and that rows have values for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,7 +41,7 @@ pub trait AppendTarget: Debug + Send + Sync {
     fn dimensions(&self) -> &[TargetDimension];
 
     /// Returns what tells the array from those before and after it, if rows could otherwise be computed from another one unnoticed.
-    fn versions(&self) -> Vec<ObjectVersion> {
+    fn versions(&self) -> Vec<String> {
         vec![]
     }
 

@@ -87,6 +87,20 @@ impl AppendedLabels {
     }
 
     /// Returns the indices that rows have, as ranges that include all others in between. New labels have all cells of the other dimensions.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use arrow::array::{ArrayRef, Int32Array};
+    /// use gridfusion_core::write::{AppendedLabels, ExistingCells};
+    ///
+    /// let of = |labels: &[i32]| Arc::new(Int32Array::from(labels.to_vec())) as ArrayRef;
+    /// let target = [("time", of(&[1, 2, 3])), ("lat", of(&[50, 60, 70]))];
+    /// let new = [of(&[2, 3]), of(&[70, 60])];
+    /// let changed = AppendedLabels::try_new(&target, &new, ExistingCells::Overwrite)?;
+    /// assert_eq!(changed.region(), [1..3, 1..3]);
+    /// # Ok::<(), gridfusion_core::Error>(())
+    /// ```
     pub fn region(&self) -> Vec<Range<u64>> {
         let range = |(axis, places): (usize, &Vec<u64>)| {
             let first = places.iter().min().copied().unwrap_or_default();

@@ -12,7 +12,6 @@
 //! |---|---|
 //! | `append_target` | the trait of an array that is there |
 //! | `appended_labels` | the places of new rows in an array that is there |
-//! | `version_target` | the trait of an array that keeps its versions |
 //! | `array_writer` | the trait of a writer of arrays |
 //! | `new_array` | the description of an array |
 //! | `stored_type` | the types of stored cells |
@@ -32,7 +31,6 @@ mod chunk_buffers;
 mod new_array;
 mod stored_type;
 mod threads;
-mod version_target;
 
 pub use append_target::{AppendTarget, ExistingCells, TargetDimension};
 pub use appended_labels::AppendedLabels;
@@ -43,4 +41,3 @@ pub use chunk_buffers::{BoxAxis, CellRows, ChunkBuffers};
 pub use new_array::{Attributes, NewArray, NewChunk, NewDimension, NewVariable};
 pub use stored_type::{BadCell, StoredType};
 pub use threads::in_threads;
-pub use version_target::VersionTarget;

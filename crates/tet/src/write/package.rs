@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use gridfusion_core::format::{ByteRange, Content, Entry, Location, Publish, Write, Writer};
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, VersionTarget};
+use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk};
 use gridfusion_core::{Error, Result};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -42,9 +42,10 @@ const KEEP: &str = ".keep";
 /// use arrow::array::{ArrayRef, Float32Array, Int32Array};
 /// use arrow::datatypes::DataType;
 /// use futures::stream;
+/// use gridfusion_core::format::Writer;
 /// use gridfusion_core::io::LocalFolder;
 /// use gridfusion_core::tile::{Objects, WriteSession, write_all};
-/// use gridfusion_core::write::{NewArray, NewChunk, NewDimension, NewVariable, VersionTarget};
+/// use gridfusion_core::write::{ArrayWriter, NewArray, NewChunk, NewDimension, NewVariable};
 /// use gridfusion_tet::{TetEncoding, TetPackageTarget, TetPackageWriter, open};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -75,7 +76,7 @@ const KEEP: &str = ".keep";
 ///
 /// let objects = Objects::many_rewritten(folder.clone());
 /// let target = TetPackageTarget::open(&objects, TetEncoding::default(), false).await?;
-/// let mut writer = Box::new(target).writer(array()?)?;
+/// let mut writer = target.writer(array()?)?;
 /// let mut session = WriteSession::new(folder);
 /// session.write(writer.write(chunk([2.0, 2.5, 3.0]))?).await?;
 /// let (rest, publish) = writer.finish()?;
@@ -166,19 +167,22 @@ impl TetPackageTarget {
         };
         Ok(Self { encoding, number, current, bare, left, marks: of_marks })
     }
-}
 
-impl VersionTarget for TetPackageTarget {
-    fn repair(&mut self) -> Vec<Write> {
+    /// Returns writes that remove what a program has left that was stopped. They are applied first.
+    pub fn repair(&mut self) -> Vec<Write> {
         let keep = std::mem::take(&mut self.bare).into_iter().map(kept).collect();
         let [left, marks] = [&mut self.left, &mut self.marks].map(std::mem::take);
         vec![Write::Replace(keep), Write::Delete(left), Write::Delete(marks)]
     }
 
-    fn writer(self: Box<Self>, array: NewArray) -> Result<Box<dyn ArrayWriter>> {
-        let Self { encoding, number, current, .. } = *self;
+    /// Returns the writer of the new generation.
+    ///
+    /// # Errors
+    /// As [`TetWriter::try_new`].
+    pub fn writer(self, array: NewArray) -> Result<TetPackageWriter> {
+        let Self { encoding, number, current, .. } = self;
         let file = TetWriter::try_new(array, PACKED_FILE, encoding)?;
-        Ok(Box::new(TetPackageWriter { file, number, current, is_new: false }))
+        Ok(TetPackageWriter { file, number, current, is_new: false })
     }
 }
 

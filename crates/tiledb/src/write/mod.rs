@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `writer` | the chunks of an array |
 //! | `target`, `appender` | an array that is there; the writer of new cells of it |
+//! | `checks` | of arrays and rows, before cells are appended |
 //! | `encoding` | the filters of cells |
 //! | `axis` | labels as the domain, or as dimension labels |
 //! | `label_array` | the array of a dimension label |
@@ -27,6 +28,7 @@
 mod appender;
 mod axis;
 mod cell_type;
+mod checks;
 mod encoding;
 mod field;
 mod fragment;

@@ -12,12 +12,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 use gridfusion_core::array::{GridArray, LabelOrder, failed_to};
-use gridfusion_core::tile::{ObjectVersion, Objects};
+use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{
     AppendTarget, AppendedLabels, ArrayWriter, ChangedCells, ExistingCells, NewArray, NewDimension,
     NewVariable, TargetDimension,
@@ -27,16 +27,13 @@ use gridfusion_core::{Error, Result};
 use super::appender::{AppendedAxis, TileDbAppender};
 use super::axis::{counts_of, greatest, has_missing};
 use super::cell_type::CellType;
+use super::checks::{check_columns, check_kind, check_schema, is_ascii};
 use super::fragment::NewFragment;
 use super::names::{fragment_name, now};
 use super::old_cells::OldCells;
-use super::schema::VERSION;
 use super::tile::{CellEncoder, Nulls};
 use super::tiles::NewTiles;
-use crate::bytes::{
-    ArrayKind, ArraySchema, Attribute, CellOrder, Datatype, OpenOptions, Pipeline, TileDbArray,
-    ValuesPerCell,
-};
+use crate::bytes::{OpenOptions, Pipeline, TileDbArray};
 use crate::columns::column_name;
 use crate::labels::{AxisLabels, MOST_LABELS};
 use crate::reader::TileDbReader;
@@ -52,7 +49,7 @@ use crate::view::TileDbView;
 /// use std::sync::Arc;
 ///
 /// use gridfusion_core::io::LocalFolder;
-/// use gridfusion_core::tile::{ObjectVersion, Objects};
+/// use gridfusion_core::tile::Objects;
 /// use gridfusion_core::write::AppendTarget;
 /// use gridfusion_tiledb::TileDbTarget;
 ///
@@ -280,89 +277,84 @@ impl TileDbTarget {
         }
         Ok(encoder)
     }
-}
 
-/// Fails for an array that is not written.
-fn check_schema(schema: &ArraySchema) -> Result<()> {
-    let refused = |what: String| Err(Error::unsupported(format!("an append to {what}")));
-    if schema.kind != ArrayKind::Dense {
-        return refused("a sparse TileDB array".to_owned());
+    /// Returns the axis that becomes longer, with its labels. `labels` are those of all dimensions.
+    fn grown(
+        &self,
+        longer: Option<&(usize, Range<u64>)>,
+        labels: &[ArrayRef],
+    ) -> Result<Option<AppendedAxis>> {
+        let Some((axis, added)) = longer else { return Ok(None) };
+        Ok(Some(AppendedAxis {
+            axis: *axis,
+            last: self.last_coordinate(*axis, &labels[*axis])?,
+            labels: self.labels[*axis].clone(),
+            all: ArrayRef::clone(&labels[*axis]),
+            added: added.clone(),
+        }))
     }
-    if schema.version != VERSION {
-        return refused(format!(
-            "a TileDB array of format version {}; upgrade it to {VERSION} with TileDB",
-            schema.version
-        ));
+
+    /// Returns the cells of a tile along each dimension.
+    fn extents(&self) -> Result<Vec<u64>> {
+        self.array.schema().dimensions.iter().map(|it| Ok(it.tile_axis()?.extent)).collect()
     }
-    if let Some((name, _)) = schema.enumeration_files.first() {
-        return refused(format!("a TileDB array with the enumeration \"{name}\""));
-    }
-    let orders = [schema.tile_order, schema.cell_order];
-    if orders != [CellOrder::RowMajor; 2] {
-        return refused("a TileDB array that is not in row-major order".to_owned());
-    }
-    schema.attributes.iter().try_for_each(|attribute| {
-        let Attribute { name, datatype, values_per_cell, .. } = attribute;
-        let is_text = matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
-        let is_variable = *values_per_cell == ValuesPerCell::Variable;
-        let is_one = *values_per_cell == ValuesPerCell::Fixed(1);
-        if attribute.enumeration.is_some() || !(is_text && is_variable || !is_text && is_one) {
-            return refused(format!(
-                "an array whose attribute \"{name}\" has {values_per_cell} values of {datatype}, or an enumeration"
-            ));
+
+    /// Fails if a new fragment would show some cells before others. It is visible before a schema with a longer current domain is.
+    fn check_region(
+        &self,
+        longer: Option<&(usize, Range<u64>)>,
+        region: &[Range<u64>],
+        existing: ExistingCells,
+    ) -> Result<()> {
+        let changes = |(axis, added): &(usize, Range<u64>)| region[*axis].start < added.start;
+        let has_domain = self.array.schema().current_domain.is_some();
+        match has_domain && existing != ExistingCells::Same && longer.is_some_and(changes) {
+            true => Err(Error::usage(
+                "some rows have labels that are there, and others new ones: a TileDB array would show the former first; write them in two statements",
+            )),
+            false => Ok(()),
         }
-        let of_bytes = [Some(&schema.offsets_pipeline), schema.validity_pipeline.as_ref()];
-        let of_bytes = of_bytes.into_iter().flatten().find_map(|it| it.not_written(false));
-        match attribute.pipeline.not_written(is_text).or(of_bytes) {
-            Some(filter) => refused(format!("an array with the filter {filter} of \"{name}\"")),
-            None => Ok(()),
+    }
+
+    /// Fails for rows of several tiles in no order: rows come in the order of labels, and tiles in that of their numbers.
+    fn check_order(&self, region: &Range<u64>, places: &[u64], extent: u64) -> Result<()> {
+        let is_one_tile = region.start / extent == region.end.saturating_sub(1) / extent;
+        match is_one_tile || places.is_sorted() {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!(
+                "rows for several tiles along \"{}\", whose labels are in no order; write the array anew",
+                self.dimensions[0].name
+            ))),
         }
-    })
-}
-
-/// Fails unless the rows have a column for each dimension, and all others are attributes.
-fn check_columns<'a>(
-    columns: &[&str],
-    dimensions: impl Iterator<Item = &'a str>,
-    attributes: impl Iterator<Item = &'a str>,
-) -> Result<()> {
-    let dimensions: Vec<&str> = dimensions.collect();
-    let known: Vec<&str> = dimensions.iter().copied().chain(attributes).collect();
-    if let Some(other) = columns.iter().find(|it| !known.contains(it)) {
-        let known = known.join(", ");
-        return Err(Error::usage(format!("the array has no column \"{other}\"; it has {known}")));
     }
-    match dimensions.iter().find(|it| !columns.contains(it)) {
-        None => Ok(()),
-        Some(missing) => Err(Error::usage(format!(
-            "the array has the dimension \"{missing}\", and the rows have no column for it"
-        ))),
-    }
-}
 
-/// Whether labels are ASCII texts, or no texts.
-fn is_ascii(labels: &ArrayRef) -> Result<bool> {
-    if !labels.data_type().is_string() {
-        return Ok(true);
+    /// Returns an attribute as a variable that rows have no column for.
+    fn variable(&self, number: usize) -> NewVariable {
+        NewVariable {
+            name: column_name(&self.array.schema().attributes[number]).to_owned(),
+            data_type: self.types[number].clone(),
+            fill: None,
+            attributes: Default::default(),
+        }
     }
-    let texts = cast(labels, &DataType::Utf8).map_err(failed_to("read labels"))?;
-    Ok(texts.as_string::<i32>().iter().flatten().all(str::is_ascii))
-}
 
-/// Fails for a column of a kind that is not the array's.
-fn check_kind(name: &str, new: &DataType, there: &DataType) -> Result<()> {
-    let is_number = |it: &DataType| it.is_integer() || it.is_floating();
-    let is_time = |it: &DataType| matches!(it, DataType::Date32 | DataType::Timestamp(..));
-    let is_same = new == there
-        || new.is_null()
-        || is_number(new) && is_number(there)
-        || is_time(new) && is_time(there)
-        || new.is_string() && there.is_string();
-    match is_same {
-        true => Ok(()),
-        false => Err(Error::usage(format!(
-            "the column \"{name}\" is of type {new}, and the array's of type {there}"
-        ))),
+    /// Returns the tiles of a new fragment, with fields of the attributes of these numbers.
+    fn tiles(
+        &self,
+        array: NewArray,
+        numbers: &[usize],
+        extents: Vec<u64>,
+        time: u64,
+    ) -> Result<NewTiles> {
+        /// The most bytes of tiles that came before others.
+        const MOST_HELD: u64 = 1 << 30;
+        let fragment = NewFragment::new(String::new(), fragment_name(time));
+        let mut tiles = NewTiles::try_new(array, fragment, extents, MOST_HELD)?;
+        for number in numbers {
+            let keeps_validity = self.array.schema().attributes[*number].nullable;
+            tiles.add_field(*number, self.encoder(*number)?, keeps_validity)?;
+        }
+        Ok(tiles)
     }
 }
 
@@ -371,8 +363,8 @@ impl AppendTarget for TileDbTarget {
         &self.dimensions
     }
 
-    fn versions(&self) -> Vec<ObjectVersion> {
-        self.grids[0].versions()
+    fn versions(&self) -> Vec<String> {
+        self.grids[0].versions().into_iter().map(|it| it.version).collect()
     }
 
     fn writer(
@@ -389,65 +381,27 @@ impl AppendTarget for TileDbTarget {
         let appended = AppendedLabels::try_new(&there, &new, existing)?;
         let (longer, region) = (appended.longer(), appended.region());
         let AppendedLabels { labels, places, .. } = appended;
-        let grown = longer.as_ref().map(|(axis, added)| {
-            Ok::<_, Error>(AppendedAxis {
-                axis: *axis,
-                last: self.last_coordinate(*axis, &labels[*axis])?,
-                labels: self.labels[*axis].clone(),
-                all: ArrayRef::clone(&labels[*axis]),
-                added: added.clone(),
-            })
-        });
-        let grown = grown.transpose()?;
-        let schema = self.array.schema();
-        let changes = |(axis, added): &(usize, Range<u64>)| region[*axis].start < added.start;
-        // The fragment is visible before the schema is.
-        let is_in_two = schema.current_domain.is_some() && existing != ExistingCells::Same;
-        if is_in_two && longer.as_ref().is_some_and(changes) {
-            return Err(Error::usage(
-                "some rows have labels that are there, and others new ones: a TileDB array would show the former first; write them in two statements",
-            ));
-        }
-        let extents = schema.dimensions.iter().map(|it| Ok(it.tile_axis()?.extent));
-        let extents = extents.collect::<Result<Vec<u64>>>()?;
-        // Rows come in the order of labels, and tiles in that of their numbers.
-        let tile = |at: u64| at / extents[0];
-        let has_rows_of_tiles = tile(region[0].start) != tile(region[0].end.saturating_sub(1));
-        if has_rows_of_tiles && !places[0].is_sorted() {
-            return Err(Error::unsupported(format!(
-                "rows for several tiles along \"{}\", whose labels are in no order; write the array anew",
-                self.dimensions[0].name
-            )));
-        }
+        let grown = self.grown(longer.as_ref(), &labels)?;
+        let extents = self.extents()?;
+        self.check_region(longer.as_ref(), &region, existing)?;
+        self.check_order(&region[0], &places[0], extents[0])?;
         let dimensions = dimensions.into_iter().zip(labels);
         let dimensions: Vec<NewDimension> =
             dimensions.map(|(new, labels)| NewDimension { labels, ..new }).collect();
         let array_of = |variables: Vec<NewVariable>| {
             NewArray::try_new(dimensions.clone(), variables, &extents)?.with_region(region.clone())
         };
-        let (numbers, left_out) = self.attributes(&variables, longer.is_some())?;
+        let (mut numbers, left_out) = self.attributes(&variables, longer.is_some())?;
         let rows = array_of(variables.clone())?;
         // A fragment has all attributes.
-        let others = left_out.iter().map(|number| NewVariable {
-            name: column_name(&schema.attributes[*number]).to_owned(),
-            data_type: self.types[*number].clone(),
-            fill: None,
-            attributes: Default::default(),
-        });
+        let others = left_out.iter().map(|number| self.variable(*number));
         let all = array_of(variables.into_iter().chain(others).collect())?;
+        numbers.extend(left_out);
         let time = self.next_time(existing)?;
-        let fragment = NewFragment::new(String::new(), fragment_name(time));
-        /// The most bytes of tiles that came before others.
-        const MOST_HELD: u64 = 1 << 30;
-        let mut tiles = NewTiles::try_new(all, fragment, extents, MOST_HELD)?;
-        for number in numbers.into_iter().chain(left_out) {
-            let keeps_validity = schema.attributes[number].nullable;
-            tiles.add_field(number, self.encoder(number)?, keeps_validity)?;
-        }
+        let mut tiles = self.tiles(all, &numbers, extents, time)?;
         if existing != ExistingCells::Refuse {
             let changed = ChangedCells::new(existing, longer, &places, rows.grid().shape());
-            let is_in_order = places[0].is_sorted();
-            let columns = rows.variables().len();
+            let (is_in_order, columns) = (places[0].is_sorted(), rows.variables().len());
             tiles = tiles.over(OldCells::new(self.grids, changed, columns, is_in_order));
         }
         let of_array = (self.array, self.objects);

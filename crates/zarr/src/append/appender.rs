@@ -22,10 +22,11 @@ use super::metadata::axis_of;
 use super::object_cells::NewCells;
 use super::sides::SideCells;
 use super::staged::StagedObjects;
-use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
+use super::target::{MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
 use crate::document_text::with_length;
 use crate::journal::{JOURNAL, Journal};
+use crate::write::DOCUMENT;
 
 /// The most bytes of NULL of an array without a column, which are held in memory.
 const MOST_NULLS: usize = 1 << 28;

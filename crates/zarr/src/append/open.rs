@@ -18,11 +18,12 @@ use super::documents::StoreDocuments;
 use super::metadata::{Roles, are_same, axis_of, parse, roles};
 use super::sides::SideArray;
 use super::staged::{STAGED, StagedObjects};
-use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
+use super::target::{MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
 use crate::bytes::ZarrArray;
 use crate::journal::{JOURNAL, Journal};
 use crate::store::ZarrReader;
+use crate::write::DOCUMENT;
 
 impl ZarrTarget {
     /// Opens a store whose variables and dimensions have these names. `fills_others` tells that other arrays get NULL, too.

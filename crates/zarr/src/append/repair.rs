@@ -7,9 +7,10 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::metadata::{axis_of, parse};
-use super::target::{DOCUMENT, MOST_LEFT, ZarrTarget};
+use super::target::{MOST_LEFT, ZarrTarget};
 use crate::document_text::with_length;
 use crate::journal::{JOURNAL, Journal};
+use crate::write::DOCUMENT;
 
 impl ZarrTarget {
     /// Staged objects take their places, or are forgotten. Documents get the length that they lack, and objects behind the array are deleted.

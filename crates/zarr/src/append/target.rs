@@ -27,9 +27,6 @@ use crate::journal::{JOURNAL, Journal};
 /// The most objects that a program that was stopped may have left.
 pub(super) const MOST_LEFT: usize = 1 << 20;
 
-/// The document of a group, or of an array.
-pub(super) const DOCUMENT: &str = "zarr.json";
-
 /// A Zarr store of version 3, to which rows are appended along one dimension of some of its variables.
 ///
 /// ```

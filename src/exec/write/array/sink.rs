@@ -15,7 +15,6 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::TryStreamExt;
-use gridfusion_core::tile::ObjectVersion;
 use gridfusion_core::write::{ExistingCells, NewArray, NewDimension, NewVariable};
 
 use super::append::AfterWrite;
@@ -152,11 +151,8 @@ impl ArraySink {
     }
 
     /// Whether an array of these versions is the one that its table has read.
-    pub(super) fn is_snapshot(&self, versions: &[ObjectVersion]) -> bool {
-        let found = versions.iter().map(|it| it.version.as_str());
-        versions.is_empty()
-            || self.snapshot.is_empty()
-            || found.eq(self.snapshot.iter().map(String::as_str))
+    pub(super) fn is_snapshot(&self, versions: &[String]) -> bool {
+        versions.is_empty() || self.snapshot.is_empty() || self.snapshot == versions
     }
 
     /// Finds the array whose cells are all that the sink writes; `None` if there is none.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use datafusion::error::Result;
 use gridfusion_core::tile::Objects;
-use gridfusion_core::write::{ArrayWriter, NewArray, VersionTarget};
+use gridfusion_core::write::{ArrayWriter, NewArray};
 use gridfusion_tet::TetPackageWriter;
 
 use super::tet::{CODECS, encoding};
@@ -73,8 +73,11 @@ impl TargetFormat for TetPackageTarget {
             return Ok(AddedArray { repair: vec![], writer: Box::new(writer) });
         }
         let opened = gridfusion_tet::TetPackageTarget::open(objects, encoding, options.unlocks);
-        let mut versions = Box::new(opened.await?);
+        let mut versions = opened.await?;
         let repair = versions.repair();
-        Ok(AddedArray { repair, writer: Box::new(move |array| Ok(versions.writer(array)?)) })
+        Ok(AddedArray {
+            repair,
+            writer: Box::new(move |array| Ok(Box::new(versions.writer(array)?) as _)),
+        })
     }
 }
