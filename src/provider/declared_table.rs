@@ -82,7 +82,7 @@ impl DeclaredTable {
         Ok(Self { location, format, declared, new_array, opened })
     }
 
-    fn opened(&self) -> Option<GridTable> {
+    pub(super) fn opened(&self) -> Option<GridTable> {
         self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

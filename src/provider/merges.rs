@@ -161,7 +161,7 @@ impl Merge<'_> {
             }
             MergeIntoAction::Delete => {
                 return not_impl_err!(
-                    "DELETE: a cell of an array stays; SET its variables to NULL"
+                    "DELETE: a cell of an array stays; UPDATE sets its variables to NULL"
                 );
             }
         };

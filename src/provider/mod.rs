@@ -18,6 +18,7 @@
 //! | `dataframe` | a method of a `DataFrame` that writes an array |
 //! | `declared_table`, `exact_cast` | tables of arrays that are yet to be made |
 //! | `merges`, `merged_types` | `MERGE INTO` |
+//! | `updates` | `UPDATE` |
 //! | `url_catalogs`, `url_tables`, `shown_names` | quoted paths, and the names of their tables in plans |
 //! | `sql_secrets`, `statement_editor` | SQL text without its secrets, and statements with changed parts |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
@@ -61,6 +62,7 @@ mod statement_editor;
 mod store_maker;
 mod table;
 mod table_functions;
+mod updates;
 mod url_catalogs;
 mod url_tables;
 

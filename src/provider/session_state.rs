@@ -14,6 +14,7 @@ use super::merged_types::MergedTypesRule;
 use super::named_arguments::NamedArguments;
 use super::nearest_rule::NearestRule;
 use super::shown_names::ShownNames;
+use super::updates::UpdatesRule;
 use crate::exec::ArrayFormatFactory;
 use crate::exec::mended::{MendedEnd, MendedLogic, WhenExecuted};
 use crate::exec::own_functions::{
@@ -64,6 +65,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - a rule that computes extremes such as `max(value - 273.15)` and `max(abs(value))` of arrays from those of the variable
     /// - a rule that compares labels of single precision in singles, and a planner that computes with them in singles
     /// - `COPY … TO 'x.tet'`, or `STORED AS TET`; with features, Zarr and NetCDF
+    /// - a rule by which `UPDATE` changes the cells of an array
     /// - rules by which `INSERT INTO` and `MERGE INTO` an array refuse values that the array cannot hold, instead of rounding them
     /// - the settings, [`GridfusionConfig`]
     ///
@@ -174,6 +176,7 @@ fn add_comparisons(builder: &mut SessionStateBuilder) {
     rules.insert(at, Arc::new(rule));
     rules.insert(at, Arc::new(CountedDatesRule));
     rules.insert(at, Arc::new(MergedTypesRule));
+    rules.insert(at, Arc::new(UpdatesRule));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(ExtractPlanner));
     planners.push(Arc::new(SingleLabelPlanner));

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::DFSchemaRef;
+use datafusion::common::{DFSchemaRef, not_impl_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::dml::{InsertOp, MergeIntoClause};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -142,5 +142,9 @@ impl TableProvider for GridTable {
         clauses: Vec<MergeIntoClause>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         merge_plan(self, state, source, &schema, on, clauses).await
+    }
+
+    async fn delete_from(&self, _: &dyn Session, _: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
+        not_impl_err!("DELETE: a cell of an array stays; UPDATE sets its variables to NULL")
     }
 }

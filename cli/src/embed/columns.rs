@@ -6,7 +6,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use gridfusion::array::{ColumnSource, LabelOrder, Labels};
+use gridfusion::array::{ColumnSource, LabelOrder, Labels, NUMBER_ATTRIBUTES};
 use gridfusion::{GridTable, SparseTable};
 
 use crate::plot::titles::Trace;
@@ -25,6 +25,7 @@ pub struct ColumnFacts {
     /// Whether the column is a key of the topmost `GROUP BY`.
     pub is_key: bool,
     /// The attributes of the dimension or variable that the column shows. An aggregate with the same unit has some of them.
+    /// [`NUMBER_ATTRIBUTES`] among them tells which are numbers.
     pub attributes: BTreeMap<String, String>,
 }
 
@@ -54,8 +55,8 @@ fn facts(plan: &LogicalPlan, at: usize) -> ColumnFacts {
     let are_numbers = shown.is_numeric() && trace.field.data_type().is_numeric();
     let counts_otherwise = trace.is_cast && !are_numbers;
     let is_kept = |key: &str| {
-        let is_left_out =
-            key.starts_with("gridfusion.") || counts_otherwise && OF_TIMES.contains(&key);
+        let is_mark = key.starts_with("gridfusion.") && key != NUMBER_ATTRIBUTES;
+        let is_left_out = is_mark || counts_otherwise && OF_TIMES.contains(&key);
         !is_left_out && (trace.aggregate.is_none() || KEPT.contains(&key))
     };
     let attributes = trace.field.metadata().iter().filter(|(key, _)| is_kept(key));

@@ -62,6 +62,39 @@ pub(crate) fn with_members(
     changed().ok_or_else(no_plain_json)
 }
 
+/// Returns the document without the members of these names of the object at `path`.
+///
+/// # Errors
+/// `Unsupported` if the document is no plain JSON.
+pub(crate) fn without_members(document: &Bytes, path: &[&str], names: &[&str]) -> Result<Bytes> {
+    let changed = || {
+        let all = members(document, member_at(document, path)?)?;
+        let (Some(first), Some(last)) = (all.first(), all.last()) else {
+            return Some(document.clone());
+        };
+        let mut changed = document[..first.start].to_vec();
+        let mut has_members = false;
+        for (at, member) in all.iter().enumerate() {
+            if names.contains(&member.name.as_str()) {
+                continue;
+            }
+            if let Some(before) = at.checked_sub(1).filter(|_| has_members) {
+                changed.extend_from_slice(&document[all[before].value.end..member.start]);
+            }
+            changed.extend_from_slice(&document[member.start..member.value.end]);
+            has_members = true;
+        }
+        changed.extend_from_slice(&document[last.value.end..]);
+        let remove = |node: &mut Value| {
+            if let Some(object) = node.as_object_mut() {
+                object.retain(|name, _| !names.contains(&name.as_str()));
+            }
+        };
+        is_only_change(document, &changed, path, remove).then(|| changed.into())
+    };
+    changed().ok_or_else(no_plain_json)
+}
+
 fn no_plain_json() -> Error {
     Error::unsupported("a change of a store whose metadata is no plain JSON")
 }
@@ -94,30 +127,42 @@ fn member_at(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
 
 /// Returns the place of the value of a member of the object at `object`, the last of that name.
 fn member(text: &[u8], object: Range<usize>, name: &str) -> Option<Range<usize>> {
+    let members = members(text, object)?.into_iter();
+    members.rev().find(|member| member.name == name).map(|member| member.value)
+}
+
+/// A member of an object.
+struct Member {
+    name: String,
+    /// The place where its name begins.
+    start: usize,
+    value: Range<usize>,
+}
+
+/// Returns the members of the object at `object`.
+fn members(text: &[u8], object: Range<usize>) -> Option<Vec<Member>> {
     let mut at = blanks(text, object.start);
-    let mut found = None;
+    let mut found = vec![];
     if text.get(at) != Some(&b'{') {
         return None;
     }
     at = blanks(text, at + 1);
     while text.get(at) == Some(&b'"') {
-        let end = value_end(text, at)?;
-        let key: String = serde_json::from_slice(&text[at..end]).ok()?;
+        let (start, end) = (at, value_end(text, at)?);
+        let name = serde_json::from_slice(&text[at..end]).ok()?;
         at = blanks(text, end);
         if text.get(at) != Some(&b':') {
             return None;
         }
         at = blanks(text, at + 1);
         let end = value_end(text, at)?;
-        if key == name {
-            found = Some(at..end);
-        }
+        found.push(Member { name, start, value: at..end });
         at = blanks(text, end);
         if text.get(at) == Some(&b',') {
             at = blanks(text, at + 1);
         }
     }
-    found
+    Some(found)
 }
 
 /// Returns the end of the value that begins at a place.
@@ -196,6 +241,26 @@ mod tests {
         ] {
             let changed = with_members(&Bytes::from(before), &["m"], &new).ok();
             assert_eq!(changed.as_deref(), after.map(str::as_bytes), "{before}");
+        }
+    }
+
+    #[test]
+    fn members_are_removed_with_their_commas() {
+        let before = r#"{"m": { "a": {"b": 1.50},  "b" : [2], "c":3 }, "a": 1}"#;
+        for (names, after) in [
+            (&["a"][..], Some(r#"{"m": { "b" : [2], "c":3 }, "a": 1}"#)),
+            (&["b"], Some(r#"{"m": { "a": {"b": 1.50}, "c":3 }, "a": 1}"#)),
+            (&["c"], Some(r#"{"m": { "a": {"b": 1.50},  "b" : [2] }, "a": 1}"#)),
+            (&["a", "b"], Some(r#"{"m": { "c":3 }, "a": 1}"#)),
+            (&["a", "c"], Some(r#"{"m": { "b" : [2] }, "a": 1}"#)),
+            (&["a", "b", "c"], Some(r#"{"m": {  }, "a": 1}"#)),
+            (&[], Some(before)),
+        ] {
+            let changed = without_members(&Bytes::from(before), &["m"], names).ok();
+            assert_eq!(changed.as_deref(), after.map(str::as_bytes), "{names:?}");
+        }
+        for text in ["", r#"{"m": [1]}"#, r#"{"m": {"a": NaN}}"#, r#"{"a": {}}"#] {
+            assert!(without_members(&Bytes::from(text), &["m"], &["a"]).is_err(), "{text}");
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use gridfusion_core::Result;
 use gridfusion_core::read::{Dataset, Opener};
 
-pub use append::{ZarrTarget, listing_update};
+pub use append::{ZarrTarget, listing_removal, listing_update};
 pub use format::Zarr;
 pub use icechunk::Icechunk;
 pub use write::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};

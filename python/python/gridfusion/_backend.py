@@ -22,7 +22,7 @@ import gridfusion
 from ._cells import Cells, dtype_of, with_missing
 from ._encoding import PACKED, encoding_of
 from ._relation import Relation, numpy_column
-from ._xarray import kept
+from ._xarray import kept, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -155,16 +155,8 @@ def _attributes(location: str, group: str) -> dict[str | None, dict[str, Any]]:
     for row in facts.fetchall():
         fact = dict(zip(facts.columns, row))
         if (fact["group_name"] or "") == group:
-            found.setdefault(fact["variable"], {})[fact["key"]] = _typed(fact["type"], fact["value"])
+            found.setdefault(fact["variable"], {})[fact["key"]] = typed(fact["type"], fact["value"])
     return found
-
-
-def _typed(kind: str, value: str) -> Any:
-    """Return numbers as numbers."""
-    if kind not in ("integers", "floats") or not value:
-        return value
-    numbers = [int(it) if kind == "integers" else float(it) for it in value.split(", ")]
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _with_known(location: str, dataset: str, options: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ by the labels of their dimensions, and put into their cells.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ SMALL = 1 << 24
 SPARSE = 64
 #: Attributes that tell how a file stores values, which the values of a result are not.
 STORED = {"_FillValue", "add_offset", "missing_value", "scale_factor", "bounds"}
+#: The attribute that tells which of the others are numbers.
+NUMBERS = "gridfusion.numbers"
 
 
 def dataset(relation: Relation, dims: list[str] | None, fill_value: Any) -> xarray.Dataset:
@@ -103,10 +106,20 @@ def _advice(columns: list[str]) -> str:
     return f"name the dimensions, as in xarray(dims=[{columns[0]!r}]), or none with dims=[] for a single row"
 
 
-def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, str]:
+def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, Any]:
     """Return the attributes that are true for values of a type. xarray itself writes the units of times."""
+    kinds = json.loads(attributes.get(NUMBERS, "{}"))
     left_out = STORED | ({"units", "calendar"} if dtype.kind in "mM" else set()) | ({"dtype"} if dtype.kind in "bm" else set())
-    return {key: value for key, value in sorted(attributes.items()) if key not in left_out}
+    left_out |= {NUMBERS}
+    return {key: typed(kinds.get(key, ""), value) for key, value in sorted(attributes.items()) if key not in left_out}
+
+
+def typed(kind: str, value: str) -> Any:
+    """Return numbers as numbers."""
+    if kind not in ("integers", "floats") or not value:
+        return value
+    numbers = [int(it) if kind == "integers" else float(it) for it in value.split(", ")]
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 class _Axis:

@@ -26,6 +26,10 @@ fn append_to(path: &str) -> String {
     format!("'mode' 'append', 'group' '{path}'")
 }
 
+fn overwrite(path: &str) -> String {
+    format!("{}, 'mode' 'overwrite'", group(path))
+}
+
 fn copy(rows: &str, place: &str, options: &str) -> String {
     format!("COPY ({rows}) TO '{place}' STORED AS ZARR OPTIONS ({options})")
 }
@@ -159,6 +163,9 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
     case.copy(&rows(0, 3), "plain.zarr", "'dimensions' 'x'").await.unwrap();
     without_consolidated(&case, "plain.zarr");
     case.copy(&rows(0, 3), "plain.zarr", &group("own")).await.unwrap();
+    for path in ["g/h", "g"] {
+        case.copy(&rows(0, 3), "full.zarr", &group(path)).await.unwrap();
+    }
     fs::create_dir(case.at("two.zarr")).unwrap();
     fs::write(case.at("two.zarr/.zgroup"), "{\"zarr_format\": 2}").unwrap();
     fs::create_dir(case.at("other")).unwrap();
@@ -179,11 +186,10 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
         ("plain.zarr", group("own/b"), "consolidated metadata of its own"),
         ("two.zarr", group("a"), "a new group in a store of version 2"),
         ("other", group("a"), "the folder has 'thesis.txt', and is no Zarr store"),
-        (
-            "x.zarr",
-            format!("{}, 'mode' 'overwrite'", group("g")),
-            "'overwrite' replaces whole arrays",
-        ),
+        ("x.zarr", overwrite("v"), "v is no group of version 3"),
+        ("x.zarr", overwrite("../x.zarr"), "'../x.zarr' is no path of a group"),
+        ("x.zarr", overwrite(""), "'' is no path of a group"),
+        ("full.zarr", overwrite("g"), "the group g has g/h, which is no array"),
         (
             "plain.zarr/own",
             "'mode' 'overwrite', 'dimensions' 'x'".to_owned(),
@@ -375,6 +381,17 @@ async fn the_next_append_lists_what_a_stopped_program_did_not() {
         (listed(&case, "x.zarr"), count("g").await),
         (vec!["g".into(), "g/v".into(), "g/x".into()], "4".into())
     );
+    // A document with one of several groups would hide the others.
+    for (store, others) in [("two.zarr", ["g", "h"]), ("below.zarr", ["g", "g/h"])] {
+        for path in others.iter().rev() {
+            case.copy(&rows(0, 2), store, &group(path)).await.unwrap();
+        }
+        let document = case.at(store).join("zarr.json");
+        fs::remove_file(&document).unwrap();
+        case.copy(&rows(2, 4), store, &append_to("g")).await.unwrap();
+        assert!(!document.exists(), "{store}");
+        assert_eq!(case.read(&format!("{store}/g"), "count(*)").await, [["4"]]);
+    }
     // The root has arrays of its own, along a dimension of the same name. Its next append mends only these.
     case.copy(&rows(0, 3), "y.zarr", "'dimensions' 'x', 'chunks' 'x=2'").await.unwrap();
     case.copy(&rows(0, 4), "y.zarr", &group("g")).await.unwrap();
@@ -400,4 +417,89 @@ async fn the_next_append_lists_what_a_stopped_program_did_not() {
     assert!(!case.at("z.zarr").exists());
     let error = case.copy(&rows(10, 11), "y.zarr", &append_to("g//h")).await.unwrap_err();
     assert!(error.contains("is no path of a group"), "{error}");
+}
+
+/// The new group has another type, other chunks and fewer labels.
+#[tokio::test]
+async fn groups_are_replaced() {
+    let case = Case::new(reducing(2, 16)).await;
+    case.ctx.register_object_store(
+        &Url::parse("mem://bucket").unwrap(),
+        Arc::new(InMemory::new()) as _,
+    );
+    let other = "SELECT value AS y, concat('n', value) AS w FROM range(2)";
+    for (name, is_plain) in
+        [("x.zarr", false), ("plain.zarr", true), ("mem://bucket/x.zarr", false)]
+    {
+        let is_local = !name.starts_with("mem:");
+        let place = if is_local { case.at(name).display().to_string() } else { name.to_owned() };
+        query(&case.ctx, &copy(&rows(0, 3), &place, "'dimensions' 'x'")).await.unwrap();
+        if is_plain {
+            without_consolidated(&case, name);
+        }
+        // The first one makes the group, and the second one replaces it.
+        query(&case.ctx, &copy(&rows(0, 9), &place, &overwrite("a/b"))).await.unwrap();
+        query(&case.ctx, &copy(&rows(0, 5), &place, &group("a/c"))).await.unwrap();
+        let new = "'dimensions' 'y', 'fill' 'w=none', 'group' 'a/b', 'mode' 'overwrite'";
+        query(&case.ctx, &copy(other, &place, new)).await.unwrap();
+        let all = format!("SELECT y, w FROM read_zarr('{place}', group => 'a/b') ORDER BY y");
+        let fresh = rows_from(&case.ctx, &all).await;
+        assert_eq!(fresh, [["0", "n0"], ["1", "n1"]], "{place}");
+        assert_eq!(rows_from(&case.ctx, &count_of(&place, "a/c")).await, [["5", "4.0"]]);
+        let more = "SELECT 2 AS y, 'n2' AS w";
+        query(&case.ctx, &copy(more, &place, &append_to("a/b"))).await.unwrap();
+        assert_eq!(rows_from(&case.ctx, &all).await.len(), 3, "{place}");
+        if is_local {
+            let nodes = ["a", "a/b", "a/b/w", "a/b/y", "a/c", "a/c/v", "a/c/x", "v", "x"];
+            assert_eq!(listed(&case, name), if is_plain { &[][..] } else { &nodes }, "{name}");
+            let own = listed(&case, &format!("{name}/a/b"));
+            assert_eq!(own, if is_plain { &["w", "y"][..] } else { &[] });
+            let mut left = files(&case.at(name)).into_keys();
+            assert_eq!(left.find(|it| it.contains("gridfusion")), None);
+            assert_eq!(fs::read_dir(case.at(name).join("a")).unwrap().count(), 3);
+        }
+    }
+}
+
+/// A call to the store fails, before or after its effect: readers of the whole store find the old group, the new one or none. The next
+/// statement replaces the group.
+#[tokio::test]
+async fn each_call_of_a_replacement_may_fail() {
+    const PLACE: &str = "mem://bucket/x.zarr";
+    let session = |store: &Arc<Failing>| {
+        let ctx = reducing(2, 16);
+        ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(store) as _);
+        ctx
+    };
+    let [mut old, mut new, mut none] = [0; 3];
+    for has_effect in [false, true] {
+        for fails in 0.. {
+            let store = Arc::new(Failing::new(usize::MAX, has_effect));
+            let ctx = session(&store);
+            query(&ctx, &copy(&rows(0, 3), PLACE, "'dimensions' 'x'")).await.unwrap();
+            query(&ctx, &copy(&rows(0, 9), PLACE, &group("a/b"))).await.unwrap();
+            broken_at(&store, fails);
+            let written = query(&ctx, &copy(&rows(0, 4), PLACE, &overwrite("a/b"))).await;
+            broken_at(&store, usize::MAX);
+            match query(&session(&store), &count_of(PLACE, "a/b")).await {
+                Err(_) => none += 1,
+                Ok(_) => {
+                    let found = rows_from(&session(&store), &count_of(PLACE, "a/b")).await;
+                    let is_new = found == [["4", "3.0"]];
+                    assert!(is_new || found == [["9", "8.0"]], "{fails} {has_effect}: {found:?}");
+                    *(if is_new { &mut new } else { &mut old }) += 1;
+                }
+            }
+            if written.is_ok() {
+                let found = rows_from(&session(&store), &count_of(PLACE, "a/b")).await;
+                assert_eq!(found, [["4", "3.0"]]);
+                break;
+            }
+            let again = format!("{}, 'unlock' 'true'", overwrite("a/b"));
+            query(&session(&store), &copy(&rows(0, 6), PLACE, &again)).await.unwrap();
+            let found = rows_from(&session(&store), &count_of(PLACE, "a/b")).await;
+            assert_eq!(found, [["6", "5.0"]], "{fails} {has_effect}");
+        }
+    }
+    assert!(old > 10 && new > 1 && none > 4, "{old} {new} {none}");
 }

@@ -299,7 +299,7 @@ async fn what_cannot_be_merged_is_refused_and_changes_nothing() {
         format!("COPY ({rows}) TO '{}' OPTIONS ({options})", at.display())
     };
     for (sql, message) in [
-        (format!("{using} WHEN MATCHED THEN DELETE"), "SET its variables to NULL"),
+        (format!("{using} WHEN MATCHED THEN DELETE"), "UPDATE sets its variables to NULL"),
         (format!("{using} WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = 1"), "WHEN NOT MATCHED BY SOURCE"),
         (format!("{using} WHEN MATCHED THEN UPDATE SET day = 7"), "\"day\" is a label"),
         (format!("{using} WHEN NOT MATCHED THEN INSERT (day, n) VALUES (1, 1)"), "INSERT lacks the label \"site\""),

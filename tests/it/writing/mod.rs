@@ -18,4 +18,5 @@ mod tet;
 mod tet_packages;
 #[cfg(feature = "tiledb")]
 mod tiledb;
+mod updates;
 mod zarr;

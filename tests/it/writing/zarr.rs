@@ -8,6 +8,7 @@ use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use serde_json::Value;
 
 use crate::support::{limited, query, reducing, rows_from, shipped, sorted_rows_from};
 
@@ -293,6 +294,35 @@ async fn units_and_names_survive() {
     let has = |row: &[&str]| rows.iter().any(|it| it == row);
     assert!(has(&["lat", "units", "degrees_north"]), "{rows:?}");
     assert!(has(&["lon", "units", "degrees_east"]), "{rows:?}");
+}
+
+/// Attributes are numbers after one copy and after two, in the formats that have such.
+#[tokio::test]
+async fn numbers_among_attributes_survive() {
+    let case = Case::new(reducing(2, 512)).await;
+    let attributes = r#"{"v": {"flag_values": [1, 2], "height": 2.0, "level": -3, "long_name": "1, 2", "ratio": [0.1, 1e-30]}}"#;
+    let expected: Value = serde_json::from_str(attributes).unwrap();
+    let rows = "SELECT value AS x, CAST(value AS REAL) AS v FROM range(3)";
+    case.copy(rows, "a.zarr", &format!("'dimensions' 'x', 'attributes' '{attributes}'"))
+        .await
+        .unwrap();
+    let of = |name: &str| {
+        let document = std::fs::read(case.at(name).join("v/zarr.json")).unwrap();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        let mut found = document["attributes"].clone();
+        found.as_object_mut().unwrap().remove("_FillValue");
+        found
+    };
+    assert_eq!(of("a.zarr"), expected["v"]);
+    let mut from = "a.zarr";
+    for name in ["b.zarr", "b.nc", "c.zarr"] {
+        let rows = format!("SELECT x, v FROM read_array('{}')", case.at(from).display());
+        case.copy(&rows, name, "").await.unwrap();
+        if name.ends_with("zarr") {
+            assert_eq!(of(name), expected["v"], "{name}");
+        }
+        from = name;
+    }
 }
 
 /// The formats that have attributes of the whole array.

@@ -25,7 +25,7 @@ use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
     CellColumn, CellKind, CountedTimes, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar,
-    Temporal, TimeUnits, Value, ValueColumn, as_numbers, element_of,
+    Temporal, TimeUnits, Value, ValueColumn, as_numbers, element_of, mark_numbers,
 };
 use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::tile::CellFormat;
@@ -77,9 +77,17 @@ pub(super) fn attributes(variable: &Variable, view: &HierarchyView) -> BTreeMap<
     if view.read.decode_times { attributes } else { as_numbers(attributes) }
 }
 
-/// Returns attributes as text, as the metadata of a field.
+/// Returns attributes as text, as the metadata of a field, with a mark of those that are numbers.
 pub(super) fn texts(attributes: &Attributes) -> BTreeMap<String, String> {
-    attributes.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    let mut texts: BTreeMap<String, String> =
+        attributes.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let numbers = attributes.iter().filter_map(|(name, value)| match value {
+        Attribute::Integers(_) => Some((name.as_str(), false)),
+        Attribute::Singles(_) | Attribute::Doubles(_) => Some((name.as_str(), true)),
+        Attribute::Text(_) | Attribute::Texts(_) => None,
+    });
+    mark_numbers(&mut texts, numbers);
+    texts
 }
 
 /// Returns the real and the imaginary parts as two columns.

@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 use super::arrow_error::failed_to;
 use super::counted_times::COUNTED_TIMES;
 use super::labels::Labels;
+use super::number_attributes::NUMBER_ATTRIBUTES;
 use crate::error::Result;
 
 /// The key of the mark in a field's metadata.
@@ -40,7 +41,7 @@ pub(super) fn mark(attributes: &mut BTreeMap<String, String>, data_type: &DataTy
 
 /// Whether a key of a field's metadata is a mark of this crate, and no attribute of the file.
 pub(crate) fn is_mark(key: &str) -> bool {
-    key == SINGLE_LABELS || key == COUNTED_TIMES
+    [SINGLE_LABELS, COUNTED_TIMES, NUMBER_ATTRIBUTES].contains(&key)
 }
 
 /// Whether a field shows labels of single precision.

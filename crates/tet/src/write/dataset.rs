@@ -108,6 +108,10 @@ impl NewDataset {
         for (name, value) in attributes {
             let text = match value {
                 Value::String(text) => text,
+                Value::Array(values) => {
+                    let texts: Vec<String> = values.iter().map(Value::to_string).collect();
+                    texts.join(", ")
+                }
                 other => other.to_string(),
             };
             if !text.is_empty() {

@@ -17,10 +17,10 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::metadata::{axis_of, consolidated, is_apart, parse};
-use super::target::DOCUMENT;
 use crate::bytes::ZarrStore;
 use crate::journal::Journal;
 use crate::store::ZarrReader;
+use crate::write::{DOCUMENT, document_of};
 
 /// The metadata of a store, as if an append that was stopped while it became visible had ended.
 pub(super) struct StoreDocuments {
@@ -52,20 +52,20 @@ impl StoreDocuments {
             return Ok(Self { root: Some(root), metadata, own: BTreeMap::new(), reader });
         }
         let paths: Vec<String> = reader.paths().map(str::to_owned).collect();
-        let at = paths.iter().map(|path| Location::new(object(path), ByteRange::Whole));
+        let at = paths.iter().map(|path| Location::new(document_of(path), ByteRange::Whole));
         let found = objects.read_if_present(&at.collect::<Vec<_>>()).await?;
         let (mut metadata, mut own) = (BTreeMap::new(), BTreeMap::new());
         for (path, bytes) in paths.into_iter().zip(found) {
             // An array of version 2 among others is none that rows have columns for.
             let Some(bytes) = bytes else { continue };
-            let document = parse(&bytes).map_err(|error| error.in_file(&object(&path)))?;
+            let document = parse(&bytes).map_err(|error| error.in_file(&document_of(&path)))?;
             metadata.insert(path.clone(), document);
             own.insert(path, bytes);
         }
         if let Some(left) = left {
             left.settle(&mut metadata);
         }
-        let named = |(path, document): (&String, &Value)| (object(path), document.clone());
+        let named = |(path, document): (&String, &Value)| (document_of(path), document.clone());
         let all = metadata.iter().map(named).chain([(DOCUMENT.to_owned(), parse(&root)?)]);
         let store = ZarrStore::from_documents(all.collect())?;
         let reader = ZarrReader::new(store, Arc::clone(objects));
@@ -83,7 +83,7 @@ impl StoreDocuments {
             let own = own.collect::<Option<Vec<_>>>();
             return own.ok_or_else(|| Error::internal("an array without a document"));
         }
-        let at = names.iter().map(|name| Location::new(object(name), ByteRange::Whole));
+        let at = names.iter().map(|name| Location::new(document_of(name), ByteRange::Whole));
         objects.read(&at.collect::<Vec<_>>()).await
     }
 
@@ -130,10 +130,6 @@ impl StoreDocuments {
         }
         Ok(())
     }
-}
-
-fn object(path: &str) -> String {
-    if path.is_empty() { DOCUMENT.to_owned() } else { format!("{path}/{DOCUMENT}") }
 }
 
 /// Fails if the root repeats the lengths of arrays of which a part was visible.

@@ -12,17 +12,17 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use gridfusion_core::format::{ByteRange, Content, Location, Publish};
+use gridfusion_core::format::{ByteRange, Content, Entry, Location, Publish};
 use gridfusion_core::tile::Objects;
 use gridfusion_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{are_same, parse};
-use crate::document_text::{with_members, with_shape};
+use crate::document_text::{with_members, with_shape, without_members};
 use crate::write::{ALL, DOCUMENT, groups_above};
 
 /// Returns the write by which the document of a store lists a group and its arrays as their own documents are. `None` if it does so, or if it
-/// lists no nodes. `may_create` makes a document if there is none; the store has no other nodes then.
+/// lists no nodes. `may_create` makes a document if there is none, and no other nodes that it would have to list.
 ///
 /// # Errors
 /// `Usage` if the store lists other metadata than that of the arrays, or arrays that are not there.
@@ -37,7 +37,8 @@ use crate::write::{ALL, DOCUMENT, groups_above};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> gridfusion_core::Result<()> {
 /// # let folder = tempfile::tempdir().unwrap();
-/// std::fs::write(folder.path().join("zarr.json"), r#"{"zarr_format": 3, "node_type": "group"}"#)?;
+/// let document = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// std::fs::write(folder.path().join("zarr.json"), document).unwrap();
 /// let store = Objects::many_rewritten(Arc::new(LocalFolder::open(folder.path(), false)?));
 /// assert!(listing_update(&store, "ocean", false).await?.is_none());
 /// # Ok(())
@@ -52,6 +53,48 @@ pub async fn listing_update(
     updated.map_err(|error| store.named(error))
 }
 
+/// Returns the write by which the document of a store lists a group and what is below it no more. `None` if it lists nothing of these.
+///
+/// # Errors
+/// `Unsupported` if the document is no plain JSON.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use gridfusion_core::format::Publish;
+/// use gridfusion_core::io::LocalFolder;
+/// use gridfusion_core::tile::Objects;
+/// use gridfusion_zarr::listing_removal;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion_core::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// let listed = r#"{"consolidated_metadata": {"metadata": {"a": {}, "b": {}, "b/v": {}}}}"#;
+/// std::fs::write(folder.path().join("zarr.json"), listed).unwrap();
+/// let store = Objects::many_rewritten(Arc::new(LocalFolder::open(folder.path(), false)?));
+/// let Some(Publish::Update { content, .. }) = listing_removal(&store, "b").await? else { panic!() };
+/// assert_eq!(content.bytes, r#"{"consolidated_metadata": {"metadata": {"a": {}}}}"#);
+/// # Ok(())
+/// # }
+/// ```
+pub async fn listing_removal(store: &Objects, group: &str) -> Result<Option<Publish>> {
+    let removed = async {
+        let old = documents(store, &[DOCUMENT.to_owned()]).await?.into_iter().flatten().next();
+        let Some(old) = old else { return Ok(None) };
+        let root = parse(&old)?;
+        let below = format!("{group}/");
+        let listed = root[ALL[0]][ALL[1]].as_object().into_iter().flat_map(Map::keys);
+        let is_of_group = |path: &&str| *path == group || path.starts_with(&below);
+        let names: Vec<&str> = listed.map(String::as_str).filter(is_of_group).collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let content = Content::new(DOCUMENT, without_members(&old, &ALL, &names)?);
+        Ok(Some(Publish::Update { content, old }))
+    };
+    removed.await.map_err(|error: Error| store.named(error))
+}
+
 async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Option<Publish>> {
     let old = documents(store, &[DOCUMENT.to_owned()]).await?.into_iter().flatten().next();
     let root = old.as_ref().map(|old| parse(old)).transpose()?;
@@ -61,12 +104,18 @@ async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Optio
             Some(listed) => listed,
             None => return Ok(None),
         },
-        None if may_create => &none,
+        None if may_create && has_only(store, group).await? => &none,
         None => return Ok(None),
     };
     let (mut new, mut added) = (old.clone().unwrap_or_default(), Map::new());
+    let below = format!("{group}/");
+    let mut has_groups = false;
     for (path, own) in nodes(store, group, listed).await? {
         match (own, listed.get(&path)) {
+            // A store that lists a group lists its arrays, too.
+            (Some(own), None) if own["node_type"] == "group" && path.starts_with(&below) => {
+                has_groups = true;
+            }
             (Some(own), None) => drop(added.insert(path, as_listed(own))),
             (Some(own), Some(node)) if own["node_type"] == "array" && node.is_object() => {
                 let mut same = node.clone();
@@ -85,6 +134,9 @@ async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Optio
         }
     }
     let Some(old) = old else {
+        if has_groups {
+            return Ok(None);
+        }
         let root = json!({"zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": {
             "kind": "inline", "must_understand": false, "metadata": added,
         }});
@@ -117,6 +169,18 @@ async fn nodes(
         nodes.push((path, own.map(|own| parse(&own)).transpose()?));
     }
     Ok(nodes)
+}
+
+/// Whether a store has no nodes but a group with its arrays, and the groups above.
+async fn has_only(store: &Objects, group: &str) -> Result<bool> {
+    let mut folders = vec![String::new()];
+    folders.extend(groups_above(group));
+    let names = group.split('/');
+    let lists = store.list(folders).await?;
+    let is_other = |entry: &Entry, name: &str| {
+        entry.size.is_none() && entry.name != name && !entry.name.starts_with('.')
+    };
+    Ok(lists.iter().zip(names).all(|(entries, name)| !entries.iter().any(|it| is_other(it, name))))
 }
 
 async fn documents(store: &Objects, objects: &[String]) -> Result<Vec<Option<Bytes>>> {

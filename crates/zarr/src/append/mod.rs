@@ -61,5 +61,5 @@ mod staged;
 mod target;
 mod variable;
 
-pub use listing::listing_update;
+pub use listing::{listing_removal, listing_update};
 pub use target::ZarrTarget;

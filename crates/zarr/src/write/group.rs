@@ -62,6 +62,75 @@ impl ZarrGroup {
         opened.map_err(|error| objects.named(error))
     }
 
+    /// Finds a group that another one replaces. Its writer writes what the folder of the group has then: its path is empty.
+    ///
+    /// # Errors
+    /// `Usage` if there is no group, or if it has groups of its own.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use gridfusion_core::io::LocalFolder;
+    /// use gridfusion_core::tile::Objects;
+    /// use gridfusion_zarr::ZarrGroup;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> gridfusion_core::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let document = r#"{"zarr_format": 3, "node_type": "group"}"#;
+    /// std::fs::create_dir(folder.path().join("ocean")).unwrap();
+    /// std::fs::write(folder.path().join("ocean/zarr.json"), document).unwrap();
+    /// let store = Objects::many_rewritten(Arc::new(LocalFolder::open(folder.path(), false)?));
+    /// assert_eq!(ZarrGroup::replacing(&store, "ocean").await?.path(), "");
+    /// assert!(ZarrGroup::replacing(&store, "air").await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn replacing(objects: &Objects, path: &str) -> Result<Self> {
+        check_path(path)?;
+        let found = Self::find_old(objects, path).await;
+        found.map_err(|error| objects.named(error))
+    }
+
+    async fn find_old(objects: &Objects, path: &str) -> Result<Self> {
+        let there = objects.list(vec![path.to_owned()]).await?.into_iter().flatten();
+        let there = there.filter(|it| it.size.is_none() && !it.name.starts_with('.'));
+        let folders = there.map(|it| format!("{path}/{}", it.name));
+        let nodes: Vec<String> = folders.chain([path.to_owned(), String::new()]).collect();
+        let at = |node: &String| Location::new(document_of(node), ByteRange::Whole);
+        let found = objects.read_if_present(&nodes.iter().map(at).collect::<Vec<_>>()).await?;
+        let mut documents = vec![];
+        for (node, bytes) in nodes.iter().zip(&found) {
+            let parsed = bytes.as_ref().map(|bytes| parsed(bytes)).transpose();
+            documents.push(parsed.map_err(|error| error.in_file(&document_of(node)))?);
+        }
+        let root = documents.pop().flatten();
+        let own = documents.pop().flatten();
+        if own.is_none_or(|own| own["node_type"] != "group") {
+            return Err(Error::usage(format!(
+                "{path} is no group of version 3, and only a group is replaced"
+            )));
+        }
+        let below = nodes.iter().zip(&documents);
+        let mut groups =
+            below.filter(|(_, it)| it.as_ref().is_none_or(|it| it["node_type"] != "array"));
+        if let Some((below, _)) = groups.next() {
+            return Err(Error::usage(format!(
+                "the group {path} has {below}, which is no array and would be deleted; delete it first, or choose another group"
+            )));
+        }
+        let lists_own = root.is_none_or(|root| !root[ALL[0]][ALL[1]].is_object());
+        Ok(Self { path: String::new(), missing: vec![], lists_own })
+    }
+
+    /// Returns the path of an object of the group in the folder that is written to.
+    pub(super) fn object(&self, object: &str) -> String {
+        match self.path.is_empty() {
+            true => object.to_owned(),
+            false => format!("{}/{object}", self.path),
+        }
+    }
+
     async fn find(objects: &Objects, path: &str) -> Result<Self> {
         if let Some(there) = objects.some_below(path, 1).await?.into_iter().next() {
             return Err(Error::usage(format!(
@@ -69,7 +138,7 @@ impl ZarrGroup {
             )));
         }
         let above = groups_above(path);
-        let named = above.iter().map(|group| format!("{group}/{DOCUMENT}"));
+        let named = above.iter().map(|group| document_of(group));
         let named: Vec<String> = std::iter::once(DOCUMENT.to_owned()).chain(named).collect();
         let at = |name: &String| Location::new(name.as_str(), ByteRange::Whole);
         let found = objects.read_if_present(&named.iter().map(at).collect::<Vec<_>>()).await?;
@@ -121,14 +190,14 @@ impl ZarrGroup {
         let node = |attributes: Value| {
             bytes_of(&json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
         };
-        let document = |group: &String| format!("{group}/{DOCUMENT}");
-        let above = self.missing.iter().map(|it| Ok(Content::new(document(it), node(json!({}))?)));
+        let above = self.missing.iter();
+        let above = above.map(|it| Ok(Content::new(document_of(it), node(json!({}))?)));
         let above = above.collect::<Result<_>>()?;
         let own = match self.lists_own {
             true => group(attributes, arrays)?,
             false => node(json!(attributes))?,
         };
-        Ok((Write::Put(above), Publish::Create(Content::new(document(&self.path), own))))
+        Ok((Write::Put(above), Publish::Create(Content::new(document_of(&self.path), own))))
     }
 }
 
@@ -154,11 +223,20 @@ fn check_path(path: &str) -> Result<()> {
     }
 }
 
+/// Returns the path of the document of a node; that of the root is empty.
+pub(crate) fn document_of(path: &str) -> String {
+    if path.is_empty() { DOCUMENT.to_owned() } else { format!("{path}/{DOCUMENT}") }
+}
+
+fn parsed(bytes: &[u8]) -> Result<Value> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::unsupported(format!("a new group in a store whose metadata is no JSON: {error}"))
+    })
+}
+
 /// Reads the document of a group.
 fn group_of(bytes: &[u8]) -> Result<Value> {
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| {
-        Error::unsupported(format!("a new group in a store whose metadata is no JSON: {error}"))
-    })?;
+    let document = parsed(bytes)?;
     match document["node_type"].as_str() {
         Some("group") => Ok(document),
         Some("array") => Err(Error::usage("this is an array, and only a group has groups")),

@@ -34,6 +34,6 @@ pub use blosc::ZarrBlosc;
 pub(crate) use cell_type::ZarrType;
 pub use encoding::{ZarrCompressor, ZarrEncoding};
 pub use group::ZarrGroup;
-pub(crate) use group::{ALL, DOCUMENT, groups_above};
+pub(crate) use group::{ALL, DOCUMENT, document_of, groups_above};
 pub(crate) use object::ObjectEncoder;
 pub use writer::ZarrWriter;

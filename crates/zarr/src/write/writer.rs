@@ -14,7 +14,7 @@ use gridfusion_core::{Error, Result};
 
 use super::cell_type::ZarrType;
 use super::encoding::ZarrEncoding;
-use super::group::ZarrGroup;
+use super::group::{DOCUMENT, ZarrGroup};
 use super::metadata::{ArrayDocument, ArrayFacts, group};
 use super::object::ObjectEncoder;
 
@@ -131,7 +131,7 @@ impl ZarrWriter {
     /// Returns the path of an object of the array, such as `ocean/t2m/c/3/0`.
     fn object_path(&self, object: &str) -> Arc<str> {
         match &self.group {
-            Some(group) => format!("{}/{object}", group.path()).into(),
+            Some(group) => group.object(object).into(),
             None => object.into(),
         }
     }
@@ -255,14 +255,14 @@ impl Writer for ZarrWriter {
         self.check_complete()?;
         let (mut objects, documents) = self.labels_and_documents()?;
         for document in &documents {
-            let object = self.object_path(&format!("{}/zarr.json", document.name));
+            let object = self.object_path(&format!("{}/{DOCUMENT}", document.name));
             objects.push(Content::new(object, document.bytes()?));
         }
         if let Some(group) = &self.group {
             let (above, publish) = group.finish(self.array.attributes(), &documents)?;
             return Ok((vec![Write::Put(objects), above], publish));
         }
-        let root = Content::new("zarr.json", group(self.array.attributes(), &documents)?);
+        let root = Content::new(DOCUMENT, group(self.array.attributes(), &documents)?);
         Ok((vec![Write::Put(objects)], Publish::Create(root)))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::plan_err;
 use datafusion::error::Result;
+use gridfusion_core::array::attribute_values;
 use gridfusion_core::write::Attributes;
 use serde_json::Value;
 
@@ -142,11 +143,9 @@ fn kept(field: &Field) -> Attributes {
     let is_time = matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32)
         || is_since && !metadata.contains_key(COUNTED_TIMES)
         || metadata.get("dtype").is_some_and(|dtype| dtype.starts_with("timedelta"));
-    let left_out = |name: &str| {
-        name.starts_with("gridfusion.")
-            || OF_STORAGE.contains(&name)
-            || is_time && OF_TIMES.contains(&name)
-    };
-    let pairs = metadata.iter().filter(|(name, _)| !left_out(name));
-    pairs.map(|(name, value)| (name.clone(), value.clone().into())).collect()
+    let mut attributes = attribute_values(metadata);
+    let is_left_out =
+        |name: &str| OF_STORAGE.contains(&name) || is_time && OF_TIMES.contains(&name);
+    attributes.retain(|name, _| !is_left_out(name));
+    attributes
 }

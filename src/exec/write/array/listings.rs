@@ -17,6 +17,13 @@ const TURNS: u32 = 20;
 /// The time before the second turn; it grows from turn to turn.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// What becomes of a group in the metadata of a store.
+#[derive(Clone, Copy)]
+enum Change {
+    Update,
+    Removal,
+}
+
 /// The stores above a place, the nearest first.
 pub(super) struct Listings<'a> {
     place: &'a TargetPlace,
@@ -45,10 +52,19 @@ impl<'a> Listings<'a> {
 
     /// Lets all stores list the arrays of the group as they are now.
     pub(super) async fn update(&self) -> Result<()> {
+        self.change(Change::Update).await
+    }
+
+    /// Lets no store list the group.
+    pub(super) async fn remove(&self) -> Result<()> {
+        self.change(Change::Removal).await
+    }
+
+    async fn change(&self, change: Change) -> Result<()> {
         for store in &self.stores {
             let mut turns = 0;
             // A folder remembers what it has read, so each turn has its own.
-            while let Some((publish, folder)) = self.publish(store).await? {
+            while let Some((publish, folder)) = self.publish(store, change).await? {
                 let mut session = WriteSession::new(folder);
                 match session.publish(publish).await {
                     Ok(()) => break,
@@ -67,10 +83,16 @@ impl<'a> Listings<'a> {
     async fn publish(
         &self,
         store: &StoreAbove,
+        change: Change,
     ) -> Result<Option<(Publish, Arc<dyn WritableFolder>)>> {
         let (folder, writable) = self.place.folder_above(store)?;
         let objects = Objects::many_rewritten(folder);
-        let publish = self.target.listing_update(&objects, &store.group, !store.is_there).await?;
+        let publish = match change {
+            Change::Update => {
+                self.target.listing_update(&objects, &store.group, !store.is_there).await?
+            }
+            Change::Removal => self.target.listing_removal(&objects, &store.group).await?,
+        };
         Ok(publish.map(|publish| (publish, writable)))
     }
 }

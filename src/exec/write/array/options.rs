@@ -176,11 +176,6 @@ impl WriteOptions {
                 "the option '{name}' is for new arrays, and rows are appended; the array keeps what it has"
             );
         }
-        if let Some(group) = read.group.as_ref().filter(|_| read.mode == WriteMode::Overwrite) {
-            return plan_err!(
-                "the group '{group}' is written once, and 'overwrite' replaces whole arrays; delete the group, and consolidate the metadata"
-            );
-        }
         read.codec(target.codecs())?;
         read.check_shards()?;
         Ok(read)

@@ -273,15 +273,22 @@ impl TargetPlace {
         }
     }
 
+    /// Fails if a program was stopped between two renames, and the old array still has another name.
+    pub(super) fn check_not_stopped(&self) -> Result<()> {
+        match self.local.as_deref().and_then(left_beside) {
+            Some(old) => exec_err!(
+                "a program was stopped while it replaced '{}', whose old array is '{}'; rename that, or remove it",
+                self.name,
+                old.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self, target: &dyn TargetFormat) -> Result<()> {
         let Self { name, object, .. } = self;
-        if let Some(old) = self.local.as_deref().and_then(left_beside) {
-            return exec_err!(
-                "a program was stopped while it replaced '{name}', whose old array is '{}'; rename that, or remove it",
-                old.display()
-            );
-        }
+        self.check_not_stopped()?;
         match self.found().await? {
             None => Ok(()),
             Some(_) if !object.is_empty() => exec_err!(

@@ -6,6 +6,7 @@
 //! | overwrite | an array | a new one beside it, which then takes its place |
 //! | overwrite | an array that keeps its versions | another version |
 //! | create, with a group | nothing, or a store | a new group of it |
+//! | overwrite, with a group | a group | a new one beside it, which then takes its place |
 //! | append | an array | new cells of it |
 
 use std::sync::Arc;
@@ -51,6 +52,19 @@ impl ArraySink {
             return ended(appended, session).await;
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
+        if let Some(group) = self.options.group.as_deref() {
+            let own =
+                TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
+            let unlocks = self.options.unlocks;
+            match replaces {
+                true => {
+                    if let Some(old) = Replacement::begin(&own, self.target, unlocks).await? {
+                        return self.replace_group(data, &place, &own, old, context).await;
+                    }
+                }
+                false => own.check_not_stopped()?,
+            }
+        }
         if self.target.keeps_versions() || self.options.group.is_some() {
             return self.add_to_folder(data, &place, context).await;
         }
@@ -181,6 +195,46 @@ impl ArraySink {
                 Err(error)
             }
         }
+    }
+
+    /// Writes rows as a new group beside one that is there, and then puts it into the place of that one. Readers of the store find no group
+    /// in between: its metadata must not tell of arrays that are others by then. Needs the lock of the store, too.
+    async fn replace_group(
+        &self,
+        data: SendableRecordBatchStream,
+        place: &TargetPlace,
+        own: &TargetPlace,
+        old: Replacement,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (folder, writable) = place.existing()?;
+        let mut session = WriteSession::new(writable);
+        let written = async {
+            lock(&mut session, self.options.unlocks).await?;
+            let listings = Listings::find(own, self.target).await?;
+            let objects = Objects::many_rewritten(folder);
+            let writer = self.target.replacing_group(&objects, &self.options).await?;
+            let mut of_new = WriteSession::new(Arc::clone(&old.folder) as _);
+            let written = self.write_array(data, writer, &mut of_new, context).await;
+            let rows = ended(written, of_new).await?;
+            if let Err(error) = listings.remove().await {
+                // One of several stores may have changed.
+                drop(listings.update().await);
+                return Err(error);
+            }
+            Ok(rows)
+        };
+        let replaced = match written.await {
+            Ok(rows) => match old.finish().await {
+                Ok(()) => self.list(context).await.map(|()| rows),
+                Err(error) => Err(error),
+            },
+            Err(error) => {
+                old.abort().await;
+                Err(error)
+            }
+        };
+        ended(replaced, session).await
     }
 
     /// Appends rows to the array that is there. The caller aborts the session if that fails.

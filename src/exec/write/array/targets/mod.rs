@@ -92,6 +92,24 @@ pub(super) trait TargetFormat: Debug + Send + Sync {
         not_impl_err!("an append to the group '{group}' of a store of {}", self.name())
     }
 
+    /// Returns the write by which a store lists a group no more; `None` if it does not.
+    ///
+    /// # Errors
+    /// If groups are not replaced, or the store cannot be changed.
+    async fn listing_removal(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
+        let _ = store;
+        not_impl_err!("replacing the group '{group}' of a store of {}", self.name())
+    }
+
+    /// Returns the maker of the writer of a group that replaces the one of the options. It writes to a folder of its own.
+    ///
+    /// # Errors
+    /// If there is no such group, or something else would be lost with it.
+    async fn replacing_group(&self, store: &Objects, options: &WriteOptions) -> Result<NewWriter> {
+        let _ = (store, options);
+        not_impl_err!("replacing a group of a store of {}", self.name())
+    }
+
     /// Whether an array that is there stays when it is overwritten, and the new one becomes the current version.
     fn keeps_versions(&self) -> bool {
         false

@@ -11,7 +11,7 @@ use gridfusion_core::tile::Objects;
 use gridfusion_core::write::{AppendTarget, ArrayWriter, NewArray};
 use gridfusion_zarr::{ZarrBlosc, ZarrCompressor, ZarrEncoding, ZarrGroup, ZarrWriter};
 
-use super::{AddedArray, TargetFormat};
+use super::{AddedArray, NewWriter, TargetFormat};
 use crate::exec::write::array::options::{WriteMode, WriteOptions};
 
 /// The codecs of chunks with their levels.
@@ -94,19 +94,32 @@ impl TargetFormat for ZarrTarget {
         Ok(gridfusion_zarr::listing_update(store, group, may_create).await?)
     }
 
+    async fn listing_removal(&self, store: &Objects, group: &str) -> Result<Option<Publish>> {
+        Ok(gridfusion_zarr::listing_removal(store, group).await?)
+    }
+
     async fn open_folder(
         &self,
         objects: &Objects,
         _: bool,
         options: &WriteOptions,
     ) -> Result<AddedArray> {
-        let path = options.group.as_deref().unwrap_or_default();
-        let (group, options) = (ZarrGroup::open(objects, path).await?, options.clone());
-        let writer = move |array| {
-            Ok(Box::new(new_writer(array, &options)?.in_group(group)) as Box<dyn ArrayWriter>)
-        };
-        Ok(AddedArray { repair: vec![], writer: Box::new(writer) })
+        let group = ZarrGroup::open(objects, path_of_group(options)).await?;
+        Ok(AddedArray { repair: vec![], writer: group_writer(group, options.clone()) })
     }
+
+    async fn replacing_group(&self, store: &Objects, options: &WriteOptions) -> Result<NewWriter> {
+        let group = ZarrGroup::replacing(store, path_of_group(options)).await?;
+        Ok(group_writer(group, options.clone()))
+    }
+}
+
+fn path_of_group(options: &WriteOptions) -> &str {
+    options.group.as_deref().unwrap_or_default()
+}
+
+fn group_writer(group: ZarrGroup, options: WriteOptions) -> NewWriter {
+    Box::new(move |array| Ok(Box::new(new_writer(array, &options)?.in_group(group)) as _))
 }
 
 fn new_writer(array: NewArray, options: &WriteOptions) -> Result<ZarrWriter> {
