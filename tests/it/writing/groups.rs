@@ -193,7 +193,7 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
         (
             "plain.zarr/own",
             "'mode' 'overwrite', 'dimensions' 'x'".to_owned(),
-            "replaces whole stores only",
+            "with the group as an option",
         ),
         ("x.zarr", group("zarr.json"), "no path of a group"),
         ("plain.zarr/own", group("b"), "with the group as an option"),

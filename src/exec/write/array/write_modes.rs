@@ -28,8 +28,8 @@ use super::place::TargetPlace;
 use super::replacement::Replacement;
 use super::sink::{ArraySink, RowsAndLabels};
 
-/// Why a group that the metadata of a store lists is not replaced.
-const OLD_ARRAY: &str = "would tell of the old array; gridfusion replaces whole stores only";
+/// Why no group is replaced by its place alone.
+const OLD_ARRAY: &str = "would tell of the old array; write to that store, with the group as an option: OPTIONS (group 'NAME', mode 'overwrite')";
 /// Why no array is written below a store by its place alone.
 const NEW_GROUP: &str = "would not tell of it; write to that store, with the group as an option: OPTIONS (group 'NAME')";
 
