@@ -3,8 +3,8 @@
 //! ```text
 //!   Update air                       Insert air (replace)
 //!     Projection time, lat, …   ──▶    Projection time, lat, t2m       labels, and what is set
-//!       Filter, Join, …                  Projection time, lat, …
-//!                                          Filter, Join, …
+//!       Filter, …                        Projection time, lat, …
+//!                                          Filter, …
 //! ```
 //!
 //! DataFusion would hand over the conditions of an `UPDATE` without those that name other tables, and the array would change everywhere.
@@ -55,7 +55,6 @@ fn as_insert(dml: DmlStatement) -> Result<DmlStatement> {
     let LogicalPlan::Projection(all) = dml.input.as_ref() else {
         return plan_err!("an UPDATE of this form; write it as MERGE INTO");
     };
-    // The table comes first, and then those of FROM.
     let (of_table, _) = all.input.schema().qualified_field(0);
     let array = table.array();
     let is_label = |name: &str| array.dims().iter().any(|dim| dim.name() == name);
