@@ -17,7 +17,7 @@ const TURNS: u32 = 20;
 /// The time before the second turn; it grows from turn to turn.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What becomes of a group in the metadata of a store.
+/// The fate of a group in the metadata of a store.
 #[derive(Clone, Copy)]
 enum Change {
     Update,
