@@ -219,7 +219,7 @@ def test_attributes_have_types(tmp_path, name):
     with xr.open_dataset(path, engine=GridfusionBackend, decode_coords=False) as ours:
         assert ours.attrs == own
     result = gf.default_connection().read(str(path), "v").xarray()
-    assert result["v"].attrs == own
+    assert result["value"].attrs == own
 
 
 def test_labels_that_no_variable_has(tmp_path):
