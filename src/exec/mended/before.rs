@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{
-    copies, distinct_from, doubled_keys, empty_subquery, exists, in_null, intervals, key_columns,
-    shift, time_of_day, zeros_in_lists,
+    changed_rows, copies, distinct_from, doubled_keys, empty_subquery, exists, in_null, intervals,
+    key_columns, shift, time_of_day, zeros_in_lists,
 };
 
 /// An analyzer rule for constructs that DataFusion plans wrongly. It belongs behind the coercion of types.
@@ -21,6 +21,7 @@ pub(crate) struct MendedLogic;
 impl AnalyzerRule for MendedLogic {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
+            changed_rows::check(&plan)?;
             copies::rewrite(plan)?
                 .transform_data(|plan| Ok(doubled_keys::of_distinct_on(plan)))?
                 .transform_data(|plan| in_expressions(plan, before_optimizer))?

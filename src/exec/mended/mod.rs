@@ -12,6 +12,7 @@
 
 mod at_end;
 mod before;
+mod changed_rows;
 mod constants;
 mod copies;
 mod distinct_from;

@@ -166,6 +166,10 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
     for path in ["g", "g/h"] {
         case.copy(&rows(0, 3), "full.zarr", &group(path)).await.unwrap();
     }
+    // A program was stopped while it replaced a store, and a group.
+    case.copy(&rows(0, 3), "gone.zarr.gridfusion-old", "'dimensions' 'x'").await.unwrap();
+    case.copy(&rows(0, 3), "half.zarr", &group("g")).await.unwrap();
+    fs::rename(case.at("half.zarr/g"), case.at("half.zarr/g.gridfusion-old")).unwrap();
     fs::create_dir(case.at("two.zarr")).unwrap();
     fs::write(case.at("two.zarr/.zgroup"), "{\"zarr_format\": 2}").unwrap();
     fs::create_dir(case.at("other")).unwrap();
@@ -189,6 +193,12 @@ async fn what_cannot_be_a_group_is_refused_and_changes_nothing() {
         ("x.zarr", overwrite("v"), "v is no group of version 3"),
         ("x.zarr", overwrite("../x.zarr"), "'../x.zarr' is no path of a group"),
         ("x.zarr", overwrite(""), "'' is no path of a group"),
+        ("x.zarr", group("g.gridfusion-old"), "no path of a group"),
+        ("full.zarr/g", overwrite("h"), "with the group as an option"),
+        ("gone.zarr", group("g"), "a program was stopped while it replaced"),
+        ("gone.zarr", overwrite("g"), "a program was stopped while it replaced"),
+        ("half.zarr", group("g/h"), "a program was stopped while it replaced"),
+        ("half.zarr", overwrite("g/h"), "a program was stopped while it replaced"),
         ("full.zarr", overwrite("g"), "the group g has g/h, which is no array"),
         (
             "plain.zarr/own",
@@ -459,6 +469,31 @@ async fn groups_are_replaced() {
             assert_eq!(fs::read_dir(case.at(name).join("a")).unwrap().count(), 3);
         }
     }
+}
+
+/// A program was stopped while it wrote the new group, or before the store listed a group again.
+#[tokio::test]
+async fn stopped_replacements_leave_nothing_behind() {
+    let case = Case::new(reducing(2, 16)).await;
+    for path in ["g", "u"] {
+        case.copy(&rows(0, 3), "x.zarr", &group(path)).await.unwrap();
+    }
+    fs::create_dir_all(case.at("x.zarr/g.gridfusion-new/other/c/0")).unwrap();
+    for _ in 0..2 {
+        case.copy(&rows(0, 4), "x.zarr", &overwrite("g")).await.unwrap();
+        assert_eq!(fs::read_dir(case.at("x.zarr/g")).unwrap().count(), 3);
+    }
+    assert_eq!(fs::read_dir(case.at("x.zarr")).unwrap().count(), 3);
+    // The store does not list the group, until another one is made below it.
+    let document = case.at("x.zarr/zarr.json");
+    let text = fs::read(&document).unwrap();
+    let mut metadata: Value = serde_json::from_slice(&text).unwrap();
+    let all = metadata["consolidated_metadata"]["metadata"].as_object_mut().unwrap();
+    all.retain(|name, _| !name.starts_with('u'));
+    fs::write(&document, metadata.to_string()).unwrap();
+    case.copy(&rows(0, 2), "x.zarr", &group("u/w")).await.unwrap();
+    let nodes = ["g", "g/v", "g/x", "u", "u/v", "u/w", "u/w/v", "u/w/x", "u/x"];
+    assert_eq!(listed(&case, "x.zarr"), nodes);
 }
 
 /// A call to the store fails, before or after its effect: readers of the whole store find the old group, the new one or none. The next

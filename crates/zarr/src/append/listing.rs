@@ -109,12 +109,13 @@ async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Optio
     };
     let (mut new, mut added) = (old.clone().unwrap_or_default(), Map::new());
     let below = format!("{group}/");
+    let is_listed_with = |path: &str| path == group || below.starts_with(&format!("{path}/"));
     let mut has_groups = false;
     for (path, own) in nodes(store, group, listed).await? {
         match (own, listed.get(&path)) {
             // A store that lists a group lists its arrays, too.
-            (Some(own), None) if own["node_type"] == "group" && path.starts_with(&below) => {
-                has_groups = true;
+            (Some(own), None) if own["node_type"] == "group" && !is_listed_with(&path) => {
+                has_groups |= path.starts_with(&below);
             }
             (Some(own), None) => drop(added.insert(path, as_listed(own))),
             (Some(own), Some(node)) if own["node_type"] == "array" && node.is_object() => {
@@ -159,8 +160,14 @@ async fn nodes(
     let is_child =
         |path: &&String| path.strip_prefix(&below).is_some_and(|name| !name.contains('/'));
     let mut paths: BTreeSet<String> = listed.keys().filter(is_child).cloned().collect();
-    let there = store.list(vec![group.to_owned()]).await?.into_iter().flatten();
-    paths.extend(there.filter(|it| it.size.is_none()).map(|it| format!("{below}{}", it.name)));
+    // A group above that becomes listed has arrays, too.
+    let mut groups = groups_above(group);
+    groups.retain(|above| !listed.contains_key(above));
+    groups.push(group.to_owned());
+    for (group, there) in groups.iter().zip(store.list(groups.clone()).await?) {
+        let folders = there.into_iter().filter(|it| it.size.is_none());
+        paths.extend(folders.map(|it| format!("{group}/{}", it.name)));
+    }
     paths.extend(groups_above(group));
     paths.insert(group.to_owned());
     let objects: Vec<String> = paths.iter().map(|path| format!("{path}/{DOCUMENT}")).collect();

@@ -212,6 +212,8 @@ fn check_path(path: &str) -> Result<()> {
         !name.is_empty()
             && !name.starts_with('.')
             && !name.starts_with("__")
+            // Folders that are renamed have such names.
+            && !name.contains(".gridfusion-")
             && name != DOCUMENT
             && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_.+=@".contains(it))
     };

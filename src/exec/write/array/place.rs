@@ -15,7 +15,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::replacement::left_beside;
+use super::replacement::{check_no_progress, left_beside};
 use super::targets::TargetFormat;
 use crate::exec::config::GridfusionConfig;
 
@@ -273,8 +273,14 @@ impl TargetPlace {
         }
     }
 
+    /// Fails if a program was stopped while it replaced the array here.
+    pub(super) async fn check_not_stopped(&self) -> Result<()> {
+        self.check_not_renamed()?;
+        check_no_progress(self).await
+    }
+
     /// Fails if a program was stopped between two renames, and the old array still has another name.
-    pub(super) fn check_not_stopped(&self) -> Result<()> {
+    fn check_not_renamed(&self) -> Result<()> {
         match self.local.as_deref().and_then(left_beside) {
             Some(old) => exec_err!(
                 "a program was stopped while it replaced '{}', whose old array is '{}'; rename that, or remove it",
@@ -288,7 +294,7 @@ impl TargetPlace {
     /// Fails if something is there already.
     pub(super) async fn check_empty(&self, target: &dyn TargetFormat) -> Result<()> {
         let Self { name, object, .. } = self;
-        self.check_not_stopped()?;
+        self.check_not_renamed()?;
         match self.found().await? {
             None => Ok(()),
             Some(_) if !object.is_empty() => exec_err!(

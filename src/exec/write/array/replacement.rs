@@ -15,7 +15,7 @@ use std::{fs, io};
 
 use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{exec_datafusion_err, exec_err, plan_datafusion_err};
+use datafusion::common::{exec_datafusion_err, exec_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use gridfusion_core::format::{ByteRange, Location};
@@ -101,6 +101,13 @@ impl Replacement {
         }
         check_array(place, target, there.as_ref()).await?;
         delete_all(&folder, folder.some_below("", usize::MAX).await?).await?;
+        if let Some(new) = place.local.as_deref().map(|path| beside(path, NEW)) {
+            // Its folders are left.
+            match fs::remove_dir_all(new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
         Ok((above, name, folder))
     }
 
@@ -177,13 +184,18 @@ async fn progress_of(folder: &Arc<dyn Folder>) -> Result<Option<Bytes>> {
 
 /// Returns the error for a place without an array, if that is so because a program was stopped.
 pub(super) async fn explained(place: &TargetPlace, error: DataFusionError) -> DataFusionError {
-    let Ok((folder, _)) = place.existing() else { return error };
+    check_no_progress(place).await.err().unwrap_or(error)
+}
+
+/// Fails if a program was stopped while it replaced the objects of the array at a place.
+pub(super) async fn check_no_progress(place: &TargetPlace) -> Result<()> {
+    let Ok((folder, _)) = place.existing() else { return Ok(()) };
     match progress_of(&folder).await {
-        Ok(Some(_)) => plan_datafusion_err!(
+        Ok(Some(_)) => plan_err!(
             "a program was stopped while it replaced the array at '{}'; replace it again, with mode 'overwrite'",
             place.name
         ),
-        _ => error,
+        _ => Ok(()),
     }
 }
 

@@ -55,14 +55,22 @@ impl ArraySink {
         if let Some(group) = self.options.group.as_deref() {
             let own =
                 TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
+            place.check_not_stopped().await?;
+            for (end, _) in group.match_indices('/') {
+                let above = Some(&group[..end]);
+                let above =
+                    TargetPlace::try_new(&self.config, session, &runtime, self.target, above)?;
+                above.check_not_stopped().await?;
+            }
             let unlocks = self.options.unlocks;
             match replaces {
                 true => {
+                    self.check_no_group(&place).await?;
                     if let Some(old) = Replacement::begin(&own, self.target, unlocks).await? {
                         return self.replace_group(data, &place, &own, old, context).await;
                     }
                 }
-                false => own.check_not_stopped()?,
+                false => own.check_not_stopped().await?,
             }
         }
         if self.target.keeps_versions() || self.options.group.is_some() {
@@ -227,7 +235,13 @@ impl ArraySink {
         let replaced = match written.await {
             Ok(rows) => match old.finish().await {
                 Ok(()) => self.list(context).await.map(|()| rows),
-                Err(error) => Err(error),
+                Err(error) => {
+                    // A local folder is the old group or the new one, as a whole.
+                    if own.local.is_some() {
+                        drop(self.list(context).await);
+                    }
+                    Err(error)
+                }
             },
             Err(error) => {
                 old.abort().await;
