@@ -1,10 +1,11 @@
-//! [`cast_exactly`] and [`exactly`]: rows and expressions in the types of a table, or an error for a value that would be another one.
+//! [`cast_exactly`], [`exactly`] and [`rounded`]: rows and expressions in the types of a table, or an error for a value that would be another one.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::datatypes::DataType::Float64;
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
 use arrow::util::display::array_value_to_string;
 use datafusion::common::{DFSchema, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
@@ -17,6 +18,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use gridfusion_core::array::without_negative_zeros;
 
 /// Returns the rows of a plan in the types of a schema, whose columns it has in the same order.
 ///
@@ -58,18 +60,26 @@ pub(super) fn exactly(expr: Expr, field: &Field, schema: &DFSchema) -> Result<Ex
     })
 }
 
+/// Returns a float in the type of a field, rounded as in any computation, or an error for a number that would be infinite.
+pub(super) fn rounded(expr: Expr, field: &Field) -> Expr {
+    ScalarUDF::from(ExactCast { rounds: true, ..ExactCast::new(field) }).call(vec![expr])
+}
+
 /// A cast that fails for a value that its type lacks.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactCast {
     name: String,
     to: DataType,
+    /// Whether a float may become the next one of a narrower type.
+    rounds: bool,
     signature: Signature,
 }
 
 impl ExactCast {
     fn new(field: &Field) -> Self {
         let signature = Signature::any(1, Volatility::Immutable);
-        Self { name: field.name().clone(), to: field.data_type().clone(), signature }
+        let to = field.data_type().clone();
+        Self { name: field.name().clone(), to, rounds: false, signature }
     }
 }
 
@@ -94,7 +104,12 @@ impl ScalarUDFImpl for ExactCast {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [values] = args.args.as_slice() else { return internal_err!("a cast has one value") };
+        // Integers have one zero.
         let values = values.to_array(args.number_rows)?;
+        let values = match values.data_type().is_floating() && self.to.is_integer() {
+            true => without_negative_zeros(values)?,
+            false => values,
+        };
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |values: &ArrayRef, to: &DataType| cast_with_options(values, to, &options);
         let found = cast(&values, &self.to)?;
@@ -102,18 +117,35 @@ impl ScalarUDFImpl for ExactCast {
         if values.data_type().is_string() && !self.to.is_string() {
             return Ok(ColumnarValue::Array(found));
         }
-        let back = cast(&found, values.data_type())?;
-        if back.as_ref() != values.as_ref() {
-            let differs = |at: &usize| back.slice(*at, 1) != values.slice(*at, 1);
-            if let Some(at) = (0..values.len()).find(differs) {
-                let value = array_value_to_string(&values, at)?;
-                return exec_err!(
-                    "{value} of \"{}\" is no {}, of which type the column is",
-                    self.name,
-                    self.to
-                );
+        let differs = match self.rounds {
+            true => {
+                let [found, values] = [cast(&found, &Float64)?, cast(&values, &Float64)?];
+                let pairs = found
+                    .as_primitive::<Float64Type>()
+                    .iter()
+                    .zip(values.as_primitive::<Float64Type>());
+                let is_lost = |(found, value): (Option<f64>, Option<f64>)| {
+                    found.is_some_and(f64::is_infinite) && value.is_some_and(f64::is_finite)
+                };
+                pairs.into_iter().position(is_lost)
             }
+            false => {
+                let back = cast(&found, values.data_type())?;
+                let differs = |at: &usize| back.slice(*at, 1) != values.slice(*at, 1);
+                match back.as_ref() == values.as_ref() {
+                    true => None,
+                    false => (0..values.len()).find(differs),
+                }
+            }
+        };
+        match differs {
+            None => Ok(ColumnarValue::Array(found)),
+            Some(at) => exec_err!(
+                "{} of \"{}\" is no {}, of which type the column is",
+                array_value_to_string(&values, at)?,
+                self.name,
+                self.to
+            ),
         }
-        Ok(ColumnarValue::Array(found))
     }
 }

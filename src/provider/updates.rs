@@ -25,7 +25,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::declared_table::DeclaredTable;
-use super::exact_cast::exactly;
+use super::exact_cast::{exactly, rounded};
 use super::inserts::is_of_array;
 use super::table::GridTable;
 
@@ -104,13 +104,14 @@ fn is_column(expr: &Expr, table: Option<&TableReference>, name: &str) -> bool {
     matches!(expr, Expr::Column(it) if it.name == name && it.relation.as_ref() == table)
 }
 
-/// Returns the value of a column. DataFusion casts it to the type of the column. Floats are rounded as those of a computation are. A value
+/// Returns the value of a column. DataFusion casts it to the type of the column. Floats are rounded as those of a computation are, and not to infinity. A value
 /// that another type lacks is an error.
 fn assigned(value: &Expr, name: &str, all: &Projection, table: &GridTable) -> Result<Expr> {
     let Expr::Cast(Cast { expr, field }) = value else { return Ok(value.clone()) };
-    let schema = all.input.schema();
+    let (schema, columns) = (all.input.schema(), table.schema());
+    let (expr, of_column) = (expr.as_ref().clone(), columns.field_with_name(name)?);
     match expr.get_type(schema)?.is_floating() && field.data_type().is_floating() {
-        true => Ok(value.clone()),
-        false => exactly(expr.as_ref().clone(), table.schema().field_with_name(name)?, schema),
+        true => Ok(rounded(expr, of_column)),
+        false => exactly(expr, of_column, schema),
     }
 }

@@ -20,7 +20,7 @@ async fn table(case: &Case, name: &str, format: &str, options: &str) {
 }
 
 /// The values that `SET` sets, and the condition.
-const UPDATES: [(&[(&str, &str)], &str); 14] = [
+const UPDATES: [(&[(&str, &str)], &str); 15] = [
     (&[("t", "t + 0.5")], "day = 1"),
     (&[("t", "NULL"), ("c", "concat(site, c)")], "t > 4 AND site <> 's1'"),
     (&[("n", "n * 2")], "day IN (SELECT value FROM range(2, 4))"),
@@ -34,6 +34,7 @@ const UPDATES: [(&[(&str, &str)], &str); 14] = [
     (&[("n", "'5'")], "site = 's2'"),
     (&[("t", "0.1")], "c LIKE '%1%'"),
     (&[("n", "round(t)")], "t IS NOT NULL"),
+    (&[("n", "round(t * -0.0001)")], "t < 5"),
     (&[("t", "t / 3")], "day NOT IN (SELECT at FROM u)"),
 ];
 
@@ -113,6 +114,8 @@ async fn what_cannot_be_updated_is_refused_and_changes_nothing() {
         ("UPDATE t SET n = n", "to what it is"),
         ("UPDATE t AS a SET t = a.t, day = a.day + 1", "\"day\" is a label"),
         ("UPDATE t SET n = 1.5", "1.5 of \"n\" is no Int32"),
+        ("UPDATE t SET t = t * 1e300 WHERE day = 1", "is no Float32"),
+        ("UPDATE t SET n = -0.4 * t", "-0.4"),
         ("UPDATE t SET n = -1", "-1 would read as NULL"),
         ("UPDATE t SET n = 3000000000", "3000000000"),
         ("UPDATE t SET n = u.v FROM u WHERE t.day = u.at", "UPDATE ... FROM is not supported"),
