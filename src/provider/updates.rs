@@ -20,7 +20,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::expr::{Alias, Cast};
 use datafusion::logical_expr::{
-    DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, WriteOp,
+    DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, Subquery, WriteOp,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -104,14 +104,31 @@ fn is_column(expr: &Expr, table: Option<&TableReference>, name: &str) -> bool {
     matches!(expr, Expr::Column(it) if it.name == name && it.relation.as_ref() == table)
 }
 
-/// Returns the value of a column. DataFusion casts it to the type of the column. Floats are rounded as those of a computation are, and not to infinity. A value
-/// that another type lacks is an error.
+/// Returns the value of a column. DataFusion casts it to the type of the column, a subquery within. Floats are rounded as those of a
+/// computation are, and not to infinity. A value that another type lacks is an error.
 fn assigned(value: &Expr, name: &str, all: &Projection, table: &GridTable) -> Result<Expr> {
-    let Expr::Cast(Cast { expr, field }) = value else { return Ok(value.clone()) };
+    let value = match value {
+        Expr::Cast(Cast { expr, .. }) => expr.as_ref().clone(),
+        Expr::ScalarSubquery(subquery) => Expr::ScalarSubquery(without_cast(subquery)?),
+        value => return Ok(value.clone()),
+    };
     let (schema, columns) = (all.input.schema(), table.schema());
-    let (expr, of_column) = (expr.as_ref().clone(), columns.field_with_name(name)?);
-    match expr.get_type(schema)?.is_floating() && field.data_type().is_floating() {
-        true => Ok(rounded(expr, of_column)),
-        false => exactly(expr, of_column, schema),
+    let (from, field) = (value.get_type(schema)?, columns.field_with_name(name)?);
+    match from.is_floating() && field.data_type().is_floating() && from != *field.data_type() {
+        true => Ok(rounded(value, field)),
+        false => exactly(value, field, schema),
     }
+}
+
+/// Returns a subquery without the cast of its only column.
+fn without_cast(subquery: &Subquery) -> Result<Subquery> {
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = subquery.subquery.as_ref() else {
+        return Ok(subquery.clone());
+    };
+    let plain = expr.iter().map(|expr| match expr.clone().unalias() {
+        Expr::Cast(Cast { expr, .. }) => *expr,
+        _ => expr.clone(),
+    });
+    let plain = Projection::try_new(plain.collect(), Arc::clone(input))?;
+    Ok(Subquery { subquery: Arc::new(LogicalPlan::Projection(plain)), ..subquery.clone() })
 }

@@ -116,6 +116,12 @@ async fn what_cannot_be_updated_is_refused_and_changes_nothing() {
         ("UPDATE t SET n = 1.5", "1.5 of \"n\" is no Int32"),
         ("UPDATE t SET t = t * 1e300 WHERE day = 1", "is no Float32"),
         ("UPDATE t SET n = -0.4 * t", "-0.4"),
+        ("UPDATE t SET n = (SELECT 1.5)", "1.5 of \"n\" is no Int32"),
+        (
+            "UPDATE t SET n = (SELECT avg(v) + 0.25 FROM u WHERE u.at = t.day)",
+            "5.75 of \"n\" is no Int32",
+        ),
+        ("UPDATE t SET t = (SELECT 1e300)", "is no Float32"),
         ("UPDATE t SET n = -1", "-1 would read as NULL"),
         ("UPDATE t SET n = 3000000000", "3000000000"),
         ("UPDATE t SET n = u.v FROM u WHERE t.day = u.at", "UPDATE ... FROM is not supported"),

@@ -245,6 +245,8 @@ impl ArraySink {
             },
             Err(error) => {
                 old.abort().await;
+                // A program that was stopped may have left the group unlisted.
+                drop(self.list(context).await);
                 Err(error)
             }
         };
