@@ -116,9 +116,10 @@ def kept(attributes: dict[str, str], dtype: np.dtype) -> dict[str, Any]:
 
 def typed(kind: str, value: str) -> Any:
     """Return numbers as numbers."""
-    if kind not in ("integers", "floats") or not value:
+    parse = {"integers": int, "singles": lambda it: float(np.float32(it)), "doubles": float, "floats": float}.get(kind)
+    if parse is None or not value:
         return value
-    numbers = [int(it) if kind == "integers" else float(it) for it in value.split(", ")]
+    numbers = [parse(it) for it in value.split(", ")]
     return numbers[0] if len(numbers) == 1 else numbers
 
 

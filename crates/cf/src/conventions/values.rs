@@ -24,8 +24,8 @@ use super::records;
 use crate::hierarchy::{Attribute, Attributes, CellType, Variable};
 use gridfusion_core::Result;
 use gridfusion_core::array::{
-    CellColumn, CellKind, CountedTimes, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar,
-    Temporal, TimeUnits, Value, ValueColumn, as_numbers, element_of, mark_numbers,
+    CellColumn, CellKind, CountedTimes, Encoding, NOT_A_TIME, NumberColumn, NumberKind, Remarks,
+    Scalar, Temporal, TimeUnits, Value, ValueColumn, as_numbers, element_of, mark_numbers,
 };
 use gridfusion_core::format::{ElementType, ZoneBound, bound};
 use gridfusion_core::tile::CellFormat;
@@ -82,8 +82,9 @@ pub(super) fn texts(attributes: &Attributes) -> BTreeMap<String, String> {
     let mut texts: BTreeMap<String, String> =
         attributes.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
     let numbers = attributes.iter().filter_map(|(name, value)| match value {
-        Attribute::Integers(_) => Some((name.as_str(), false)),
-        Attribute::Singles(_) | Attribute::Doubles(_) => Some((name.as_str(), true)),
+        Attribute::Integers(_) => Some((name.as_str(), NumberKind::Integers)),
+        Attribute::Singles(_) => Some((name.as_str(), NumberKind::Singles)),
+        Attribute::Doubles(_) => Some((name.as_str(), NumberKind::Doubles)),
         Attribute::Text(_) | Attribute::Texts(_) => None,
     });
     mark_numbers(&mut texts, numbers);

@@ -65,7 +65,7 @@ pub use label_order::LabelOrder;
 pub use label_order::with_one_zero;
 pub use label_order::without_negative_zeros;
 pub use labels::Labels;
-pub use number_attributes::{NUMBER_ATTRIBUTES, attribute_values, mark_numbers};
+pub use number_attributes::{NUMBER_ATTRIBUTES, NumberKind, attribute_values, mark_numbers};
 pub(crate) use property::Property;
 pub use read_options::ReadOptions;
 pub use remarks::Remarks;
