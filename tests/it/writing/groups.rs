@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use datafusion::prelude::SessionContext;
 use object_store::memory::InMemory;
 use serde_json::{Value, json};
 use url::Url;
@@ -32,6 +33,12 @@ fn overwrite(path: &str) -> String {
 
 fn copy(rows: &str, place: &str, options: &str) -> String {
     format!("COPY ({rows}) TO '{place}' STORED AS ZARR OPTIONS ({options})")
+}
+
+fn session(store: &Arc<Failing>) -> SessionContext {
+    let ctx = reducing(2, 16);
+    ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(store) as _);
+    ctx
 }
 
 fn count_of(place: &str, group: &str) -> String {
@@ -267,11 +274,6 @@ async fn tables_of_groups_take_rows() {
 #[tokio::test]
 async fn each_call_may_fail() {
     const PLACE: &str = "mem://bucket/x.zarr";
-    let session = |store: &Arc<Failing>| {
-        let ctx = reducing(2, 16);
-        ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(store) as _);
-        ctx
-    };
     let (mut created, mut appended, mut left) = ([0; 2], [0; 2], 0);
     for has_effect in [false, true] {
         for fails in 0.. {
@@ -478,6 +480,14 @@ async fn stopped_replacements_leave_nothing_behind() {
     for path in ["g", "u"] {
         case.copy(&rows(0, 3), "x.zarr", &group(path)).await.unwrap();
     }
+    // Nor do readers of a store without a listing find the new group.
+    case.copy(&rows(0, 3), "plain.zarr", "'dimensions' 'x'").await.unwrap();
+    without_consolidated(&case, "plain.zarr");
+    case.copy(&rows(0, 2), "plain.zarr", &group("a/b")).await.unwrap();
+    case.copy(&rows(0, 5), "new.zarr", "'dimensions' 'x'").await.unwrap();
+    fs::rename(case.at("new.zarr"), case.at("plain.zarr/a/b.gridfusion-new")).unwrap();
+    let place = case.at("plain.zarr").display().to_string();
+    assert_eq!(rows_from(&case.ctx, &count_of(&place, "a/*")).await, [["2", "1.0"]]);
     fs::create_dir_all(case.at("x.zarr/g.gridfusion-new/other/c/0")).unwrap();
     for _ in 0..2 {
         case.copy(&rows(0, 4), "x.zarr", &overwrite("g")).await.unwrap();
@@ -501,11 +511,6 @@ async fn stopped_replacements_leave_nothing_behind() {
 #[tokio::test]
 async fn each_call_of_a_replacement_may_fail() {
     const PLACE: &str = "mem://bucket/x.zarr";
-    let session = |store: &Arc<Failing>| {
-        let ctx = reducing(2, 16);
-        ctx.register_object_store(&Url::parse("mem://bucket").unwrap(), Arc::clone(store) as _);
-        ctx
-    };
     let [mut old, mut new, mut none] = [0; 3];
     for has_effect in [false, true] {
         for fails in 0.. {

@@ -18,6 +18,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{are_same, parse};
+use crate::bytes::may_be_node;
 use crate::document_text::{with_members, with_shape, without_members};
 use crate::write::{ALL, DOCUMENT, groups_above};
 
@@ -165,7 +166,7 @@ async fn nodes(
     groups.retain(|above| !listed.contains_key(above));
     groups.push(group.to_owned());
     for (group, there) in groups.iter().zip(store.list(groups.clone()).await?) {
-        let folders = there.into_iter().filter(|it| it.size.is_none());
+        let folders = there.into_iter().filter(|it| it.size.is_none() && may_be_node(&it.name));
         paths.extend(folders.map(|it| format!("{group}/{}", it.name)));
     }
     paths.extend(groups_above(group));
@@ -185,7 +186,7 @@ async fn has_only(store: &Objects, group: &str) -> Result<bool> {
     let names = group.split('/');
     let lists = store.list(folders).await?;
     let is_other = |entry: &Entry, name: &str| {
-        entry.size.is_none() && entry.name != name && !entry.name.starts_with('.')
+        entry.size.is_none() && entry.name != name && may_be_node(&entry.name)
     };
     Ok(lists.iter().zip(names).all(|(entries, name)| !entries.iter().any(|it| is_other(it, name))))
 }

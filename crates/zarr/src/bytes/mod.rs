@@ -60,6 +60,7 @@ mod zip;
 pub use array::ZarrArray;
 pub(crate) use half::has_reference_tables;
 pub use locate::LocateZarr;
+pub(crate) use open_store::may_be_node;
 pub use open_store::{OpenZarr, ZarrStore, is_zarr};
 pub use places::{KnownTable, ObjectPlace, ObjectPlaces, PackedObject, Packing, PlaceTable};
 #[cfg(test)]

@@ -348,9 +348,7 @@ impl OpenZarr {
     ) -> Result<Step<ZarrStore>> {
         let mut folders = Vec::new();
         for (group, entries) in groups.iter().zip(replies.into_listings()) {
-            // A folder without a name would be its own parent.
-            let is_node = |name: &str| !name.is_empty() && !name.starts_with('.');
-            let inner = entries.iter().filter(|it| it.size.is_none() && is_node(&it.name));
+            let inner = entries.iter().filter(|it| it.size.is_none() && may_be_node(&it.name));
             folders.extend(inner.map(|entry| object(group, &entry.name)));
         }
         let nodes = self.store.arrays.len() + self.store.hierarchy.groups.len() + folders.len();
@@ -495,6 +493,12 @@ impl Machine for OpenZarr {
             }
         }
     }
+}
+
+/// Whether a folder of a group may be one of its nodes. Hidden ones are not, nor those that a writer is about to rename. A folder without a
+/// name would be its own parent.
+pub(crate) fn may_be_node(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(".gridfusion-")
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{ArrayDocument, bytes_of, group};
+use crate::bytes::may_be_node;
 
 /// The document of a group, or of an array.
 pub(crate) const DOCUMENT: &str = "zarr.json";
@@ -94,7 +95,7 @@ impl ZarrGroup {
 
     async fn find_old(objects: &Objects, path: &str) -> Result<Self> {
         let there = objects.list(vec![path.to_owned()]).await?.into_iter().flatten();
-        let there = there.filter(|it| it.size.is_none() && !it.name.starts_with('.'));
+        let there = there.filter(|it| it.size.is_none() && may_be_node(&it.name));
         let folders = there.map(|it| format!("{path}/{}", it.name));
         let nodes: Vec<String> = folders.chain([path.to_owned(), String::new()]).collect();
         let at = |node: &String| Location::new(document_of(node), ByteRange::Whole);
@@ -209,11 +210,8 @@ pub(crate) fn groups_above(path: &str) -> Vec<String> {
 /// Fails for a path that names no group, or one that stores escape.
 fn check_path(path: &str) -> Result<()> {
     let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
+        may_be_node(name)
             && !name.starts_with("__")
-            // Folders that are renamed have such names.
-            && !name.contains(".gridfusion-")
             && name != DOCUMENT
             && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_.+=@".contains(it))
     };

@@ -36,7 +36,7 @@ pub(super) struct TargetPlace {
     /// The local path, if the session may write there without its store.
     pub(super) local: Option<PathBuf>,
     /// The limit of local paths.
-    root: Option<Root>,
+    pub(super) root: Option<Root>,
     /// The folders from the store that the statement names down to the group that it names; 0 without a group.
     levels: usize,
 }

@@ -62,6 +62,9 @@ impl Replacement {
         unlocks: bool,
     ) -> Result<Option<Self>> {
         if let Some(path) = place.local.as_ref().filter(|path| !path.exists()) {
+            if let Some(root) = &place.root {
+                root.check(path)?;
+            }
             restore(path, unlocks).await?;
             if !path.exists() {
                 return Ok(None);

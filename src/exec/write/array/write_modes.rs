@@ -53,27 +53,9 @@ impl ArraySink {
         }
         let replaces = self.options.mode == WriteMode::Overwrite;
         if let Some(group) = self.options.group.as_deref() {
-            let own =
-                TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
-            place.check_not_stopped().await?;
-            for (end, _) in group.match_indices('/') {
-                let above = Some(&group[..end]);
-                let above =
-                    TargetPlace::try_new(&self.config, session, &runtime, self.target, above)?;
-                above.check_not_stopped().await?;
-            }
-            let unlocks = self.options.unlocks;
-            match replaces {
-                true => {
-                    self.check_no_group(&place).await?;
-                    if let Some(old) = Replacement::begin(&own, self.target, unlocks).await? {
-                        return self.replace_group(data, &place, &own, old, context).await;
-                    }
-                }
-                false => own.check_not_stopped().await?,
-            }
+            return self.write_group(data, group, &place, context).await;
         }
-        if self.target.keeps_versions() || self.options.group.is_some() {
+        if self.target.keeps_versions() {
             return self.add_to_folder(data, &place, context).await;
         }
         if replaces && !self.target.is_one_file() {
@@ -88,6 +70,37 @@ impl ArraySink {
             place.check_empty(self.target).await?;
         }
         self.create(data, place.folder, &place.object, context).await
+    }
+
+    /// Writes rows as a group of the store at a place: a new one, or one in the place of another.
+    async fn write_group(
+        &self,
+        data: SendableRecordBatchStream,
+        group: &str,
+        place: &TargetPlace,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        place.check_not_stopped().await?;
+        for (end, _) in group.match_indices('/') {
+            self.place_of(&group[..end], context)?.check_not_stopped().await?;
+        }
+        let own = self.place_of(group, context)?;
+        if self.options.mode == WriteMode::Overwrite {
+            self.check_no_group(place).await?;
+            let old = Replacement::begin(&own, self.target, self.options.unlocks).await?;
+            if let Some(old) = old {
+                return self.replace_group(data, place, &own, old, context).await;
+            }
+        } else {
+            own.check_not_stopped().await?;
+        }
+        self.add_to_folder(data, place, context).await
+    }
+
+    /// Returns the place of a group.
+    fn place_of(&self, group: &str, context: &Arc<TaskContext>) -> Result<TargetPlace> {
+        let (session, runtime) = (context.session_config(), context.runtime_env());
+        TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))
     }
 
     /// Fails if a new array would be a group of a store above it, which would not know of it.
@@ -153,9 +166,7 @@ impl ArraySink {
     /// Lists a new group in the stores above it.
     async fn list(&self, context: &Arc<TaskContext>) -> Result<()> {
         let Some(group) = self.options.group.as_deref() else { return Ok(()) };
-        let (session, runtime) = (context.session_config(), context.runtime_env());
-        let place =
-            TargetPlace::try_new(&self.config, session, &runtime, self.target, Some(group))?;
+        let place = self.place_of(group, context)?;
         let listings = Listings::find(&place, self.target).await?;
         listings.update().await.map_err(|error| {
             error.context(
