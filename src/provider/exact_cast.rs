@@ -1,9 +1,11 @@
-//! [`cast_exactly`], [`exactly`] and [`rounded`]: rows and expressions in the types of a table, or an error for a value that would be another one.
+//! [`cast_exactly`], [`exactly`] and [`rounded`]: rows and expressions in the types of a table.
+//!
+//! A value that would be another one is an error.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::{CastOptions, cast as cast_array, cast_with_options};
 use arrow::datatypes::DataType::Float64;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
 use arrow::util::display::array_value_to_string;
@@ -104,8 +106,8 @@ impl ScalarUDFImpl for ExactCast {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [values] = args.args.as_slice() else { return internal_err!("a cast has one value") };
-        // Integers have one zero.
         let values = values.to_array(args.number_rows)?;
+        // Integers have one zero.
         let values = match values.data_type().is_floating() && self.to.is_integer() {
             true => without_negative_zeros(values)?,
             false => values,
@@ -118,25 +120,8 @@ impl ScalarUDFImpl for ExactCast {
             return Ok(ColumnarValue::Array(found));
         }
         let differs = match self.rounds {
-            true => {
-                let [found, values] = [cast(&found, &Float64)?, cast(&values, &Float64)?];
-                let pairs = found
-                    .as_primitive::<Float64Type>()
-                    .iter()
-                    .zip(values.as_primitive::<Float64Type>());
-                let is_lost = |(found, value): (Option<f64>, Option<f64>)| {
-                    found.is_some_and(f64::is_infinite) && value.is_some_and(f64::is_finite)
-                };
-                pairs.into_iter().position(is_lost)
-            }
-            false => {
-                let back = cast(&found, values.data_type())?;
-                let differs = |at: &usize| back.slice(*at, 1) != values.slice(*at, 1);
-                match back.as_ref() == values.as_ref() {
-                    true => None,
-                    false => (0..values.len()).find(differs),
-                }
-            }
+            true => first_infinite(&values, &found)?,
+            false => first_other(&values, &cast(&found, values.data_type())?),
         };
         match differs {
             None => Ok(ColumnarValue::Array(found)),
@@ -148,4 +133,20 @@ impl ScalarUDFImpl for ExactCast {
             ),
         }
     }
+}
+
+/// Returns the index of the first finite value that a cast has made infinite.
+fn first_infinite(values: &ArrayRef, found: &ArrayRef) -> Result<Option<usize>> {
+    let [values, found] = [cast_array(values, &Float64)?, cast_array(found, &Float64)?];
+    let [values, found] = [&values, &found].map(|it| it.as_primitive::<Float64Type>());
+    let is_lost = |(value, found): (Option<f64>, Option<f64>)| {
+        value.is_some_and(f64::is_finite) && found.is_some_and(f64::is_infinite)
+    };
+    Ok(values.iter().zip(found).position(is_lost))
+}
+
+/// Returns the index of the first value that differs.
+fn first_other(values: &ArrayRef, others: &ArrayRef) -> Option<usize> {
+    let differs = |at: &usize| others.slice(*at, 1) != values.slice(*at, 1);
+    (others.as_ref() != values.as_ref()).then(|| (0..values.len()).find(differs)).flatten()
 }
