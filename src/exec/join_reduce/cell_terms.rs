@@ -61,6 +61,21 @@ impl TermReaders {
         Self { readers: plan.cells.iter().map(reader).collect() }
     }
 
+    /// Returns per row term whether its products are only added, and are of ones and of variables that take blocks of cells.
+    pub(super) fn in_place(&self, plan: &ProductPlan) -> Vec<bool> {
+        let takes_blocks = |cell: usize| match (&plan.cells[cell], &self.readers[cell]) {
+            (CellTerm { value: None, filter: None }, _) => true,
+            (_, reader) => reader.as_ref().is_some_and(|(_, reader)| reader.takes_blocks()),
+        };
+        let products = || plan.products.iter().zip(&plan.requested);
+        let of_row = |row: usize| {
+            products().filter(|((_, it), _)| *it == row).all(|((cell, _), requested)| {
+                takes_blocks(*cell) && !(requested.min || requested.max || requested.spread)
+            })
+        };
+        (0..plan.rows.len()).map(of_row).collect()
+    }
+
     /// Whether some term is evaluated over columns.
     pub(super) fn need_columns(&self, plan: &ProductPlan) -> bool {
         plan.cells.iter().zip(&self.readers).any(|(term, reader)| {

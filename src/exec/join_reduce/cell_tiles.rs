@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   cells with a match   0 … 2047 │ 2048 … 4095 │ 4096 …        a tile's values fit into the cache of a processor
-//!   matrix of each tile  groups × cells
+//!   matrix of each tile  groups × cells, in blocks of neighbours or cell by cell
 //! ```
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::join_part::JoinPart;
 use crate::exec::lookup::NONE;
 use crate::exec::yield_budget::YieldBudget;
 use crate::grid::{AxisSelection, ChunkTask};
-use crate::reduce::{SparseEntry, SparseRows, SparseRowsBuilder};
+use crate::reduce::{SparseBlocks, SparseEntry, SparseRows, SparseRowsBuilder};
 
 /// The most cells of a tile.
 const CELLS: usize = 2048;
@@ -35,7 +35,30 @@ pub(super) struct CellTile {
     /// The offsets of the cells among all cells of a chunk, in runs.
     pub(super) stored: Vec<Range<usize>>,
     /// The matrix of each row term.
-    pub(super) rows: Vec<SparseRows>,
+    pub(super) matrices: Vec<TileMatrix>,
+}
+
+/// The matrix of a tile.
+pub(super) enum TileMatrix {
+    /// Cells are gathered before it is applied to them.
+    Gathered(SparseRows),
+    /// It is applied to the elements of a chunk.
+    InPlace(SparseBlocks),
+}
+
+impl TileMatrix {
+    /// Returns the number of entries.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Gathered(rows) => rows.len(),
+            Self::InPlace(blocks) => blocks.len(),
+        }
+    }
+}
+
+/// The most bytes of so many entries of a matrix.
+pub(super) fn bytes_of_matrix(entries: usize) -> usize {
+    entries.saturating_mul(SparseRows::ENTRY_BYTES).max(SparseBlocks::bytes(entries))
 }
 
 /// Offsets of positions along some axes of a chunk, in row-major order.
@@ -65,6 +88,15 @@ pub(super) fn stride(task: &ChunkTask, axis: usize, len: impl Fn(&AxisSelection)
     task.selection[axis + 1..].iter().map(|axis| len(axis) as usize).product()
 }
 
+/// Returns the number of cells between the first and the last one along some axes of a chunk, with both.
+fn span(axes: &[usize], task: &ChunkTask) -> usize {
+    let last = |axis: &usize| {
+        let len = task.selection[*axis].len() as usize;
+        len.saturating_sub(1) * stride(task, *axis, AxisSelection::len)
+    };
+    1 + axes.iter().map(last).sum::<usize>()
+}
+
 /// Returns the sums of the numbers that each of some axes gives to its selected positions, in row-major order.
 pub(super) fn over_axes(axes: &[usize], numbers: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
     let mut all = vec![0];
@@ -89,14 +121,14 @@ fn runs(offsets: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 impl ChunkColumn {
     /// Finds the matches of the cells of a column of chunks. `weights` has per row term the weight of each row, and NaN for rows that
-    /// do not count.
+    /// do not count. `in_place` tells whether its matrix may be applied to elements.
     ///
     /// # Errors
     /// If the memory pool refuses memory.
     pub(super) async fn try_new(
         part: &JoinPart<'_>,
         joined: &[usize],
-        weights: &[Vec<f64>],
+        (weights, in_place): (&[Vec<f64>], &[bool]),
         task: &ChunkTask,
         builder: &mut SparseRowsBuilder,
     ) -> Result<Self> {
@@ -112,6 +144,7 @@ impl ChunkColumn {
         let (firsts, keyed) = (&firsts, &keyed);
         let cells: Vec<usize> = (0..all).filter(|cell| firsts[*cell] != NONE).collect();
         let (mut tiles, mut yields) = (vec![], YieldBudget::default());
+        let span = span(joined, task);
         // A cell may be alone in its run.
         let mut bytes = (size_of::<usize>() + size_of::<Range<usize>>()) * cells.len();
         part.reservation.try_grow(bytes)?;
@@ -125,22 +158,28 @@ impl ChunkColumn {
                 })
             });
             let count = pairs.clone().count();
-            let of_tile = weights.len() * count * SparseRows::ENTRY_BYTES;
-            part.reservation.try_grow(of_tile)?;
+            let of_tile = weights.len() * bytes_of_matrix(count);
+            // Both forms of a matrix, of which one stays, and the offsets.
+            let meanwhile = bytes_of_matrix(count) + size_of::<usize>() * cells.len();
+            part.reservation.try_grow(of_tile + meanwhile)?;
             bytes += of_tile;
-            let rows = weights.iter().map(|weights| {
+            let stored: Vec<usize> = cells.iter().map(|cell| offsets.stored[*cell]).collect();
+            let matrices = weights.iter().zip(in_place).map(|(weights, in_place)| {
                 let entries = pairs.clone().map(|(cell, place, row)| SparseEntry {
                     place,
                     cell: cell as u32,
                     weight: weights[row],
                 });
-                builder.rows(entries.filter(|entry| !entry.weight.is_nan()))
+                let rows = builder.rows(entries.filter(|entry| !entry.weight.is_nan()));
+                let blocks = in_place.then(|| SparseBlocks::try_new(&rows, &stored, span));
+                blocks.flatten().map_or(TileMatrix::Gathered(rows), TileMatrix::InPlace)
             });
             tiles.push(CellTile {
-                rows: rows.collect(),
+                matrices: matrices.collect(),
                 selected: cells.iter().map(|cell| offsets.selected[*cell]).collect(),
-                stored: runs(cells.iter().map(|cell| offsets.stored[*cell])),
+                stored: runs(stored.iter().copied()),
             });
+            part.reservation.shrink(meanwhile);
             yields.spend(4 * count as u64).await;
         }
         part.reservation.try_resize(reserved + bytes)?;

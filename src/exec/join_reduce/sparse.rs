@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
 use arrow::compute::cast;
-use datafusion::common::internal_datafusion_err;
+use datafusion::common::{internal_datafusion_err, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
 use super::cell_terms::{Positions, TermReaders, TermValues, of_chunk};
-use super::cell_tiles::{ChunkColumn, Offsets, over_axes, stride};
+use super::cell_tiles::{
+    CellTile, ChunkColumn, Offsets, TileMatrix, bytes_of_matrix, over_axes, stride,
+};
 use super::join_part::{Aggregated, JoinPart};
 use super::products::ProductPlan;
 use crate::exec::blocks::columns;
@@ -30,7 +32,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::{Assembler, RowBlocks};
 use crate::reduce::{
-    CellLanes, GroupStats, LANES, RequestedStats, SparseRows, SparseRowsBuilder, SparseSums,
+    CellLanes, GroupStats, LANES, RequestedStats, SparseBlocks, SparseRowsBuilder, SparseSums,
     WeightedStates,
 };
 
@@ -51,12 +53,11 @@ pub(super) fn is_worthwhile(
         others.map(|axis| selection[axis].count()).fold(1, u64::saturating_mul)
     };
     let all = positions(part.reduction.lookup.scan.plan().selection().axes());
-    let entries = part.built.pairs / all.max(1);
-    let bytes = entries.saturating_mul((plan.rows.len() * SparseRows::ENTRY_BYTES) as u64);
+    let entries = (part.built.pairs / all.max(1)) as usize;
+    let bytes = bytes_of_matrix(entries).saturating_mul(plan.rows.len());
     let config = GridfusionConfig::from_options(context.session_config().options());
     part.built.pairs <= FEW_PAIRS
-        || positions(part.selection()) >= POSITIONS
-            && bytes <= config.optimizer.reduce_memory as u64
+        || positions(part.selection()) >= POSITIONS && bytes <= config.optimizer.reduce_memory
 }
 
 /// The axes of the join.
@@ -85,8 +86,8 @@ pub(super) async fn aggregate(
         sums.with(requested)
     };
     let mut sums: Vec<SparseSums> = (0..plan.products.len()).map(states).collect();
-    let mut matrices = Matrices::new(part, places);
     let mut readers = TermReaders::new(part, plan);
+    let mut matrices = Matrices::new(part, places, readers.in_place(plan));
     let needs_columns = readers.need_columns(plan);
     let mut assembler = Assembler::new(array);
     let (mut reader, mut yields) = (part.reader(context), YieldBudget::default());
@@ -136,13 +137,15 @@ fn bytes_of_chunk(
     let others = others(&joined(part), task);
     let positions = others.iter().map(|axis| task.selection[*axis].count() as usize);
     let of_positions = 3 * size_of::<usize>() * positions.product::<usize>();
-    of_rows.saturating_add(cells * per_cell + of_positions)
+    of_rows.saturating_add(cells * per_cell + of_positions + SparseBlocks::SUMS_BYTES)
 }
 
 /// The matrices of a partition's columns of chunks.
 struct Matrices<'a> {
     part: &'a JoinPart<'a>,
     builder: SparseRowsBuilder,
+    /// Per row term whether its matrix may be applied to the elements of chunks.
+    in_place: Vec<bool>,
     /// By the places of the chunks along the axes of the join, and the strides of these.
     known: HashMap<Vec<u64>, ChunkColumn>,
     /// Whether chunks share a matrix, because they differ only along other axes than those of the join.
@@ -153,13 +156,14 @@ struct Matrices<'a> {
 }
 
 impl<'a> Matrices<'a> {
-    fn new(part: &'a JoinPart<'a>, places: usize) -> Self {
+    fn new(part: &'a JoinPart<'a>, places: usize, in_place: Vec<bool>) -> Self {
         let chunks = part.reduction.lookup.scan.array().grid().chunks_per_axis();
         let joined = joined(part);
         let base = part.reservation.size();
         Self {
             part,
             builder: SparseRowsBuilder::new(places),
+            in_place,
             known: HashMap::new(),
             are_shared: (0..chunks.len()).any(|axis| chunks[axis] > 1 && !joined.contains(&axis)),
             base,
@@ -177,7 +181,8 @@ impl<'a> Matrices<'a> {
                 self.held = self.base;
                 self.part.reservation.resize(self.held);
             }
-            let made = ChunkColumn::try_new(self.part, &joined, weights, task, &mut self.builder);
+            let terms = (weights, self.in_place.as_slice());
+            let made = ChunkColumn::try_new(self.part, &joined, terms, task, &mut self.builder);
             let made = made.await?;
             self.held += made.bytes;
             self.part.matrices.add(1);
@@ -225,7 +230,7 @@ impl Chunk<'_> {
         let places = over_axes(&others, |axis| self.part.table.parts_of(axis, grid, self.task));
         let mut lanes = vec![CellLanes::default(); self.terms.len()];
         for tile in &self.column.tiles {
-            let entries = tile.rows.iter().map(SparseRows::len).sum::<usize>() as u64;
+            let entries = tile.matrices.iter().map(TileMatrix::len).sum::<usize>() as u64;
             for (at, places) in places.chunks(LANES).enumerate() {
                 let timer = metrics.baseline.elapsed_compute().timer();
                 let at = at * LANES..at * LANES + places.len();
@@ -233,17 +238,38 @@ impl Chunk<'_> {
                     selected: &self.positions.selected[at.clone()],
                     stored: &self.positions.stored[at],
                 };
-                for (term, lanes) in self.terms.iter().zip(&mut lanes) {
-                    term.fill(self.part, tile, &positions, lanes)?;
-                }
-                for ((cell, row), sums) in self.plan.products.iter().zip(&mut *sums) {
-                    match self.terms[*cell] {
-                        TermValues::Ones => tile.rows[*row].add_ones(places, sums),
-                        _ => tile.rows[*row].add(&lanes[*cell], places, sums),
-                    }
-                }
+                self.add_tile(tile, &positions, places, &mut lanes, sums)?;
                 timer.done();
                 yields.spend(entries * places.len() as u64).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the cells of a tile at some positions, whose parts of places are `places`.
+    fn add_tile(
+        &self,
+        tile: &CellTile,
+        positions: &Positions<'_>,
+        places: &[usize],
+        lanes: &mut [CellLanes],
+        sums: &mut [SparseSums],
+    ) -> Result<()> {
+        for (cell, (term, lanes)) in self.terms.iter().zip(&mut *lanes).enumerate() {
+            let mut products = self.plan.products.iter().filter(|product| product.0 == cell);
+            if products.any(|(_, row)| matches!(tile.matrices[*row], TileMatrix::Gathered(_))) {
+                term.fill(self.part, tile, positions, lanes)?;
+            }
+        }
+        for ((cell, row), sums) in self.plan.products.iter().zip(sums) {
+            match (&self.terms[*cell], &tile.matrices[*row]) {
+                (TermValues::Ones, TileMatrix::Gathered(rows)) => rows.add_ones(places, sums),
+                (TermValues::Ones, TileMatrix::InPlace(blocks)) => blocks.add_ones(places, sums),
+                (_, TileMatrix::Gathered(rows)) => rows.add(&lanes[*cell], places, sums),
+                (TermValues::Tile(cells), TileMatrix::InPlace(blocks)) => {
+                    cells.add_blocks(blocks, positions.stored, places, sums)?;
+                }
+                (_, TileMatrix::InPlace(_)) => return internal_err!("blocks of computed values"),
             }
         }
         Ok(())

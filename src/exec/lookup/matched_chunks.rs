@@ -36,7 +36,7 @@ struct MatchedChunks {
 }
 
 impl MatchedChunks {
-    /// Finds the chunks. `None` if the labels of single axes tell as much, or there are too many.
+    /// Finds the chunks. `None` if the labels of single axes tell as much, as for one chunk along each, or if there are too many.
     fn find(lookup: &GridLookup, built: &BuildSide) -> Option<Self> {
         if lookup.keys.len() < 2 {
             return None;
@@ -47,12 +47,18 @@ impl MatchedChunks {
             axes.push((keys.axis, stride));
             stride = stride.checked_mul(chunks_per_axis[keys.axis])?;
         }
+        let is_match = |row: usize| built.numbers.iter().all(|numbers| numbers[row].is_some());
+        if stride == 1 && (0..built.rows.num_rows()).any(is_match) {
+            return None;
+        }
         let of_axes: Vec<HashMap<u32, Vec<u64>>> = (0..axes.len())
             .map(|at| chunks_of_numbers(lookup, built, at))
             .collect::<Option<_>>()?;
-        let (mut places, mut work, mut before) = (HashSet::new(), 0, vec![]);
+        let (mut places, mut work) = (HashSet::new(), 0);
+        let (mut of_row, mut with_axis, mut before) = (vec![], vec![], vec![]);
         for row in 0..built.rows.num_rows() {
-            let mut of_row = vec![0];
+            of_row.clear();
+            of_row.push(0);
             for ((of_numbers, numbers), (_, stride)) in
                 of_axes.iter().zip(&built.numbers).zip(&axes)
             {
@@ -62,13 +68,18 @@ impl MatchedChunks {
                 if work > MOST {
                     return None;
                 }
-                let places = |place: u64| chunks.iter().map(move |chunk| place + chunk * stride);
-                of_row = of_row.into_iter().flat_map(places).collect();
+                let places = |place: &u64| {
+                    let place = *place;
+                    chunks.iter().map(move |chunk| place + chunk * stride)
+                };
+                with_axis.clear();
+                with_axis.extend(of_row.iter().flat_map(places));
+                std::mem::swap(&mut of_row, &mut with_axis);
             }
             // Neighbouring rows are often in the same chunks.
             if of_row != before {
                 places.extend(of_row.iter().copied());
-                before = of_row;
+                std::mem::swap(&mut of_row, &mut before);
             }
         }
         Some(Self { axes, places })

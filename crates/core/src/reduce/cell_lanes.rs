@@ -17,6 +17,8 @@ use super::bounds::Bounds;
 use super::cell::Cell;
 use super::elements::{Elements, Stored};
 use super::keep::{Keep, KeepAll, Numbers, Test};
+use super::sparse_blocks::{SparseBlocks, add};
+use super::sparse_rows::SparseSums;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
 use crate::tile::Tile;
@@ -72,6 +74,9 @@ impl CellLanes {
 
 /// Reads cells of the tiles of a variable.
 pub trait CellReader: Send {
+    /// Whether the cells of tiles take [`SparseBlocks`].
+    fn takes_blocks(&self) -> bool;
+
     /// Returns the cells of a tile. A tile that is no view is converted once.
     fn open<'a>(&'a mut self, tile: &'a Tile, may_hold_nulls: bool) -> Box<dyn TileCells + 'a>;
 }
@@ -88,6 +93,19 @@ pub trait TileCells: Send + Sync {
         cells: &[Range<usize>],
         positions: &[usize],
         lanes: &mut CellLanes,
+    ) -> Result<()>;
+
+    /// Adds the products of a matrix and the elements at some positions, whose parts of places are `lanes`. The index of an element is the
+    /// sum of its offset in the matrix and that of the position.
+    ///
+    /// # Errors
+    /// `Internal` if the tile has no such cell, or takes no blocks.
+    fn add_blocks(
+        &self,
+        matrix: &SparseBlocks,
+        positions: &[usize],
+        lanes: &[usize],
+        sums: &mut SparseSums,
     ) -> Result<()>;
 }
 
@@ -143,6 +161,11 @@ impl<T: Element> CellReader for Reader<T>
 where
     T::Native: Cell + Bounds,
 {
+    /// Sums in doubles have loops of their own for floats. Integers are rare where they are not packed.
+    fn takes_blocks(&self) -> bool {
+        T::Native::IS_FLOAT
+    }
+
     fn open<'a>(&'a mut self, tile: &'a Tile, may_hold_nulls: bool) -> Box<dyn TileCells + 'a> {
         let keep = match may_hold_nulls {
             true => self.stored.keep(&Default::default()),
@@ -176,10 +199,7 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
             return Ok(());
         }
         let end = cells.iter().map(|run| run.end).max().unwrap_or_default();
-        let last = positions.iter().max().copied().unwrap_or_default();
-        if count > 0 && end + last > self.elements.len() {
-            return Err(Error::internal("a tile that is smaller than its chunk"));
-        }
+        self.check(end, positions)?;
         lanes.begin(count, positions.len(), !matches!(self.keep, Keep::All));
         match self.keep {
             Keep::All => gather::<T, _>(self.elements, cells, positions, KeepAll, lanes),
@@ -189,6 +209,48 @@ impl<T: Cell + Bounds> TileCells for Opened<'_, T> {
             Keep::Nothing => lanes.fill(count, positions.len(), |_, _| None),
         }
         Ok(())
+    }
+
+    fn add_blocks(
+        &self,
+        matrix: &SparseBlocks,
+        positions: &[usize],
+        lanes: &[usize],
+        sums: &mut SparseSums,
+    ) -> Result<()> {
+        if !T::IS_FLOAT {
+            return Err(Error::internal("blocks of integers"));
+        }
+        if let ([element], true) = (self.elements, self.is_repeated) {
+            let element = T::from_bytes(*element);
+            if self.keep.keeps(element) {
+                matrix.add_repeated(element.to_f64(), lanes, sums);
+            }
+            return Ok(());
+        }
+        self.check(matrix.end, positions)?;
+        let elements = self.elements;
+        match self.keep {
+            Keep::All => add::<T, _>(matrix, elements, KeepAll, positions, lanes, sums),
+            Keep::Numbers => add::<T, _>(matrix, elements, Numbers, positions, lanes, sums),
+            Keep::Between(test) => {
+                add::<T, _>(matrix, elements, test.common(), positions, lanes, sums);
+            }
+            Keep::Interval(test) => add::<T, _>(matrix, elements, test, positions, lanes, sums),
+            Keep::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+impl<T: Cell> Opened<'_, T> {
+    /// Fails if elements before `end` reach beyond the tile at some position.
+    fn check(&self, end: usize, positions: &[usize]) -> Result<()> {
+        let last = positions.iter().max().copied().unwrap_or_default();
+        match end > 0 && end + last > self.elements.len() {
+            true => Err(Error::internal("a tile that is smaller than its chunk")),
+            false => Ok(()),
+        }
     }
 }
 

@@ -65,6 +65,7 @@ mod repeated_values;
 mod row_places;
 mod rows;
 mod sliding;
+mod sparse_blocks;
 mod sparse_rows;
 mod statistic;
 #[cfg(test)]
@@ -93,6 +94,7 @@ pub use reducer::Reducer;
 pub use row_places::RowPlaces;
 pub use rows::rows_per_group;
 pub use sliding::{Fold, SlidingFold};
+pub use sparse_blocks::SparseBlocks;
 pub use sparse_rows::{SparseEntry, SparseRows, SparseRowsBuilder, SparseSums};
 pub use value_range::{Limit, Number, ValueRange};
 pub use weighted::{CellWeights, WeightedStates};

@@ -106,7 +106,7 @@ impl SparseSums {
         }
     }
 
-    fn add(&mut self, place: usize, count: u64, sum: f64, weights: f64) {
+    pub(super) fn add(&mut self, place: usize, count: u64, sum: f64, weights: f64) {
         self.counts[place] += count;
         if !self.sums.is_empty() {
             self.sums[place] += sum;
@@ -165,7 +165,27 @@ impl SparseRowsBuilder {
     }
 }
 
+/// The entries of one group.
+pub(super) struct RowGroup<'a> {
+    pub(super) place: usize,
+    pub(super) cells: &'a [u32],
+    pub(super) weights: &'a [f64],
+    /// The sum of the weights.
+    pub(super) sum: f64,
+}
+
 impl SparseRows {
+    /// Returns the groups by ascending places.
+    pub(super) fn groups(&self) -> impl Iterator<Item = RowGroup<'_>> {
+        let starts = std::iter::once(0).chain(self.runs.iter().map(|run| run.end));
+        self.runs.iter().zip(starts).map(|(run, start)| RowGroup {
+            place: run.place,
+            cells: &self.cells[start..run.end],
+            weights: &self.weights[start..run.end],
+            sum: run.weights,
+        })
+    }
+
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.cells.len()
