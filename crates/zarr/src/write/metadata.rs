@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 /// The metadata of one array of a store.
 pub(super) struct ArrayDocument {
     pub(super) name: String,
-    document: Value,
+    /// The document of version 3.
+    pub(super) document: Value,
 }
 
 /// The facts of an array that its document has.

@@ -1,4 +1,4 @@
-//! Writing Zarr stores of version 3. Only the place of a group is read; all else does no I/O.
+//! Writing Zarr stores of version 3, and new ones of version 2. Only the place of a group is read; all else does no I/O.
 //!
 //! ```text
 //!   write(chunk)   t2m/c/3/0                       an object per chunk, or per shard
@@ -19,6 +19,7 @@
 //! | `object` | the bytes of an object |
 //! | `cell_type` | the types of cells, and their bytes |
 //! | `metadata` | the documents |
+//! | `version2` | the documents of stores of version 2 |
 //!
 //! Facts: the specification of Zarr version 3, and stores that zarr-python and xarray wrote.
 
@@ -28,6 +29,7 @@ mod encoding;
 mod group;
 mod metadata;
 mod object;
+mod version2;
 mod writer;
 
 pub use blosc::ZarrBlosc;

@@ -17,6 +17,7 @@ use super::encoding::ZarrEncoding;
 use super::group::{DOCUMENT, ZarrGroup};
 use super::metadata::{ArrayDocument, ArrayFacts, group};
 use super::object::ObjectEncoder;
+use super::version2;
 
 /// The labels of a chunk of labels, at least and at most: an array that becomes longer needs no chunk for each label.
 const LABELS: RangeInclusive<u64> = 1 << 10..=1 << 20;
@@ -83,6 +84,8 @@ pub struct ZarrWriter {
     inner_shape: Option<Vec<u64>>,
     variables: Vec<StoredVariable>,
     encoding: ZarrEncoding,
+    /// Whether the store is of version 2.
+    is_version_2: bool,
     /// The group of a store that the array is; `None` if it is the store.
     group: Option<ZarrGroup>,
     /// The variables and coordinates of the objects that were written.
@@ -119,7 +122,43 @@ impl ZarrWriter {
                 (array.with_chunk_shape(&shape)?, Some(inner))
             }
         };
-        Ok(Self { array, inner_shape, variables, encoding, group: None, written: BTreeSet::new() })
+        let (is_version_2, group, written) = (false, None, BTreeSet::new());
+        Ok(Self { array, inner_shape, variables, encoding, is_version_2, group, written })
+    }
+
+    /// Returns the writer of a store of version 2, for programs that do not read version 3.
+    ///
+    /// # Errors
+    /// `Usage` for a group in a store, and for shards and checksums, which version 2 does not have.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use arrow::array::Int32Array;
+    /// use gridfusion_core::write::{NewArray, NewDimension};
+    /// use gridfusion_zarr::{ZarrEncoding, ZarrWriter};
+    ///
+    /// # fn main() -> gridfusion_core::Result<()> {
+    /// let x = NewDimension {
+    ///     name: "x".into(),
+    ///     labels: Arc::new(Int32Array::from(vec![10, 20])),
+    ///     attributes: Default::default(),
+    /// };
+    /// let array = NewArray::try_new(vec![x], vec![], &[2])?;
+    /// let checked = ZarrEncoding { has_checksums: true, ..ZarrEncoding::default() };
+    /// assert!(ZarrWriter::try_new(array.clone(), checked)?.in_version_2().is_err());
+    /// assert!(ZarrWriter::try_new(array, ZarrEncoding::default())?.in_version_2().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_version_2(self) -> Result<Self> {
+        let what = match (&self.group, self.inner_shape.is_some(), self.encoding.has_checksums) {
+            (Some(_), ..) => "a group in a store",
+            (_, true, _) => "shards",
+            (.., true) => "checksums of chunks",
+            _ => return Ok(Self { is_version_2: true, ..self }),
+        };
+        Err(Error::usage(format!("{what} of Zarr version 2; leave the version out for version 3")))
     }
 
     /// Returns the writer of a group, whose writes are those of the store.
@@ -128,11 +167,19 @@ impl ZarrWriter {
         Self { group: Some(group), ..self }
     }
 
-    /// Returns the path of an object of the array, such as `ocean/t2m/c/3/0`.
+    /// Returns the path of an object of the array, such as `ocean/t2m/zarr.json`.
     fn object_path(&self, object: &str) -> Arc<str> {
         match &self.group {
             Some(group) => group.object(object).into(),
             None => object.into(),
+        }
+    }
+
+    /// Returns the path of the object with a chunk, such as `ocean/t2m/c/3/0`.
+    fn chunk_path(&self, name: &str, coordinates: &[u64]) -> Arc<str> {
+        match self.is_version_2 {
+            true => version2::key(name, coordinates).into(),
+            false => self.object_path(&key(name, coordinates)),
         }
     }
 
@@ -167,7 +214,7 @@ impl ZarrWriter {
             leaves_out_nulls: variable.fill.is_some(),
         };
         let bytes = encoder.object(&cells, &shape)?;
-        Ok(bytes.map(|bytes| Content::new(self.object_path(&key(name, &chunk.coordinates)), bytes)))
+        Ok(bytes.map(|bytes| Content::new(self.chunk_path(name, &chunk.coordinates), bytes)))
     }
 
     /// Returns the documents of all arrays, and the objects of labels.
@@ -185,7 +232,7 @@ impl ZarrWriter {
                 let padded = cells_of_box(&labels, &[len], std::slice::from_ref(&range))?;
                 let bytes = cell.bytes(&padded, &cell.stored.zero())?;
                 let bytes = self.encoding.encoded(bytes, cell.word())?;
-                objects.push(Content::new(self.object_path(&key(name, &[number])), bytes));
+                objects.push(Content::new(self.chunk_path(name, &[number]), bytes));
             }
             let codecs = self.encoding.codecs(cell.stored.is_text(), cell.word());
             documents.push(ArrayDocument::new(ArrayFacts {
@@ -254,6 +301,11 @@ impl Writer for ZarrWriter {
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
         self.check_complete()?;
         let (mut objects, documents) = self.labels_and_documents()?;
+        if self.is_version_2 {
+            let (documents, publish) = version2::finish(self.array.attributes(), &documents)?;
+            let writes = std::iter::once(Write::Put(objects)).chain(documents).collect();
+            return Ok((writes, publish));
+        }
         for document in &documents {
             let object = self.object_path(&format!("{}/{DOCUMENT}", document.name));
             objects.push(Content::new(object, document.bytes()?));
