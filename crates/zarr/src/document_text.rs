@@ -17,20 +17,19 @@ pub(crate) fn with_length(document: &Bytes, path: &[&str], axis: usize, len: u64
         *shape.get_mut(axis)? = len;
         Some(Value::from(shape))
     };
-    with_shape(document, path, &shape().ok_or_else(no_plain_json)?)
+    with_value(document, &[path, &["shape"]].concat(), &shape().ok_or_else(no_plain_json)?)
 }
 
-/// Returns the document with another shape of the array whose document is at `path`.
+/// Returns the document with another value at `path`.
 ///
 /// # Errors
-/// `Unsupported` if the document is no plain JSON.
-pub(crate) fn with_shape(document: &Bytes, path: &[&str], shape: &Value) -> Result<Bytes> {
+/// `Unsupported` if the document is no plain JSON, or has no such value.
+pub(crate) fn with_value(document: &Bytes, path: &[&str], value: &Value) -> Result<Bytes> {
     let changed = || {
-        let at = member_at(document, &[path, &["shape"]].concat())?;
-        let text = shape.to_string();
+        let at = member_at(document, path)?;
+        let text = value.to_string();
         let changed = [&document[..at.start], text.as_bytes(), &document[at.end..]].concat();
-        is_only_change(document, &changed, path, |node| node["shape"] = shape.clone())
-            .then(|| changed.into())
+        is_only_change(document, &changed, path, |old| *old = value.clone()).then(|| changed.into())
     };
     changed().ok_or_else(no_plain_json)
 }

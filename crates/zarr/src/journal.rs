@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) const JOURNAL: &str = ".gridfusion-append";
 
 /// An append: a dimension, its length before, and after. If no dimension becomes longer, its name is empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Journal {
     /// Tells the writer's staged objects from those of others.
     pub(crate) id: String,
@@ -20,6 +20,8 @@ pub(crate) struct Journal {
     /// The arrays whose documents get the new length one after the other, if no document has all lengths. The first one decides whether the
     /// rows are visible.
     pub(crate) arrays: Vec<String>,
+    /// The labels that get other units of time. Their own document may lack what the root has by now.
+    pub(crate) finer: Option<String>,
     /// Whether staged objects take their places, although no length tells so.
     pub(crate) is_committed: bool,
 }
@@ -39,7 +41,8 @@ impl Journal {
             let names = read["arrays"].as_array().map_or(&[][..], Vec::as_slice);
             let arrays = names.iter().map(|name| name.as_str().map(str::to_owned));
             let arrays = arrays.collect::<Option<_>>()?;
-            (from <= to).then_some(Self { id, dimension, from, to, arrays, is_committed })
+            let finer = read["finer"].as_str().map(str::to_owned);
+            (from <= to).then_some(Self { id, dimension, from, to, arrays, finer, is_committed })
         };
         let not_one =
             || Error::usage("this is no journal of an append; remove it").in_file(JOURNAL);
@@ -47,9 +50,9 @@ impl Journal {
     }
 
     pub(crate) fn content(&self) -> Content {
-        let Self { id, dimension, from, to, arrays, is_committed } = self;
+        let Self { id, dimension, from, to, arrays, finer, is_committed } = self;
         let text = json!({
-            "id": id, "dimension": dimension, "from": from, "to": to, "arrays": arrays, "committed": is_committed,
+            "id": id, "dimension": dimension, "from": from, "to": to, "arrays": arrays, "finer": finer, "committed": is_committed,
         });
         Content::new(JOURNAL, text.to_string())
     }

@@ -71,12 +71,21 @@ def dataset(number):
         data = xr.Dataset({"t": t, "time_bnds": (("time", "bnds"), bounds)}, coordinates | beside)
         data.time.attrs["bounds"] = "time_bnds"
         return data, {"t": of_chunks, "time_bnds": {"chunks": (4, 1)}}, "time"
+    if number == 7:
+        # Days, to which times of other hours are appended, and then of other minutes.
+        hours = [24 * at if at < 11 else 240 + 6 * (at - 10) for at in times]
+        minutes = [60 * hour + 7 * (at >= 18) for at, hour in zip(times, hours)]
+        data = xr.Dataset({"t": t}, coordinates)
+        data["time"] = np.datetime64("2000-01-01", "ns") + np.array(minutes, dtype="timedelta64[m]")
+        data.time.attrs["long_name"] = "time of the analysis"
+        of_time = {"units": "days since 1999-12-31", "dtype": "int64", "chunks": (4,)}
+        return data, {"t": of_chunks, "time": of_time}, "time"
     # Along the second dimension.
     moved = xr.Dataset({"t": t}, coordinates).transpose("lat", "time", "lon")
     return moved, {"t": {"chunks": (4, 6, 7)}, "time": HOURS}, "time"
 
 
-CASES, BOUNDS, GROUPS = 7, [0, 11, 17, 18, 41], ["air", "sea/deep"]
+CASES, BOUNDS, GROUPS = 8, [0, 11, 17, 18, 41], ["air", "sea/deep"]
 
 
 def part(number, at):
@@ -102,7 +111,8 @@ def make(folder):
         for of_part, name in [(0, "x"), (1, "1"), (3, "3")]:
             write(part(number, of_part)[0], at / f"{name}.zarr", encoding)
         query = f"SELECT {', '.join([*whole.sizes, *whole.data_vars])} FROM read_array('PART')"
-        (at / "case.json").write_text(json.dumps({"query": WITH_BOUNDS if number == 6 else query}))
+        facts = {"query": WITH_BOUNDS if number == 6 else query, "times": "rewrite" if number == 7 else "refuse"}
+        (at / "case.json").write_text(json.dumps(facts))
 
 
 WITH_BOUNDS = """

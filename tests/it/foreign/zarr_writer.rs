@@ -8,7 +8,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use crate::support::{query, reducing, shipped, variable};
 
 /// Queries, and the options with which they are written.
-const STORES: [(&str, &str); 7] = [
+const STORES: [(&str, &str); 10] = [
     ("SELECT time, lat, lon, t2m, tp FROM air WHERE time < TIMESTAMP '2023-07-01'", ""),
     (
         "SELECT time, lat, lon, t2m, coalesce(t2m > 280, false) AS warm, CAST(coalesce(t2m, 0) AS SMALLINT) AS near FROM air WHERE time < TIMESTAMP '2023-04-01'",
@@ -31,6 +31,18 @@ const STORES: [(&str, &str); 7] = [
         "SELECT value AS x, value * 1.0 AS v FROM range(1000) WHERE value % 10 > 0 AND value > 300",
         "'dimensions' 'x', 'chunks' 'x=64', 'shards' 'x=256'",
     ),
+    (
+        "SELECT time, lat, lon, t2m, coalesce(t2m > 280, false) AS warm FROM air WHERE time < TIMESTAMP '2023-04-01'",
+        "'chunks' 'time=3,lat=7', 'codec' 'blosc:lz4', 'version' '2'",
+    ),
+    (
+        "SELECT x, y, v, CAST(v AS REAL) AS f, i, t, w FROM (VALUES (3, 'b', 1.5, 2, 'text', TIMESTAMP '2024-02-29T12:00:00.5'), (1, 'a', NULL, NULL, NULL, NULL), (3, 'a', 'NaN', 7, '', TIMESTAMP '1700-01-01')) v(x, y, v, i, t, w)",
+        "'dimensions' 'x, y', 'fill' 'i=-999,t=none', 'version' '2'",
+    ),
+    (
+        "SELECT value AS x, CAST(value % 3 AS TINYINT) AS v FROM range(5000)",
+        "'dimensions' 'x', 'codec' 'gzip', 'chunks' 'x=64', 'version' '2'",
+    ),
 ];
 
 #[tokio::test]
@@ -52,7 +64,7 @@ async fn xarray_reads_what_copy_writes() {
         query(&ctx, &rows).await.unwrap();
     }
     let text = python("read_zarr.py", &[], folder.path());
-    assert!(text.contains("7 stores"), "{text}");
+    assert!(text.contains("10 stores"), "{text}");
 }
 
 /// Arrays of all kinds, as TileDB-Py reads them: cells, labels, and what TileDB makes of our statistics.
@@ -169,17 +181,18 @@ async fn xarray_and_copy_append_in_turn() {
             let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
             let part = case.join(format!("{part}.zarr")).display().to_string();
             let copy = format!(
-                "COPY ({}) TO '{}' OPTIONS (mode 'append')",
+                "COPY ({}) TO '{}' OPTIONS (mode 'append', times '{}')",
                 facts["query"].as_str().unwrap().replace("PART", &part),
-                case.join("x.zarr").display()
+                case.join("x.zarr").display(),
+                facts["times"].as_str().unwrap()
             );
             query(&ctx, &copy).await.unwrap_or_else(|error| panic!("{copy}: {error}"));
             cases += 1;
         }
-        assert_eq!(cases, 7);
+        assert_eq!(cases, 8);
         if part == 1 {
             python("append_zarr.py", &["append"], folder.path());
         }
     }
-    assert!(python("append_zarr.py", &["check"], folder.path()).contains("7 stores and a tree"));
+    assert!(python("append_zarr.py", &["check"], folder.path()).contains("8 stores and a tree"));
 }

@@ -54,6 +54,10 @@ pub trait AppendTarget: Debug + Send + Sync {
         Ok((vec![], false))
     }
 
+    /// Lets labels get other units of time, if times of rows fall between those of the array. Otherwise, and in arrays whose units cannot
+    /// change, such rows are refused.
+    fn refine_times(&mut self) {}
+
     /// Returns the writer of rows with these dimensions, in the order of the target's, and variables: the columns of the rows. Also returns
     /// the index of each of their labels along its dimension.
     ///

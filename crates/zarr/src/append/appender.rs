@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::take;
+use bytes::Bytes;
 use gridfusion_core::array::failed_to;
 use gridfusion_core::format::{Content, Publish, Write, Writer};
 use gridfusion_core::grid::unravel;
@@ -18,6 +19,7 @@ use gridfusion_core::{Error, Result};
 use tokio::runtime::Handle;
 
 use super::change::{Change, Object, OldCells};
+use super::finer_times::FinerTimes;
 use super::metadata::axis_of;
 use super::object_cells::NewCells;
 use super::sides::SideCells;
@@ -26,7 +28,7 @@ use super::target::{MOST_LEFT, ZarrTarget};
 use super::variable::TargetVariable;
 use crate::document_text::with_length;
 use crate::journal::{JOURNAL, Journal};
-use crate::write::DOCUMENT;
+use crate::write::{DOCUMENT, document_of};
 
 /// The most bytes of NULL of an array without a column, which are held in memory.
 const MOST_NULLS: usize = 1 << 28;
@@ -41,6 +43,8 @@ pub(super) struct ZarrAppender {
     changed: ChangedCells,
     /// The arrays without a column that become longer with NULL.
     filled: Vec<TargetVariable>,
+    /// The labels of the dimension that becomes longer, if they get other units.
+    finer: Option<FinerTimes>,
     /// The values of each of the target's side arrays.
     sides: Vec<SideCells>,
     /// The variables and coordinates of the chunks that were written.
@@ -66,13 +70,14 @@ impl ZarrAppender {
         array: NewArray,
         changed: ChangedCells,
         filled: Vec<TargetVariable>,
+        finer: Option<FinerTimes>,
     ) -> Result<Self> {
         let id = new_id();
         let staged = StagedObjects::new(id.clone());
         let written = BTreeSet::new();
         let sides = target.sides.iter().map(|side| side.cells(&array)).collect::<Result<_>>()?;
         let has_begun = false;
-        Ok(Self { target, array, changed, filled, sides, written, id, staged, has_begun })
+        Ok(Self { target, array, changed, filled, finer, sides, written, id, staged, has_begun })
     }
 
     /// Returns the number of the side array that a variable is; `None` for other variables.
@@ -95,7 +100,8 @@ impl ZarrAppender {
         };
         let separate = self.lengthened().filter(|_| self.target.root.is_none());
         let arrays = separate.map(|(variable, _)| variable.name().to_owned()).collect();
-        Journal { id, dimension, from, to, arrays, is_committed }
+        let finer = self.finer.as_ref().map(|it| self.target.labels[it.axis].name().to_owned());
+        Journal { id, dimension, from, to, arrays, finer, is_committed }
     }
 
     /// Returns the arrays that become longer, each with the axis; none if no dimension does. Their order does not depend on that of the
@@ -115,6 +121,15 @@ impl ZarrAppender {
             all.into_iter().filter_map(|it| Some((it, axis(it)?))).collect::<Vec<_>>()
         };
         self.changed.longer().into_iter().flat_map(of_axis)
+    }
+
+    /// Returns the own document of an array as it is before the array becomes longer.
+    fn own_document(&self, variable: &TargetVariable) -> Result<Bytes> {
+        let is_own = |it: &&FinerTimes| self.target.labels[it.axis].name() == variable.name();
+        match self.finer.as_ref().filter(is_own) {
+            Some(finer) => finer.document(&variable.document, &[]),
+            None => Ok(variable.document.clone()),
+        }
     }
 
     /// Returns the objects of a chunk.
@@ -223,10 +238,17 @@ impl ZarrAppender {
         let dimension = &self.array.dimensions()[*axis];
         let Range { start, end } = *added;
         let new = dimension.labels.slice(start as usize, (end - start) as usize);
+        if let Some(finer) = &self.finer {
+            // Without the root's document, they must stay when an append fails: their own document is there by then.
+            let is_separate = self.target.root.is_none();
+            let cells = if is_separate { OldCells::Kept } else { OldCells::None };
+            return finer.objects(variable, &new, cells);
+        }
         let name = |at: u64| format!("the label {}", start + at);
-        let stored = variable
-            .stored(&new, |at| name(at as u64))
-            .map_err(|error| error.about(&format!("the labels of {}", dimension.name)))?;
+        let stored = variable.stored(&new, |at| name(at as u64)).map_err(|error| {
+            let error = error.about(&format!("the labels of {}", dimension.name));
+            self.target.with_hint(error, *axis, &new)
+        })?;
         let cells = NewCells::new(std::iter::once(start..end).collect(), stored, None);
         let existing = self.changed.existing();
         Change { variable, cells, shape: vec![end], existing, name: &name }.objects(runtime)
@@ -336,12 +358,21 @@ impl Writer for ZarrAppender {
             let first = self.lengthened().next();
             let (first, axis) =
                 first.ok_or_else(|| Error::internal("an array without variables"))?;
-            let old = first.document.clone();
+            if let Some(finer) = &self.finer {
+                let labels = &self.target.labels[finer.axis];
+                let document = Content::new(document_of(labels.name()), self.own_document(labels)?);
+                writes.push(Write::Replace(vec![document]));
+            }
+            let old = self.own_document(first)?;
             let bytes = with_length(&old, &[], axis, added.end)?;
-            let content = Content::new(format!("{}/{DOCUMENT}", first.name()), bytes);
+            let content = Content::new(document_of(first.name()), bytes);
             return Ok((writes, Publish::Update { content, old }));
         };
         let mut bytes = old.clone();
+        if let Some(finer) = &self.finer {
+            let name = self.target.labels[finer.axis].name();
+            bytes = finer.document(&bytes, &["consolidated_metadata", "metadata", name])?;
+        }
         for (variable, axis) in self.lengthened() {
             let path = ["consolidated_metadata", "metadata", variable.name()];
             bytes = with_length(&bytes, &path, axis, added.end)?;
@@ -356,7 +387,8 @@ impl ArrayWriter for ZarrAppender {
     }
 
     fn memory(&self) -> u64 {
-        self.sides.iter().map(SideCells::memory).sum()
+        let of_labels = self.finer.as_ref().map_or(0, FinerTimes::memory);
+        of_labels + self.sides.iter().map(SideCells::memory).sum::<u64>()
     }
 
     /// Only columns with a part of the dimensions are held.
@@ -396,8 +428,9 @@ impl ArrayWriter for ZarrAppender {
         let mut in_place = self.staged.in_place();
         if let Some((_, added)) = self.changed.longer() {
             let document = |(variable, axis): (&TargetVariable, usize)| {
-                let bytes = with_length(&variable.document, &[], axis, added.end).ok()?;
-                Some(Content::new(format!("{}/{DOCUMENT}", variable.name()), bytes))
+                let own = self.own_document(variable).ok()?;
+                let bytes = with_length(&own, &[], axis, added.end).ok()?;
+                Some(Content::new(document_of(variable.name()), bytes))
             };
             let is_separate = self.target.root.is_none();
             let others = self.lengthened().skip(usize::from(is_separate)).filter_map(document);

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::metadata::{are_same, parse};
 use crate::bytes::may_be_node;
-use crate::document_text::{with_members, with_shape, without_members};
+use crate::document_text::{with_members, with_value, without_members};
 use crate::write::{ALL, DOCUMENT, groups_above};
 
 /// Returns the write by which the document of a store lists a group and its arrays as their own documents are. `None` if it does so, or if it
@@ -126,7 +126,7 @@ async fn updated(store: &Objects, group: &str, may_create: bool) -> Result<Optio
                     return Err(not_consolidated(&path));
                 }
                 if own["shape"] != node["shape"] {
-                    new = with_shape(&new, &[ALL[0], ALL[1], &path], &own["shape"])?;
+                    new = with_value(&new, &[ALL[0], ALL[1], &path, "shape"], &own["shape"])?;
                 }
             }
             // Attributes of a group tell nothing of its arrays.

@@ -41,6 +41,7 @@
 //! | `documents` | the metadata of all arrays, from one document or from several |
 //! | `listing` | the metadata of a group in the document of a store above it |
 //! | `metadata` | the arrays that columns are |
+//! | `finer_times` | labels in finer units of time |
 //! | `variable` | one array: how new cells are stored, and the old cells of an object |
 //! | `sides` | arrays with a part of the dimensions, such as bounds |
 //! | `appender` | the writer |
@@ -51,6 +52,7 @@
 mod appender;
 mod change;
 mod documents;
+mod finer_times;
 mod listing;
 mod metadata;
 mod object_cells;

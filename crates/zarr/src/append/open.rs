@@ -40,7 +40,8 @@ impl ZarrTarget {
         let names = roles.arrays();
         all.check_lengths(&names, &roles.dimensions).map_err(named)?;
         let documents = all.documents(&objects, &names).await?;
-        let of_left = left.iter().map(|left| left.dimension.as_str()).collect::<Vec<_>>();
+        let of_left = left.iter().flat_map(|left| [Some(&left.dimension), left.finer.as_ref()]);
+        let of_left: Vec<&str> = of_left.flatten().map(String::as_str).collect();
         let others = all.documents_beside(&objects, &of_left, &names).await?;
         let of_filled = roles.dimensions.iter().filter(|_| fills_others).map(String::as_str);
         let of_filled: Vec<&str> = of_filled.collect();
@@ -66,6 +67,7 @@ impl ZarrTarget {
             filled,
             left,
             staged,
+            refines_times: false,
             others,
         };
         target.check_documents().map_err(named)?;
@@ -77,6 +79,9 @@ impl ZarrTarget {
         for variable in self.arrays() {
             let name = variable.name();
             let (mut own, listed) = (parse(&variable.document)?, &self.metadata[name]);
+            if self.left.as_ref().is_some_and(|left| left.finer.as_deref() == Some(name)) {
+                own = parse(&self.with_units_of_root(name, &variable.document)?)?;
+            }
             if let Some(left) = &self.left
                 && let Some(axis) = axis_of(listed, &left.dimension)
                 && own["shape"][axis] == left.from

@@ -27,7 +27,7 @@ impl ZarrTarget {
         Ok((writes, changes_cells))
     }
 
-    /// Returns the documents of arrays that lack the length that the root has.
+    /// Returns the documents of arrays that lack the length, or the units, that the root has.
     fn documents_of(&self, left: &Journal) -> Result<Vec<Content>> {
         let own = self.arrays().map(|variable| (variable.name(), &variable.document));
         let others = self.others.iter().map(|(name, document)| (name.as_str(), document));
@@ -36,8 +36,12 @@ impl ZarrTarget {
             let metadata = &self.metadata[name];
             let Some(axis) = axis_of(metadata, &left.dimension) else { continue };
             let len = metadata["shape"][axis].as_u64().unwrap_or_default();
-            if parse(document)?["shape"][axis].as_u64() != Some(len) {
-                let bytes = with_length(document, &[], axis, len)?;
+            let own = match left.finer.as_deref() == Some(name) && self.root.is_some() {
+                true => self.with_units_of_root(name, document)?,
+                false => document.clone(),
+            };
+            if own != *document || parse(document)?["shape"][axis].as_u64() != Some(len) {
+                let bytes = with_length(&own, &[], axis, len)?;
                 documents.push(Content::new(format!("{name}/{DOCUMENT}"), bytes));
             }
         }

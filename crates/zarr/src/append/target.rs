@@ -18,6 +18,7 @@ use gridfusion_core::{Error, Result};
 use serde_json::Value;
 
 use super::appender::ZarrAppender;
+use super::finer_times::FinerTimes;
 use super::metadata::{axis_of, is_apart, is_side, names_of};
 use super::sides::SideArray;
 use super::staged::StagedObjects;
@@ -106,6 +107,8 @@ pub struct ZarrTarget {
     pub(super) left: Option<Journal>,
     /// The objects that it has staged, and those of programs before.
     pub(super) staged: StagedObjects,
+    /// Whether labels may get other units of time.
+    pub(super) refines_times: bool,
     /// The documents of other arrays over the dimension that it made longer.
     pub(super) others: Vec<(String, Bytes)>,
 }
@@ -206,11 +209,12 @@ impl ZarrTarget {
             let differs = |at: &usize| back.slice(*at, 1) != asked.slice(*at, 1);
             let at = (0..back.len()).find(differs).unwrap_or_default();
             let label = array_value_to_string(&asked, at).unwrap_or_default();
-            return Err(Error::usage(format!(
+            let error = Error::usage(format!(
                 "the label {}={label} is no {}, of which type the array's labels are",
                 new.name,
                 there.data_type()
-            )));
+            ));
+            return Err(self.with_hint(error, axis, &new.labels));
         }
         Ok(labels)
     }
@@ -241,6 +245,10 @@ impl AppendTarget for ZarrTarget {
         self.repaired()
     }
 
+    fn refine_times(&mut self) {
+        self.refines_times = true;
+    }
+
     fn writer(
         mut self: Box<Self>,
         dimensions: Vec<NewDimension>,
@@ -252,13 +260,30 @@ impl AppendTarget for ZarrTarget {
                 "a program was stopped while it wrote; apply the writes of `repair` first";
             return Err(Error::usage(message).in_file(JOURNAL));
         }
-        let new = dimensions.iter().enumerate().map(|(axis, new)| self.labels_like(axis, new));
-        let new = new.collect::<Result<Vec<_>>>()?;
-        let there =
-            self.dimensions.iter().map(|it| (it.name.as_str(), ArrayRef::clone(&it.labels)));
-        let there: Vec<_> = there.collect();
+        let mut finer: Vec<Option<FinerTimes>> = vec![];
+        let (mut there, mut new) = (vec![], vec![]);
+        for (axis, (own, asked)) in self.dimensions.iter().zip(&dimensions).enumerate() {
+            let of_axis = match self.refines_times {
+                true => self.finer(axis, &asked.labels)?,
+                false => None,
+            };
+            new.push(match &of_axis {
+                Some(finer) => finer.shown(&asked.labels)?,
+                None => self.labels_like(axis, asked)?,
+            });
+            let labels = match &of_axis {
+                Some(finer) => finer.shown(&own.labels)?,
+                None => ArrayRef::clone(&own.labels),
+            };
+            there.push((own.name.as_str(), labels));
+            finer.push(of_axis);
+        }
         let appended = AppendedLabels::try_new(&there, &new, existing)?;
         let (longer, region) = (appended.longer(), appended.region());
+        let finer = longer.as_ref().and_then(|(axis, _)| finer[*axis].take());
+        if let Some(finer) = &finer {
+            self.check_units(finer.axis)?;
+        }
         let AppendedLabels { labels, places, .. } = appended;
         let filled = match &longer {
             Some((axis, _)) => self.take_filled(*axis)?,
@@ -285,7 +310,7 @@ impl AppendTarget for ZarrTarget {
         let array = NewArray::try_new(dimensions, variables, &chunk_shape)?;
         let array = array.with_region(region)?;
         let changed = ChangedCells::new(existing, longer, &places, array.grid().shape());
-        let writer = ZarrAppender::try_new(*self, array, changed, filled)?;
+        let writer = ZarrAppender::try_new(*self, array, changed, filled, finer)?;
         Ok((Box::new(writer), places))
     }
 }

@@ -17,7 +17,7 @@ use arrow::util::display::array_value_to_string;
 use bytes::Bytes;
 use gridfusion_cf::hierarchy::{CellType, Variable};
 use gridfusion_core::array::{
-    Dimension, GridArray, NumberColumn, ReadOptions, ValueColumn, Workspace, failed_to,
+    Dimension, GridArray, NumberColumn, ReadOptions, TimeUnits, ValueColumn, Workspace, failed_to,
 };
 use gridfusion_core::grid::{AxisSelection, ChunkGrid, ChunkTask, unravel};
 use gridfusion_core::tile::{Request, Tile, leave_out_absent};
@@ -196,6 +196,11 @@ impl TargetVariable {
     /// Returns the type of the cells as queries show them.
     pub(super) fn shown_type(&self) -> DataType {
         self.column().data_type()
+    }
+
+    /// Returns the column of the cells with times in other units; `None` if they are no times.
+    pub(super) fn in_units(&self, units: TimeUnits) -> Option<NumberColumn> {
+        self.column().as_number()?.in_other_units(units)
     }
 
     /// Returns an attribute as text.

@@ -50,6 +50,11 @@ impl<'a> Listings<'a> {
         }
     }
 
+    /// Whether no store lists the array.
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
     /// Lets all stores list the arrays of the group as they are now.
     pub(super) async fn update(&self) -> Result<()> {
         self.change(Change::Update).await

@@ -20,8 +20,8 @@ const OF_DATAFUSION: &str = "execution.";
 const OF_ALL: [&str; 9] =
     ["attributes", "chunks", "codec", "dimensions", "fill", "level", "max_cells", "mode", "units"];
 /// The options that hold for rows that are appended. The array has the others.
-const OF_APPENDS: [&str; 7] =
-    ["dimensions", "existing", "group", "max_cells", "mode", "others", "unlock"];
+const OF_APPENDS: [&str; 8] =
+    ["dimensions", "existing", "group", "max_cells", "mode", "others", "times", "unlock"];
 /// The words for cells that are there already.
 const EXISTING: [(&str, ExistingCells); 4] = [
     ("refuse", ExistingCells::Refuse),
@@ -90,6 +90,8 @@ pub(super) struct WriteOptions {
     pub(super) existing: ExistingCells,
     /// Whether arrays without a column become longer, too, with NULL.
     pub(super) fills_others: bool,
+    /// Whether labels get finer units of time, if those of rows need them.
+    pub(super) refines_times: bool,
     /// Whether the lock of another program is taken from it.
     pub(super) unlocks: bool,
     /// The values that stand for NULL: for all variables under the empty name, or by the name of a variable.
@@ -154,7 +156,8 @@ impl WriteOptions {
                 "group" => read.group = Some(value.trim_matches('/').to_owned()),
                 "mode" => read.mode = mode(value, target)?,
                 "existing" => read.existing = existing(value)?,
-                "others" => read.fills_others = fills_others(value)?,
+                "others" => read.fills_others = is_allowed(name, value, "null")?,
+                "times" => read.refines_times = is_allowed(name, value, "rewrite")?,
                 "unlock" => read.unlocks = number(name, value)?,
                 "max_cells" => read.max_cells = Some(number(name, value)?),
                 "fill" => read.fills = pairs(value).collect(),
@@ -165,7 +168,8 @@ impl WriteOptions {
         }
         let names = options.keys().map(|key| key.strip_prefix(PREFIX).unwrap_or(key));
         let mut of_new_arrays = names.clone().filter(|name| !name.starts_with(OF_DATAFUSION));
-        let mut of_appends = names.clone().filter(|name| ["existing", "others"].contains(name));
+        let mut of_appends =
+            names.clone().filter(|name| ["existing", "others", "times"].contains(name));
         if let Some(name) = of_appends.next().filter(|_| read.mode != WriteMode::Append) {
             return plan_err!("the option '{name}' needs mode 'append'");
         }
@@ -318,11 +322,12 @@ fn existing(name: &str) -> Result<ExistingCells> {
     }
 }
 
-fn fills_others(word: &str) -> Result<bool> {
+/// Whether an option is this word, and not `refuse`.
+fn is_allowed(option: &str, word: &str, allowed: &str) -> Result<bool> {
     match word.trim().to_lowercase().as_str() {
         "refuse" => Ok(false),
-        "null" => Ok(true),
-        _ => plan_err!("'others' is '{word}', expected 'refuse' or 'null'"),
+        word if word == allowed => Ok(true),
+        word => plan_err!("'{option}' is '{word}', expected 'refuse' or '{allowed}'"),
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
-use datafusion::common::exec_err;
+use datafusion::common::{exec_err, not_impl_err};
 use datafusion::datasource::sink::DataSink;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -80,11 +80,11 @@ impl ArraySink {
         place: &TargetPlace,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
+        let own = self.place_of(group, context)?;
         place.check_not_stopped().await?;
         for (end, _) in group.match_indices('/') {
             self.place_of(&group[..end], context)?.check_not_stopped().await?;
         }
-        let own = self.place_of(group, context)?;
         if self.options.mode == WriteMode::Overwrite {
             self.check_no_group(place).await?;
             let old = Replacement::begin(&own, self.target, self.options.unlocks).await?;
@@ -305,6 +305,14 @@ impl ArraySink {
             self.cells(data, context).await?;
         if rows == 0 {
             return Ok(0);
+        }
+        if self.options.refines_times {
+            if !listings.is_empty() {
+                return not_impl_err!(
+                    "'times' for a group of a store; write times in the units of the group, or append to a store without groups"
+                );
+            }
+            array.refine_times();
         }
         let (writer, of_labels) = array.writer(
             self.new_dimensions(labels)?,

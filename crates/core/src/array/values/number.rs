@@ -131,6 +131,13 @@ impl NumberColumn {
         Self { meaning: ColumnMeaning::Times(units, Box::new(self.meaning)), ..self }
     }
 
+    /// Returns the column with its times in other units; `None` if it shows no times.
+    pub fn in_other_units(&self, units: TimeUnits) -> Option<Self> {
+        let ColumnMeaning::Times(_, numbers) = &self.meaning else { return None };
+        let meaning = ColumnMeaning::Times(units, numbers.clone());
+        Some(Self { meaning, ..self.clone() })
+    }
+
     /// Returns a column of the stored numbers. `fill` is the element that stands for NULL, if there is
     /// one.
     pub fn plain(

@@ -56,7 +56,7 @@ impl TargetFormat for ZarrTarget {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["checksums", "existing", "group", "others", "shards", "unlock"]
+        &["checksums", "existing", "group", "others", "shards", "times", "unlock", "version"]
     }
 
     fn codecs(&self) -> &'static [(&'static str, Option<i32>)] {
@@ -69,7 +69,11 @@ impl TargetFormat for ZarrTarget {
         _: &str,
         options: &WriteOptions,
     ) -> Result<Box<dyn ArrayWriter>> {
-        Ok(Box::new(new_writer(array, options)?))
+        let writer = new_writer(array, options)?;
+        Ok(Box::new(match is_version_2(options)? {
+            true => writer.in_version_2()?,
+            false => writer,
+        }))
     }
 
     async fn open(
@@ -119,7 +123,21 @@ fn path_of_group(options: &WriteOptions) -> &str {
 }
 
 fn group_writer(group: ZarrGroup, options: WriteOptions) -> NewWriter {
-    Box::new(move |array| Ok(Box::new(new_writer(array, &options)?.in_group(group)) as _))
+    Box::new(move |array| {
+        let writer = new_writer(array, &options)?.in_group(group);
+        Ok(match is_version_2(&options)? {
+            true => Box::new(writer.in_version_2()?) as _,
+            false => Box::new(writer) as _,
+        })
+    })
+}
+
+fn is_version_2(options: &WriteOptions) -> Result<bool> {
+    match options.version.as_deref() {
+        None | Some("3") => Ok(false),
+        Some("2") => Ok(true),
+        Some(other) => plan_err!("there is no version '{other}' of Zarr; there are 2 and 3"),
+    }
 }
 
 fn new_writer(array: NewArray, options: &WriteOptions) -> Result<ZarrWriter> {
