@@ -160,7 +160,7 @@ impl ChunkColumn {
             let count = pairs.clone().count();
             let of_tile = weights.len() * bytes_of_matrix(count);
             // Both forms of a matrix, of which one stays, and the offsets.
-            let meanwhile = bytes_of_matrix(count) + size_of::<usize>() * cells.len();
+            let meanwhile = bytes_of_matrix(count) + size_of_val(cells);
             part.reservation.try_grow(of_tile + meanwhile)?;
             bytes += of_tile;
             let stored: Vec<usize> = cells.iter().map(|cell| offsets.stored[*cell]).collect();
